@@ -80,7 +80,7 @@ __all__ = [
 
 #: Where each public name is made. It is imported when it is first asked for, so that `import dphh`
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
-_MADE_IN = {
+_NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.frames": ("on",),
     "dphh.planning.checking": ("Checked", "check"),
@@ -106,7 +106,7 @@ _MADE_IN = {
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
-_MODULE = {name: module for module, names in _MADE_IN.items() for name in names}
+_MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 
 polars_namespace.register()
 
@@ -116,8 +116,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         made: Any = version("dphh")
-    elif name in _MODULE:
-        made = getattr(import_module(_MODULE[name]), name)
+    elif name in _MODULE_OF_NAME:
+        made = getattr(import_module(_MODULE_OF_NAME[name]), name)
     else:
         raise AttributeError(f"module 'dphh' has no attribute {name!r}")
     globals()[name] = made
@@ -125,5 +125,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What completes after `dphh.`: the public names, and none of how they are made."""
+    """The public names, for completion after `dphh.`."""
     return __all__

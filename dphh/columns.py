@@ -93,7 +93,7 @@ def described(table: Any) -> Any:
     return table.cast(pa.schema(fields))
 
 
-def in_turn(levels: NDArray[np.int32]) -> NDArray[np.int64]:
+def interleaved_by_level(levels: NDArray[np.int32]) -> NDArray[np.int64]:
     """An order for rows sorted by level: the first of each level, then the second of each, and so
     on, because scores do not compare between levels."""
     rank = np.arange(len(levels)) - np.searchsorted(levels, levels)

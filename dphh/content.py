@@ -19,7 +19,7 @@ MAX_TOKEN_LENGTH = 1000
 #: Default: at most this many characters of one text count, or this many tokens of a list.
 MAX_TEXT_LENGTH = 1 << 24
 #: The largest limit that all engines can apply.
-_FURTHEST = (1 << 31) - 1
+_LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
 SPLITS = ("white space", "unicode")
@@ -33,14 +33,14 @@ TRIEHH_WORDS: dict[str, Any] = {
 }
 
 _TEXT_OR_NONE = (str, type(None))
-_OF_TYPE: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
+_TYPES_OF_OPTIONS: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
     ("column", str, "the name of one column"),
     ("lower", bool, "True or False"),
     ("strip", str, "the characters to strip, as one text"),
     ("keep", _TEXT_OR_NONE, "a regular expression"),
     ("drop", _TEXT_OR_NONE, "a regular expression"),
 )
-_ASKED = {"column": "text or item"}
+_COLUMN_OPTION = {"column": "text or item"}
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,11 @@ class Content:
     where: str | None = None
 
     def __post_init__(self) -> None:
-        for option, kind, what in _OF_TYPE:
+        for option, kind, what in _TYPES_OF_OPTIONS:
             if not isinstance(value := getattr(self, option), kind):
-                raise UsageError(f"{_ASKED.get(option, option)}: found {value!r}; give {what}")
+                raise UsageError(
+                    f"{_COLUMN_OPTION.get(option, option)}: found {value!r}; give {what}"
+                )
         if self.reading not in get_args(Reading):
             raise UsageError(
                 f"as_: found {self.reading!r}; give one of {', '.join(get_args(Reading))}"
@@ -83,9 +85,10 @@ class Content:
         for option in ("max_text_length", "max_token_length"):
             length = getattr(self, option)
             whole = isinstance(length, int) and not isinstance(length, bool)
-            if not whole or not 1 <= length <= _FURTHEST:
+            if not whole or not 1 <= length <= _LARGEST_LIMIT:
                 raise UsageError(
-                    f"{option}: found {length!r}; give a number of characters, 1 to {_FURTHEST:,}"
+                    f"{option}: found {length!r}; give a number of characters, "
+                    f"1 to {_LARGEST_LIMIT:,}"
                 )
         if not isinstance(self.split, str) or not self.split:
             raise UsageError(f"split: found {self.split!r}; give {SPLITS} or a regular expression")

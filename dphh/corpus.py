@@ -22,7 +22,7 @@ from dphh.unit.user import User, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
-_TABLES = {
+_UNREAD_TABLES = {
     "deltalake": "give the table's folder, which is read as its log has it now",
     "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
 }
@@ -132,8 +132,8 @@ class Corpus:
             raise UsageError(f"name: found {name!r}; give the name of an account in the ledger")
         if not isinstance(row_wise, bool):
             raise UsageError(f"row_wise: found {row_wise!r}; give True or False")
-        unit_period, spans = _periods_asked(period, periods)
-        kind, places, opened = _locate(source, connection)
+        unit_period, spans = _checked_periods(period, periods)
+        kind, places, opened = _locate_source(source, connection)
         if row_wise and kind == "path":
             raise UsageError(
                 "row_wise: applies only to a frame or a view, whose query may combine rows; the "
@@ -217,12 +217,13 @@ class Corpus:
 
     @property
     def unit_is_spelled(self) -> bool:
-        """Whether what stands for a unit is a text that says several values, and no one column."""
+        """Whether the unit is identified by a text of several values, and not by a single
+        column."""
         return self.period is not None or not isinstance(self.user, str)
 
     @property
     def names_of_periods(self) -> list[str] | None:
-        """The periods that are read, as people write them; None of all."""
+        """The names of the periods that are read; None if all are read."""
         if self.period is None or self.periods is None:
             return None
         return self.period.names(self.periods)
@@ -321,7 +322,7 @@ _NO_PERIOD = (
 )
 
 
-def _periods_asked(period: Any, periods: Any) -> tuple[Period | None, Spans | None]:
+def _checked_periods(period: Any, periods: Any) -> tuple[Period | None, Spans | None]:
     found = checked_period(period)
     if periods is None:
         return found, None
@@ -330,7 +331,7 @@ def _periods_asked(period: Any, periods: Any) -> tuple[Period | None, Spans | No
     return found, found.spans(periods)
 
 
-def _locate(
+def _locate_source(
     source: Any, connection: Any
 ) -> tuple[Literal["path", "table", "frame"], tuple[str, ...], Any]:
     """The kind of source, the location that the ledger records, and the object to open."""
@@ -346,7 +347,7 @@ def _locate(
                 f"connection: found a {type(connection).__name__}; give the DuckDB connection or "
                 "the Spark session in which the table is defined"
             )
-        return "table", (f"{home}:{source}",), _table(connection, source)
+        return "table", (f"{home}:{source}",), _table_of_connection(connection, source)
     if isinstance(source, (str, Path)):
         return "path", (absolute(source),), None
     if isinstance(source, (list, tuple)):
@@ -357,8 +358,8 @@ def _locate(
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
-    if module in _TABLES:
-        raise UsageError(f"source: found a {type(source).__name__}; {_TABLES[module]}")
+    if module in _UNREAD_TABLES:
+        raise UsageError(f"source: found a {type(source).__name__}; {_UNREAD_TABLES[module]}")
     raise UsageError(
         f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
         "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars, a "
@@ -366,7 +367,7 @@ def _locate(
     )
 
 
-def _table(connection: Any, name: str) -> Any:
+def _table_of_connection(connection: Any, name: str) -> Any:
     try:
         table = connection.table(name)
         table.columns  # noqa: B018 - Spark Connect looks for it only now

@@ -28,7 +28,7 @@ from dphh.wording.options import named_in_words
 #: The search stops at this number of users.
 _MOST_USERS = 10**12
 #: Probability of the binomial that is left out at either end.
-_RARE = 1e-9
+_RARE_MISS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
 
 
 def detection_of(price: Price, by: Profile) -> Detection:
-    """The sight for users who hold as much as the profile says, if none of it is pruned.
+    """The numbers of users that n-grams need, if users hold as much as the profile says and no part
+    of an n-gram is missed.
 
     That is the worst case: a gram that is not released at one length is pruned at the next, and
     the user's remaining grams then get more weight.
@@ -101,7 +102,7 @@ def detection_of(price: Price, by: Profile) -> Detection:
     adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
     lengths = range(1, 2 + len(longer))
     scenarios = tuple(
-        (words, tuple((n, _needed(n, words, by, price, first, longer)) for n in lengths))
+        (words, tuple((n, _users_needed(n, words, by, price, first, longer)) for n in lengths))
         for words in by.words_per_user
     )
     note = "where each of these users holds so many words"
@@ -112,7 +113,7 @@ def detection_of(price: Price, by: Profile) -> Detection:
     return Detection(scenarios, float(FOUND_WITH), note)
 
 
-def _needed(
+def _users_needed(
     length: int,
     words: int,
     by: Profile,
@@ -136,12 +137,17 @@ def _needed(
             pieces = length - n + 1
             if n == 1:
                 one = max(
-                    min(_miss(level, level.threshold_grid, users, held) for level in rounds)
+                    min(
+                        _miss_probability(level, level.threshold_grid, users, held)
+                        for level in rounds
+                    )
                     for rounds in runs
                 )
             else:
                 level = longer[n - 2]
-                one = _miss(level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held)
+                one = _miss_probability(
+                    level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held
+                )
             failure += pieces * one
         return failure
 
@@ -158,7 +164,9 @@ def _needed(
     return most
 
 
-def _miss(level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int) -> float:
+def _miss_probability(
+    level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int
+) -> float:
     """The probability that an item held by `users` users stays below the threshold. For a user who
     holds more than `max_items`, a random choice of that many counts."""
     from scipy.special import ndtr  # slow to import
@@ -168,7 +176,7 @@ def _miss(level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: 
     if held <= level.max_items:
         return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
     share = level.max_items / held
-    low, high = binom.ppf([_RARE, 1 - _RARE], users, share)
+    low, high = binom.ppf([_RARE_MISS, 1 - _RARE_MISS], users, share)
     step = max(1, ceil((high - low) / 2000))
     counted = np.arange(int(low), int(high) + step, step)
     # Each interval of the binomial uses its smallest count, which underestimates finding.

@@ -48,8 +48,14 @@ class CorpusError(DphhError):
     exit_code = 2
 
 
+class UnreachableError(DphhError):
+    """A store or a gateway does not answer. Nothing was spent; trying again later may succeed, so
+    the exit code is not that of bad input."""
+
+
 class LedgerError(DphhError):
-    """The ledger cannot be opened, read or written. It shows everything that was spent."""
+    """The ledger cannot be opened, read or written. Nothing that it records as spent is lost by
+    that."""
 
 
 class UnknownRunError(LedgerError):

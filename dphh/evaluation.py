@@ -108,6 +108,8 @@ class LevelEvaluation:
 
 @dataclass(frozen=True)
 class Evaluation:
+    """A release compared with the exact counts, length by length. NOT private."""
+
     levels: tuple[LevelEvaluation, ...]
     warning: str = NOT_PRIVATE
 

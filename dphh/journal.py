@@ -36,6 +36,8 @@ def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
 
 
 class _Journaled:
+    """A session whose drawn levels are stored in the ledger before they are returned."""
+
     def __init__(self, session: Session, book: Ledger, hold: Hold) -> None:
         self._session = session
         self._book = book
@@ -44,9 +46,9 @@ class _Journaled:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
-        return self._once(found) if name in DRAWING else found
+        return self._draw_once(found) if name in DRAWING else found
 
-    def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
+    def _draw_once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         def stands(*asked: Any) -> Any:
             *_, step = asked
             if step in self._drawn:  # the second draw would get the rows of the first

@@ -54,7 +54,7 @@ class _Level:
         return {"kind": self.kind, **plain}
 
 
-class _OnGrid(_Level):
+class _LevelOnGrid(_Level):
     """Noise and threshold on the integer grid where 2^grid_bits is one user."""
 
     grid_bits: int
@@ -65,12 +65,12 @@ class _OnGrid(_Level):
         """The noise's standard deviation in users: in units of a one-item user's weight."""
         return self.sigma_grid / 2.0**self.grid_bits
 
-    def _in_users(self, grid: int) -> float:
+    def _grid_to_users(self, grid: int) -> float:
         return grid / 2.0**self.grid_bits
 
 
 @dataclass(frozen=True)
-class SetUnionLevel(_OnGrid):
+class SetUnionLevel(_LevelOnGrid):
     """One level of the weighted Gaussian policy."""
 
     kind: ClassVar[str] = "set_union"
@@ -87,7 +87,7 @@ class SetUnionLevel(_OnGrid):
     @property
     def threshold(self) -> float:
         """In users: without noise, this many users who hold only this item reach the threshold."""
-        return self._in_users(self.threshold_grid)
+        return self._grid_to_users(self.threshold_grid)
 
     @property
     def grid(self) -> Grid:
@@ -122,7 +122,7 @@ class AloneLevel(SetUnionLevel):
 
 
 @dataclass(frozen=True)
-class PrunedLevel(_OnGrid):
+class PrunedLevel(_LevelOnGrid):
     """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
 
     The threshold limits the number of spurious grams. It depends on the released sets below: it is
@@ -145,11 +145,11 @@ class PrunedLevel(_OnGrid):
 
     @property
     def threshold(self) -> float | None:
-        return None if self.threshold_grid is None else self._in_users(self.threshold_grid)
+        return None if self.threshold_grid is None else self._grid_to_users(self.threshold_grid)
 
 
 @dataclass(frozen=True)
-class CountsLevel(_OnGrid):
+class CountsLevel(_LevelOnGrid):
     """How many users hold each of a given list of keys: one Gaussian vector, no threshold."""
 
     kind: ClassVar[str] = "counts"
@@ -209,7 +209,7 @@ class CountsLevel(_OnGrid):
     @property
     def half_width(self) -> float:
         """Half an interval's width in users, not including what bounding may have removed."""
-        return self._in_users(max(self.reach.below, self.reach.above))
+        return self._grid_to_users(max(self.reach.below, self.reach.above))
 
 
 @dataclass(frozen=True)

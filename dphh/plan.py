@@ -164,16 +164,16 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         except ValueError as problem:
             raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
     try:
-        plan = _as_written(found)
+        plan = _checked_plan(found)
     except UsageError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise UsageError(
             f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
         ) from None
-    anew = _priced_anew(plan)
+    anew = _price_again(plan)
     row_wise = plan.price.privacy.row_wise
-    says = stated(anew.price, _user(found), row_wise, *_periods(found))
+    says = stated(anew.price, _user_from_json(found), row_wise, *_periods_from_json(found))
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
@@ -183,7 +183,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     return anew
 
 
-def _as_written(found: Any) -> Plan:
+def _checked_plan(found: Any) -> Plan:
     where = found["corpus"]
     of_files = where and where["kind"] == "path"
     return Plan(
@@ -192,18 +192,18 @@ def _as_written(found: Any) -> Plan:
     )
 
 
-def _user(found: Any) -> User:
+def _user_from_json(found: Any) -> User:
     """The user columns of a written plan; of a table in memory, only these columns are written."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
-def _periods(found: Any) -> tuple[Period | None, Spans | None]:
+def _periods_from_json(found: Any) -> tuple[Period | None, Spans | None]:
     where = found["corpus"] or {}
     return checked_period(where.get("period")), checked_spans(where.get("periods"))
 
 
-def _priced_anew(plan: Plan) -> Plan:
-    """Price the plan's parameters again: the price written in a file is not trusted."""
+def _price_again(plan: Plan) -> Plan:
+    """Price the plan's parameters again, because a price in a file is not trusted."""
     if plan.verb not in VERBS:
         raise UsageError(
             f"plan: found the verb {plan.verb!r}, which this dphh lacks; make the plan again"

@@ -122,11 +122,11 @@ def stated(
     caveats = privacy.caveats if said is None else (said, *privacy.caveats)
     privacy = replace(privacy, row_wise=row_wise, caveats=caveats)
     if not isinstance(user, str):
-        privacy = _of_combinations(privacy, user)
-    return privacy if period is None else _of_periods(price, privacy, user, period, periods)
+        privacy = _privacy_of_combinations(privacy, user)
+    return privacy if period is None else _privacy_of_periods(price, privacy, user, period, periods)
 
 
-def _of_combinations(privacy: Privacy, user: User) -> Privacy:
+def _privacy_of_combinations(privacy: Privacy, user: User) -> Privacy:
     columns = named(user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
@@ -139,7 +139,7 @@ def _of_combinations(privacy: Privacy, user: User) -> Privacy:
     return replace(privacy, caveats=(caveat, *privacy.caveats))
 
 
-def _of_periods(
+def _privacy_of_periods(
     price: Price, privacy: Privacy, user: User, period: Period, read: Spans | None
 ) -> Privacy:
     whose = "user" if isinstance(user, str) else f"combination of {named(user)}"
@@ -247,7 +247,7 @@ class Price:
         return cls(
             verb=found["verb"],
             method=found["method"],
-            parameters=tuple((k, _frozen(v)) for k, v in found["parameters"].items()),
+            parameters=tuple((k, _as_parameter(v)) for k, v in found["parameters"].items()),
             levels=tuple(level_from_json(level) for level in found["levels"]),
             privacy=Privacy.from_json(found["privacy"]),
             finds=Finds.from_json(found["finds"]),
@@ -256,5 +256,5 @@ class Price:
         )
 
 
-def _frozen(value: Any) -> Parameter:
-    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
+def _as_parameter(value: Any) -> Parameter:
+    return tuple(_as_parameter(part) for part in value) if isinstance(value, list) else value

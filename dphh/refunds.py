@@ -23,17 +23,17 @@ def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Eve
 
     counted: whether the run counted any found items, if counting was asked for.
     """
-    drew = [level for level in ran if _drew(level)]
+    drew = [level for level in ran if _drew_noise(level)]
     priced = tuple(event for event in price.events if counted or event.role is not Role.COUNTS)
     if price.method not in STEPWISE or len(drew) == len(price.levels):
         return priced
     stay = tuple(event for event in priced if event.role is not Role.LEVEL)
     if stay == priced:  # a price that was read back from JSON does not keep the events' roles
         return priced
-    return (*(event for level in drew for event in _events(level)), *stay)
+    return (*(event for level in drew for event in _events_of_level(level)), *stay)
 
 
-def _drew(level: Level) -> bool:
+def _drew_noise(level: Level) -> bool:
     """Whether the level drew anything: it did not if earlier releases left no valid gram."""
     match level:
         case PrunedLevel(valid=valid) | ForecastLevel(valid=valid):
@@ -41,7 +41,7 @@ def _drew(level: Level) -> bool:
     return True
 
 
-def _events(level: Level) -> tuple[Event, ...]:
+def _events_of_level(level: Level) -> tuple[Event, ...]:
     match level:
         case SetUnionLevel():
             said = f"level {level.level}, round {level.round}"

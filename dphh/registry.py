@@ -22,7 +22,6 @@ from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.terms import assumes_groups_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
@@ -32,18 +31,18 @@ Options = ParamSpec("Options")
 Levels = Callable[[Price, Session, str], Iterator[LevelDone]]
 
 
-def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
+def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
     return corpus
 
 
-def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
+def _corpus_of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     by = dict(price.parameters).get("by")
     return in_groups(of_people(corpus), by if isinstance(by, str) else None)
 
 
-def _nothing(_: Price) -> None:
+def _assumes_nothing(_: Price) -> None:
     return None
 
 
@@ -59,9 +58,9 @@ class Verb(Generic[Options]):
     #: The columns of the verb's releases.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
-    read: Callable[[Corpus, Price], Corpus] = _as_it_is
+    read: Callable[[Corpus, Price], Corpus] = _corpus_unchanged
     #: Returns a reason if a run's outcome reveals how many users there are, else None.
-    assumes_known: Callable[[Price], UsersKnown | None] = _nothing
+    assumes_known: Callable[[Price], UsersKnown | None] = _assumes_nothing
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -75,8 +74,7 @@ ITEMS = Verb(
     items.HELP,
     items_levels,
     SCORED_AND_COUNTED,
-    read=_of_people_if_counted,
-    assumes_known=assumes_groups_known,
+    read=_corpus_of_people_if_counted,
 )
 NGRAMS = Verb(
     "ngrams",
@@ -84,8 +82,7 @@ NGRAMS = Verb(
     ngrams.HELP,
     ngrams_levels,
     SCORED_AND_COUNTED,
-    read=_of_people_if_counted,
-    assumes_known=assumes_groups_known,
+    read=_corpus_of_people_if_counted,
 )
 TRIE = Verb(
     "trie",
@@ -93,8 +90,10 @@ TRIE = Verb(
     trie.HELP,
     trie_levels,
     GROWN_AND_COUNTED,
-    read=lambda corpus, price: _of_people_if_counted(as_sequences(corpus, price["unit"]), price),
-    assumes_known=lambda price: trie.assumes_known(price) or assumes_groups_known(price),
+    read=lambda corpus, price: _corpus_of_people_if_counted(
+        as_sequences(corpus, price["unit"]), price
+    ),
+    assumes_known=trie.assumes_known,
 )
 LDP_TRIE = Verb(
     "ldp_trie",
@@ -111,8 +110,7 @@ COUNTS = Verb(
     counts.HELP,
     counts_levels,
     COUNTED_IN_GROUPS,
-    read=_of_people_if_counted,
-    assumes_known=assumes_groups_known,
+    read=_corpus_of_people_if_counted,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

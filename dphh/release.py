@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dphh.report.why import Why
 
 TABLE, MANIFEST = "release.parquet", "release.json"
-_RUN_ID = b"dphh.run_id"
+_RUN_ID_KEY = b"dphh.run_id"
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +265,7 @@ class Release:
         }
         buffer = io.BytesIO()
         pq.write_table(
-            self.table.replace_schema_metadata({_RUN_ID: self.run_id.encode(), **said}),
+            self.table.replace_schema_metadata({_RUN_ID_KEY: self.run_id.encode(), **said}),
             buffer,
             compression="zstd",
         )
@@ -296,7 +296,7 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
     out = written_here("out", folder).absolute()
     try:
         nearest = next(folder for folder in (out, *out.parents) if folder.exists())
-        taken = not _runs_in(out) <= {run_id} - {None}
+        taken = not _run_ids_in(out) <= {run_id} - {None}
     except (OSError, ValueError) as problem:
         raise UsageError(f"out: {folder} cannot be a folder ({problem}); give another") from None
     if not nearest.is_dir():
@@ -311,7 +311,7 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
     return out
 
 
-def _runs_in(out: Path) -> set[str | None]:
+def _run_ids_in(out: Path) -> set[str | None]:
     """The run ids that a folder's files name. After an interrupted write only the table exists."""
     found: set[str | None] = set()
     if (out / TABLE).exists():
@@ -328,5 +328,5 @@ def _runs_in(out: Path) -> set[str | None]:
 
 
 def _run_id_of(schema: Any) -> str | None:
-    named = (schema.metadata or {}).get(_RUN_ID)
+    named = (schema.metadata or {}).get(_RUN_ID_KEY)
     return None if named is None else named.decode()

@@ -1,4 +1,4 @@
-"""Nothing is spent by accident: the same request returns the release that it made before.
+"""Replay: the same request on the same data returns the earlier release and spends nothing.
 
 A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
 and modification times are; the ledger keeps a few bits of a hash of these with each run. A lazy
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,12 +24,13 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
-from dphh.sources.reading import at_hand, rows_in_memory
+from dphh.sources.reading import is_in_memory, rows_in_memory
 from dphh.unit.user import as_json
+from dphh.wording.warned import warn
 
 Say = Callable[[str], None]
 
-_KEY = os.urandom(32)
+_HASH_KEY = os.urandom(32)
 #: Runs that this process made of tables in memory: (request, rows) -> run id.
 _runs_on_tables: dict[tuple[Any, ...], str] = {}
 
@@ -70,37 +70,44 @@ class Replay:
     def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Replay:
         request = request_of(price, corpus)
         files = data_check(corpus, request.source, str(book.path))
-        return cls(price, corpus, book, request, files, _rows(corpus))
+        return cls(price, corpus, book, request, files, _hash_of_rows(corpus))
 
-    def before(self, say: Say) -> Before | None:
-        """The earlier run of this request on the same data; None if there is none."""
+    def before(self, say: Say, later: Say) -> Before | None:
+        """The earlier run of this request on the same data; None if there is none. `later` takes
+        notes that are true only if a run begins, to be shown when no refusal can follow."""
         if self.book.analyst is not None:
             return None  # the gateway names analysts' runs; one must not get another's release
-        if (run_id := _runs_on_tables.get(self._key)) is not None:
-            say(Note(f"nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}"))
+        if (run_id := _runs_on_tables.get(self._key_of_request)) is not None:
+            say(
+                Note(
+                    f"nothing is spent: run {run_id} asked the same of the same rows; "
+                    f"{_ADVICE_TO_SPEND}"
+                )
+            )
             return Before(run_id, self.request)
-        for account in self._accounts():
+        for account in self._accounts_charged():
             request = replace(self.request, account=account)
             if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
-            self._not_comparable(say)
-            self._other_rows(say)
+            self._warn_not_comparable(later)
+            self._warn_of_other_rows(say)
             return None
         if not self.files:
-            self._not_compared(earlier, say)
+            self._warn_not_compared(earlier, later)
             return None
         if earlier.state == "settled":
             same = "files" if self.corpus.kind == "path" else "query and files"
             say(
                 Note(
                     f"nothing is spent: this is the release of run {earlier.run_id}, made on "
-                    f"{earlier.when:%Y-%m-%d} by the same request of the same {same}; {_ELSE}"
+                    f"{earlier.when:%Y-%m-%d} by the same request of the same {same}; "
+                    f"{_ADVICE_TO_SPEND}"
                 )
             )
         return Before(earlier.run_id, request)
 
-    def _accounts(self) -> list[str | None]:
+    def _accounts_charged(self) -> list[str | None]:
         """The accounts that may have been charged: the same files may be named or unnamed."""
         if not self.files:
             return [self.corpus.name]
@@ -109,10 +116,10 @@ class Replay:
 
     def remember(self, run_id: str) -> None:
         if self.rows is not None:
-            _runs_on_tables[self._key] = run_id
+            _runs_on_tables[self._key_of_request] = run_id
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key_of_request(self) -> tuple[Any, ...]:
         corpus = self.corpus
         unit = (corpus.user, corpus.period, corpus.periods)
         about = (corpus.name, corpus.where, *unit, corpus.content, corpus.by)
@@ -122,10 +129,10 @@ class Replay:
     def _is_capped(self) -> bool:
         return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
 
-    def _not_comparable(self, say: Say) -> None:
-        """Tell the caller, before anything is spent, that repeating this request would spend."""
+    def _warn_not_comparable(self, say: Say) -> None:
+        """Tell the caller that repeating this request would spend."""
         if self.files or self.corpus.kind == "path" or self._is_capped:
-            return  # with a cap, `_not_compared` refuses to spend twice on the same request
+            return  # with a cap, `_warn_not_compared` refuses to spend twice on the same request
         who = "nobody can" if self.rows is None else "no later session can"
         say(
             Note(
@@ -134,8 +141,9 @@ class Replay:
             )
         )
 
-    def _other_rows(self, say: Say) -> None:
-        """A period that got rows late, or corrected ones, is other data: that is told."""
+    def _warn_of_other_rows(self, say: Say) -> None:
+        """Tell the caller that the same request was run before, but on other data, as when late
+        rows came."""
         if self.corpus.period is None or not self.files:
             return
         if (earlier := self.book.asked_of_other_data(self.request)) is not None:
@@ -147,7 +155,7 @@ class Replay:
                 )
             )
 
-    def _not_compared(self, earlier: Entry, say: Say) -> None:
+    def _warn_not_compared(self, earlier: Entry, say: Say) -> None:
         said = (
             f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of a "
             f"{', '.join(self.corpus.where)}, and whether this is the same data cannot be told"
@@ -160,7 +168,7 @@ class Replay:
         say(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
 
 
-_ELSE = "again=True (--again) spends again"
+_ADVICE_TO_SPEND = "again=True (--again) spends again"
 
 
 def request_of(price: Price, corpus: Corpus) -> Request:
@@ -192,32 +200,24 @@ def notice(said: str) -> None:
     """The default `progress`: shows only lines about the budget."""
     if not isinstance(said, Note):
         return
-    if _in_a_kernel():  # a notebook would show a warning in red, with a path of its own
+    if _in_notebook_kernel():  # a notebook would show a warning in red, with a path of its own
         print(said)
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.said, Notice, stacklevel=_whose_line())
+            warn(said.said, Notice)
 
 
-def _in_a_kernel() -> bool:
+def _in_notebook_kernel() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
-def _whose_line() -> int:
-    """How many frames up the first caller outside dphh is: the line that a notice should name."""
-    frame, up = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
-        frame, up = frame.f_back, up + 1
-    return up
-
-
-def _rows(corpus: Corpus) -> bytes | None:
-    """A hash that identifies a table in memory, to this process only (`_KEY`)."""
-    if not at_hand(corpus):
+def _hash_of_rows(corpus: Corpus) -> bytes | None:
+    """A hash that identifies a table in memory, to this process only (`_HASH_KEY`)."""
+    if not is_in_memory(corpus):
         return None
-    sink = _Hashing()
+    sink = _HashingFile()
     try:
         rows = rows_in_memory(corpus).combine_chunks()
         with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), rows.schema) as stream:
@@ -227,13 +227,13 @@ def _rows(corpus: Corpus) -> bytes | None:
     return sink.hash.digest()
 
 
-class _Hashing:
+class _HashingFile:
     """A writable file that keeps only a hash of what is written to it."""
 
     closed = False
 
     def __init__(self) -> None:
-        self.hash = hashlib.blake2b(key=_KEY)
+        self.hash = hashlib.blake2b(key=_HASH_KEY)
 
     def write(self, data: Any) -> int:
         self.hash.update(data)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import platform
 import uuid
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -29,12 +28,12 @@ from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.entries import checked_run_id
 from dphh.ledger.origins import origin_of
-from dphh.ledger.wording import gone_text
+from dphh.ledger.wording import missing_files_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.priors.fit import how_it_fits
+from dphh.priors.fit import fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.public.refused import refuse_prior
 from dphh.refunds import drawn_events
@@ -44,6 +43,7 @@ from dphh.replay import Note, Replay, notice, recorded
 from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.wording.warned import warn
 
 Progress = Callable[[str], None]
 
@@ -68,20 +68,21 @@ def run(
     If the same request ran before on unchanged data, its release is returned, or an interrupted
     run continues after its last complete level. `again` spends anew.
     """
-    _check_asked(corpus, run_id, again, threads, progress, randomness)
+    _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
     refuse_prior(price.prior, corpus, book)
-    _say_what_is_gone(book, say)
+    _say_missing_accounts(book, say)
     asking = Replay.of(price, corpus, book)
     origin = origin_of(corpus)
     _warn_of_deleted_rows(origin)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
-    before = asking.before(say) if once else None
+    told: list[str] = []  # said once no refusal can follow
+    before = asking.before(say, told.append) if once else None
     known = before is not None
     run_id, request = before or (run_id, asking.request)
     if out is not None:
@@ -95,8 +96,8 @@ def run(
         if (refusal := mixed(corpus, origin)) is not None:
             raise UsageError(refusal)
         if not known:  # a stored release is returned even if the files have changed since
-            _look_first(corpus, session)
-            _say_what_lacks(corpus, book, say)
+            _refuse_failing_corpus(corpus, session)
+            _say_missing_columns(corpus, book, say)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
             request,
@@ -104,6 +105,7 @@ def run(
             once=once,
         )
         run_id = reservation.run_id
+        _say_all(told, say)
         if not source.is_test:
             asking.remember(run_id)
         if reservation.release is not None:
@@ -112,22 +114,23 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
-            for moved in reservation.moved if book.analyst is None else ():
-                say(Note(moved))
+            _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
-                release = _release_of(price, corpus, session, book, reservation.hold, source, say)
+                release = _run_and_settle(
+                    price, corpus, session, book, reservation.hold, source, say
+                )
             except LedgerError:
                 if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
                 release = theirs
     finally:
         session.close()
-    return release if out is None else _saved(release, out)
+    return release if out is None else _save_release(release, out)
 
 
-def _check_asked(
+def _check_arguments(
     corpus: object, run_id: object, again: object, threads: object, progress: object, drawn: object
 ) -> None:
     if not isinstance(corpus, Corpus):
@@ -146,14 +149,19 @@ def _check_asked(
         )
 
 
-def _say_what_is_gone(book: Ledger, say: Progress) -> None:
+def _say_all(lines: Iterable[str], say: Progress) -> None:
+    for line in lines:
+        say(line)
+
+
+def _say_missing_accounts(book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
         return  # an analyst must not see what else the ledger names
     for account in book.gone():
-        say(Note(gone_text(account, account.source.where)))
+        say(Note(missing_files_text(account, account.source.where)))
 
 
-def _say_what_lacks(corpus: Corpus, book: Ledger, say: Progress) -> None:
+def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
         return  # which columns there are is their owner's to know
     for option, column in lacking(corpus):
@@ -165,10 +173,10 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
         warn_of_files_of_tables(origin.files)
 
 
-def _look_first(corpus: Corpus, session: Session) -> None:
-    from dphh.engines.duckdb.look import look_first  # an engine
+def _refuse_failing_corpus(corpus: Corpus, session: Session) -> None:
+    from dphh.engines.duckdb.look import refuse_if_run_would_fail  # an engine
 
-    look_first(corpus, session)
+    refuse_if_run_would_fail(corpus, session)
 
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
@@ -186,14 +194,13 @@ def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> N
         )
     else:
         return
-    warnings.warn(
+    warn(
         f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
         "spends",
-        stacklevel=4,
     )
 
 
-def _saved(release: Release, out: str | Path) -> Release:
+def _save_release(release: Release, out: str | Path) -> Release:
     try:
         release.save(out)
     except UsageError as problem:
@@ -205,7 +212,7 @@ def _saved(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _release_of(
+def _run_and_settle(
     price: Price,
     corpus: Corpus,
     session: Session,
@@ -269,9 +276,9 @@ def released(
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
     table = in_order(pa.concat_tables([step.rows for step in done]))
-    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
     if price.prior is not None:
-        manifest["prior"] = {**price.prior.to_json(), **how_it_fits(price.prior.prior, table)}
+        manifest["prior"] = {**price.prior.to_json(), **fit_numbers(price.prior.prior, table)}
     if price.counting is not None:
         say("counting what was found")
         counted, table = with_counts(table, price.counting, session)
@@ -280,7 +287,7 @@ def released(
     return Release(described(in_order(as_text(table, corpus.content))), manifest)
 
 
-def _manifest(
+def _manifest_of(
     price: Price,
     corpus: Corpus,
     session: Session,
@@ -331,10 +338,9 @@ def settled(book: Ledger, release: Release, hold: Hold) -> Release:
         if (theirs := _settled_by_another(book, hold)) is not None:
             return theirs
         # The price is spent and recorded; discarding the release would help nobody.
-        warnings.warn(
+        warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",
-            stacklevel=2,
         )
     return release
 

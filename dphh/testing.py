@@ -45,7 +45,7 @@ class SeededRandomness:
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
         check_keys(count, keys)
         if keys is None:
-            return self._stream(count, purpose)
+            return self._next_words(count, purpose)
         start = blake2b(f"{self.seed}:{len(purpose)}:{purpose}:".encode(), digest_size=8)
         digests = bytearray()
         for key in keys.to_pylist():
@@ -54,7 +54,7 @@ class SeededRandomness:
             digests += hashed.digest()
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
-    def _stream(self, count: int, purpose: str) -> Words:
+    def _next_words(self, count: int, purpose: str) -> Words:
         with self._lock:
             position = self._positions[purpose]
             self._positions[purpose] += count

@@ -16,14 +16,14 @@ from dphh.registry import Options
 from dphh.wording.options import check_given, check_known, check_places, plain
 
 #: What reads the public lists that options name, before the price is known.
-_READ_FIRST: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
+_READERS_OF_OPTIONS: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
     "items": lambda options, corpus: with_prior(with_items(options, corpus), corpus),
     "ngrams": with_prior,
     "counts": with_items,
 }
 
 
-class Planning(Protocol, Generic[Options]):
+class VerbFunction(Protocol, Generic[Options]):
     """A verb as a function of a corpus (optional until the run) and the options of its price."""
 
     def __call__(
@@ -31,7 +31,7 @@ class Planning(Protocol, Generic[Options]):
     ) -> Plan: ...
 
 
-def planning(verb: registry.Verb[Options]) -> Planning[Options]:
+def verb_function(verb: registry.Verb[Options]) -> VerbFunction[Options]:
     """The verb as a function: it prices the options and stores the corpus as the verb reads it."""
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
@@ -47,8 +47,8 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
         given: Any = {name: plain(value) for name, value in options.items()}
-        if verb.name in _READ_FIRST:
-            given = _READ_FIRST[verb.name](given, corpus)
+        if verb.name in _READERS_OF_OPTIONS:
+            given = _READERS_OF_OPTIONS[verb.name](given, corpus)
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
@@ -65,19 +65,26 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.reading import at_hand, refuse_missing_columns  # slow to import
+    from dphh.sources.reading import is_in_memory, refuse_missing_columns  # slow to import
 
-    if at_hand(corpus):
+    if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns
         refuse_missing_columns(corpus, [str(name) for name in names])
 
 
 #: What other libraries call the values that are asked about.
-_KNOWN_VALUES = {"categories", "domain", "keys", "keyset", "partitions", "public_partitions"}
+_NAMES_IN_OTHER_LIBRARIES = {
+    "categories",
+    "domain",
+    "keys",
+    "keyset",
+    "partitions",
+    "public_partitions",
+}
 
 
 def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: str) -> None:
-    found = sorted(_KNOWN_VALUES & {*given} - {*takes})
+    found = sorted(_NAMES_IN_OTHER_LIBRARIES & {*given} - {*takes})
     if found and "of" not in takes:
         instead = "dphh.items(corpus, domain=values, epsilon=..., delta=...)"
         raise UsageError(
@@ -86,8 +93,8 @@ def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: s
         )
 
 
-items = planning(registry.ITEMS)
-ngrams = planning(registry.NGRAMS)
-trie = planning(registry.TRIE)
-ldp_trie = planning(registry.LDP_TRIE)
-counts = planning(registry.COUNTS)
+items = verb_function(registry.ITEMS)
+ngrams = verb_function(registry.NGRAMS)
+trie = verb_function(registry.TRIE)
+ldp_trie = verb_function(registry.LDP_TRIE)
+counts = verb_function(registry.COUNTS)

@@ -121,8 +121,10 @@ PARTS: dict[str, dict[str, Any]] = {
     "classes of half a nat: of one": {"dphh.ladder.classes.STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.prior.PASSES": 20},
     "solved weights: plain ones": {
-        "dphh.mechanisms.ngrams.forecast.plan_round._Choice.weights": lambda rows, _: plain(rows),
-        "dphh.mechanisms.ngrams.forecast.plan_round._Choice.first_weights": plain,
+        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.weights": lambda rows, _: (
+            plain(rows)
+        ),
+        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": plain,
     },
     "adaptive shares: even ones": {
         "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round": lambda shares, *_: (

@@ -2,8 +2,8 @@
 -- `.read shell.sql` or `duckdb -init shell.sql`, then `FROM dphh_help();`.
 --
 -- Nothing here draws noise, reads private rows or spends budget. A release is named by a table or
--- view, or by its file: 'out/release.parquet'. What runs would cost and find is a table, which
--- `dphh sql --prices FILE` writes.
+-- view, by its file, 'out/release.parquet', or by its folder with a slash, 'out/'. What runs would
+-- cost and find is a table, which `dphh sql --prices FILE` writes.
 --
 -- One file: a shell loads one, and `.read` looks for a second one in the folder that the shell was
 -- started in, not in this one's. `dphh.connect()` loads all but the help (`dphh.sql.looking`).
@@ -25,7 +25,16 @@ CREATE OR REPLACE TEMP MACRO dphh_manifest_at(folder) AS TABLE
 -- Every release with what others have: `trie` says what ends, `counts` how many people and within
 -- which group, the rest have scores. Counted within groups an item has a row in each.
 CREATE OR REPLACE TEMP MACRO dphh_rows(release) AS TABLE
-    SELECT * FROM query_table(release)  -- noqa: AM04
+    SELECT *  -- noqa: AM04
+    FROM
+        query_table(
+            -- A path whose last part has no dot is a folder.
+            CASE
+                WHEN regexp_matches(release, '/[^/.]*$')
+                    THEN rtrim(release, '/') || '/release.parquet'
+                ELSE release
+            END
+        )
     UNION ALL BY NAME
     SELECT
         CAST(NULL AS BOOLEAN) AS ended,
@@ -248,7 +257,11 @@ CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE
         ('FROM dphh_manifest_at(folder)', 'its manifest: privacy, parameters, levels'),
         ('FROM dphh_levels(release)', 'items and scores of each level'),
         ('FROM dphh_children(release, prefix := [])', 'one step down from a prefix'),
-        ('FROM dphh_tree(release, prefix := [])', 'all below a prefix, indented'),
+        (
+            'FROM dphh_tree(release, prefix := [])',
+            'all below a prefix, indented; a release is a table, a view, a file, or a folder with '
+            || 'a slash: ''phrases/'''
+        ),
         (
             'FROM dphh_longest_prefix(release, sequence)',
             'the longest released beginning of a list of tokens'

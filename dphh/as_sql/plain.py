@@ -47,7 +47,7 @@ EVERYONE = Written("(SELECT count(*) FROM draws)")
 
 
 def plain(price: Price, corpus: Corpus | None) -> list[Query]:
-    queries = [*_queries(price)]
+    queries = [*_queries_of_verb(price)]
     heading = HEADING.format(verb=price.verb, method=price.method)
     if price.method == "forecast" or price.verb == "ldp_trie":
         heading += FOLLOWS
@@ -60,35 +60,35 @@ def plain(price: Price, corpus: Corpus | None) -> list[Query]:
     ]
 
 
-def _queries(price: Price) -> Iterator[Query]:
-    yield _step("texts", Step("plain/texts"))
+def _queries_of_verb(price: Price) -> Iterator[Query]:
+    yield _query_of_step("texts", Step("plain/texts"))
     match price.verb, price.method:
         case "items", "auto" | "adaptive":
-            yield from _auto_or_adaptive(price)
+            yield from _items_queries(price)
         case ("items", "gaussian" | "sips") | ("ngrams", "dpne"):
-            yield _step("texts", Step("plain/nothing_released"))
+            yield _query_of_step("texts", Step("plain/nothing_released"))
             for level in price.levels:
-                yield from _ladder(level)
+                yield from _ladder_queries(level)
             bits = price.levels[0].to_json()["grid_bits"]
             yield Query("what is found", FOUND.format(bits=bits))
         case (_, "forecast"):
-            yield _step("texts", Step("plain/nothing_released"))
+            yield _query_of_step("texts", Step("plain/nothing_released"))
             words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
             if words:
-                yield _step("texts", Step("plain/nothing_told"))
-            yield from _adaptive(words)
+                yield _query_of_step("texts", Step("plain/nothing_told"))
+            yield from _adaptive_queries(words)
             for level in price.levels[len(words) :]:
                 if isinstance(level, ListedWordsLevel):
-                    yield from _listed(level)
+                    yield from _listed_words(level)
                 else:
-                    yield from _rounds(level)
+                    yield from _forecast_queries(level)
         case ("trie", _):
-            yield from _trie(price)
+            yield from _trie_queries(price)
             yield Query("what has grown", GROWN)
         case ("counts", _) | ("items", "domain"):
-            yield from _counts(price, price["of" if price.verb == "counts" else "domain"])
+            yield from _counts_queries(price, price["of" if price.verb == "counts" else "domain"])
         case ("ldp_trie", _):
-            yield from _ldp_trie(price)
+            yield from _ldp_trie_queries(price)
         case _:
             raise UsageError(
                 f"plain: {price.verb} ({price.method}) has no specification that runs on its own; "
@@ -96,26 +96,27 @@ def _queries(price: Price) -> Iterator[Query]:
             )
 
 
-def _auto_or_adaptive(price: Price) -> Iterator[Query]:
-    """Method "auto" has one round and several, of which one condition lets one way release."""
+def _items_queries(price: Price) -> Iterator[Query]:
+    """Method "auto": the queries of one round and of several rounds, with a condition under which
+    only one of the two releases."""
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     bits = levels[-1].grid_bits
-    yield _step("texts", Step("plain/nothing_released"))
+    yield _query_of_step("texts", Step("plain/nothing_released"))
     if price.method == "auto":
         first, alone, *levels = levels
-        yield from _ladder(first)
+        yield from _ladder_queries(first)
         yield Query("level 1, the choice", CHOICE.format(common=CHOICE_COMMON))
-        yield from _ladder(alone, only_if="getvariable('alone')")
-    yield _step("texts", Step("plain/nothing_told"))
-    yield from _adaptive(levels, "NOT getvariable('alone')" * (price.method == "auto"))
+        yield from _ladder_queries(alone, only_if="getvariable('alone')")
+    yield _query_of_step("texts", Step("plain/nothing_told"))
+    yield from _adaptive_queries(levels, "NOT getvariable('alone')" * (price.method == "auto"))
     yield Query("what is found", FOUND.format(bits=bits))
 
 
-def _step(section: str, step: Step) -> Query:
+def _query_of_step(section: str, step: Step) -> Query:
     return Query(section, written(step))
 
 
-def _ladder(level: Any, only_if: str = "") -> Iterator[Query]:
+def _ladder_queries(level: Any, only_if: str = "") -> Iterator[Query]:
     section = f"level {level.level}"
     known = {
         "max_items": level.max_items,
@@ -127,14 +128,14 @@ def _ladder(level: Any, only_if: str = "") -> Iterator[Query]:
     }
     if isinstance(level, SetUnionLevel):
         known |= {"threshold": _threshold(level, only_if)}
-        yield _step(f"{section}, round {level.round}", Step("plain/set_union", known))
+        yield _query_of_step(f"{section}, round {level.round}", Step("plain/set_union", known))
         return
     assert isinstance(level, PrunedLevel)
     known |= {"level": level.level, "pruning": level.pruning, "spurious": level.spurious}
     asked = written(Step("plain/dpne_threshold", known)).removesuffix(";")
     yield Query(section, f"SET VARIABLE threshold = (\n{asked}\n);")
     known |= {"threshold": Written("getvariable('threshold')")}
-    yield _step(section, Step("plain/dpne_level", known))
+    yield _query_of_step(section, Step("plain/dpne_level", known))
 
 
 def _threshold(level: SetUnionLevel, only_if: str) -> int | Written:
@@ -143,7 +144,7 @@ def _threshold(level: SetUnionLevel, only_if: str) -> int | Written:
     return Written(said) if only_if else level.threshold_grid
 
 
-def _adaptive(levels: Sequence[SetUnionLevel], only_if: str = "") -> Iterator[Query]:
+def _adaptive_queries(levels: Sequence[SetUnionLevel], only_if: str = "") -> Iterator[Query]:
     """Rounds whose weights depend on earlier rounds; with a condition under which they release."""
     for number, level in enumerate(levels):
         section = f"level {level.level}, round {level.round}"
@@ -160,13 +161,13 @@ def _adaptive(levels: Sequence[SetUnionLevel], only_if: str = "") -> Iterator[Qu
             "purpose": section,
         }
         own = {"parts": parts_told(levels[0].grid, level.grid)}
-        yield _step(section, Step("plain/union_round", known))
+        yield _query_of_step(section, Step("plain/union_round", known))
         passed = {"threshold": _threshold(level, only_if)}
-        yield _step(section, Step("plain/union_round_released", passed))
-        yield _step(section, Step("plain/union_round_told", own))
+        yield _query_of_step(section, Step("plain/union_round_released", passed))
+        yield _query_of_step(section, Step("plain/union_round_told", own))
 
 
-def _rounds(level: Any) -> Iterator[Query]:
+def _forecast_queries(level: Any) -> Iterator[Query]:
     """Levels of the forecast ladder; the computations between their rounds are not in SQL."""
     known = {
         "level": level.level,
@@ -178,11 +179,11 @@ def _rounds(level: Any) -> Iterator[Query]:
     for name, number in (("held", 1), ("lists", 1), ("round_1", 1), ("round_2", 2), ("signs", 2),
                          ("passed", 2)):  # fmt: skip
         later = {"unit": f"a user's norm, by what round {number} has of the budget"}
-        yield _step(f"level {level.level}", Step(f"plain/forecast_{name}", known, later))
+        yield _query_of_step(f"level {level.level}", Step(f"plain/forecast_{name}", known, later))
 
 
-def _listed(level: ListedWordsLevel) -> Iterator[Query]:
-    """Level 1 with a list: its words and their classes are a table of the prior's."""
+def _listed_words(level: ListedWordsLevel) -> Iterator[Query]:
+    """Level 1 with a list: the table with the prior's words and their classes."""
     section = f"level {level.level}"
     drawn = {"sigma": level.sigma_grid, "purpose": section}
     first = {**drawn, "unit": level.first_unit}
@@ -195,10 +196,10 @@ def _listed(level: ListedWordsLevel) -> Iterator[Query]:
         ("forecast_signs", {}),
         ("forecast_passed", {"level": level.level}),
     ):
-        yield _step(section, Step(f"plain/{name}", known))
+        yield _query_of_step(section, Step(f"plain/{name}", known))
 
 
-def _counts(price: Price, items: Sequence[Sequence[str]]) -> Iterator[Query]:
+def _counts_queries(price: Price, items: Sequence[Sequence[str]]) -> Iterator[Query]:
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     groups = (*price["groups"], OTHER) if price["by"] is not None else (None,)
@@ -223,14 +224,14 @@ def _counts(price: Price, items: Sequence[Sequence[str]]) -> Iterator[Query]:
         "sigma": level.sigma_grid,
         "purpose": "counts",
     }
-    yield _step("counts", Step("plain/counts", known))
+    yield _query_of_step("counts", Step("plain/counts", known))
     yield Query("counts", COUNTED.format(unit=weighing.unit))
 
 
-def _ldp_trie(price: Price) -> Iterator[Query]:
+def _ldp_trie_queries(price: Price) -> Iterator[Query]:
     known: dict[str, Any] = {"characters": list(price["character_set"]), "purpose": SEATS}
     idle = {"idle": "how many users are made up, where the corpus has too few"}
-    yield _step("devices", Step("plain/ldp_trie_seats", known, idle))
+    yield _query_of_step("devices", Step("plain/ldp_trie_seats", known, idle))
     for level in price.levels:
         assert isinstance(level, LocalLevel)
         section = f"pass {level.pass_number}, level {level.level}"
@@ -249,23 +250,23 @@ def _ldp_trie(price: Price) -> Iterator[Query]:
             "keep": level.keep,
             "purpose": section,
         }
-        yield _step(section, Step("plain/ldp_trie_level", known))
+        yield _query_of_step(section, Step("plain/ldp_trie_level", known))
 
 
-def _trie(price: Price) -> Iterator[Query]:
+def _trie_queries(price: Price) -> Iterator[Query]:
     chosen = Step(f"plain/one_each_{price['choice'].replace('-', '_')}", {"purpose": ONE_SEQUENCE})
-    yield _step("one sequence a user", chosen)
-    yield _step("one sequence a user", Step("plain/nothing_grown"))
+    yield _query_of_step("one sequence a user", chosen)
+    yield _query_of_step("one sequence a user", Step("plain/nothing_grown"))
     for level in price.levels:
         section, purpose = f"level {level.level}", f"trie/level {level.level}"
         known: dict[str, Any] = {"level": level.level, "purpose": purpose}
         if isinstance(level, VoteLevel):
             known |= {"numerator": level.numerator, "theta": level.theta}
-            yield _step(section, Step("plain/trie_level", known))
+            yield _query_of_step(section, Step("plain/trie_level", known))
         else:
             assert isinstance(level, BatchLevel)
             known |= {"batch": EVERYONE, "theta": level.theta, "idle": 0}
-            yield _step(section, Step("plain/trie_batch_level", known))
+            yield _query_of_step(section, Step("plain/trie_batch_level", known))
 
 
 NOTHING_ASKED = "(SELECT 0, CAST([] AS VARCHAR[]), CAST(NULL AS VARCHAR) WHERE false)"

@@ -11,8 +11,8 @@ from dphh.sources.reading import parquet_pattern
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
-_TEXT = ("names", "text", "text_units", "periods")
-_OTHER_FILES = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
+_MACRO_FILES = ("names", "text", "text_units", "periods")
+_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 
 
 def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
@@ -35,13 +35,13 @@ def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
         f"-- The corpus's columns. (Nobody looked at them: {content.column!r} is taken for {kind}.)"
     )
     table = f"-- {TABLE} is a table or view with these columns.\n" if relation == TABLE else ""
-    macros = macros_called(text, _TEXT)
+    macros = macros_called(text, _MACRO_FILES)
     return "\n\n".join(part for part in (macros, f"{columns}\n{table}{text}") if part)
 
 
 def relation_of(corpus: Corpus) -> str:
     """The relation with the rows: Parquet files, or the placeholder table."""
-    if corpus.kind != "path" or any(_OTHER_FILES.search(place) for place in corpus.where):
+    if corpus.kind != "path" or any(_NOT_PARQUET.search(place) for place in corpus.where):
         return TABLE
     places = [parquet_pattern(place) for place in corpus.where]
     return f"read_parquet({literal(places)}, union_by_name = true)"

@@ -53,53 +53,61 @@ def running(price: Price, corpus: Corpus | None) -> list[Query]:
 
 def parts_of(price: Price) -> Iterator[Part]:
     """The steps of a run in their order, grouped under headings."""
-    verbs = {"items": _items, "ngrams": _ngrams, "trie": _trie, "ldp_trie": _ldp_trie}
+    verbs = {
+        "items": _items_parts,
+        "ngrams": _ngrams_parts,
+        "trie": _trie_parts,
+        "ldp_trie": _ldp_trie_parts,
+    }
     if isinstance(level := price.levels[0], CountsLevel):
-        yield "counts", _counts({"sigma": level.sigma_grid, "purpose": "counts"}, {})
+        yield "counts", _counts_steps({"sigma": level.sigma_grid, "purpose": "counts"}, {})
         return
     yield from verbs[price.verb](price)
     if price.counting is not None:
         follows = {"sigma": "the noise of the counts, from how many items are found"}
-        steps = _counts({"purpose": "counts"}, follows)
+        steps = _counts_steps({"purpose": "counts"}, follows)
         yield "counts of what is found", steps
 
 
-def _counts(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
+def _counts_steps(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
     level = Step("counts_level", known, later)
     return [GATHER, Step("counts_contributions"), level, Step("counts_drawn")]
 
 
-def _items(price: Price) -> Iterator[Part]:
+def _items_parts(price: Price) -> Iterator[Part]:
     if price.method == "forecast":
-        yield from _forecast(price)
+        yield from _forecast_parts(price)
         return
     yield "whole users", [GATHER]
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":
-        yield from _adaptive(levels, "items")
+        yield from _adaptive_parts(levels, "items")
         return
     if price.method == "auto":
         first, alone, *rounds = levels
-        yield "level 1, choice", _set_union(first, "items/choice")
+        yield "level 1, choice", _set_union_steps(first, "items/choice")
         few = f"if fewer than {CHOICE_COMMON} were found, which are not released"
-        yield f"level 1, {few}", _if_chosen(_set_union(alone, f"items/round {alone.round}"))
-        for title, steps in _adaptive(rounds, "items"):
-            yield f"{title}, if not", _if_chosen(steps)
+        yield (
+            f"level 1, {few}",
+            _steps_if_chosen(_set_union_steps(alone, f"items/round {alone.round}")),
+        )
+        for title, steps in _adaptive_parts(rounds, "items"):
+            yield f"{title}, if not", _steps_if_chosen(steps)
         return
     for level in levels:
         forget = [Step("forget_released")] if level.round > 1 else []
         title = f"level {level.level}, round {level.round}"
-        yield title, [*forget, *_set_union(level, f"items/round {level.round}")]
+        yield title, [*forget, *_set_union_steps(level, f"items/round {level.round}")]
 
 
-def _if_chosen(steps: Sequence[Step]) -> list[Step]:
+def _steps_if_chosen(steps: Sequence[Step]) -> list[Step]:
     return [replace(step, may_run=True) for step in steps]
 
 
-def _adaptive(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
+def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
     """Rounds whose weights depend on earlier rounds, computed in the engine."""
     for number, level in enumerate(levels):
-        known = _bounded(level, f"{purpose}/round {level.round}") | {"is_test": False}
+        known = _bounding_parameters(level, f"{purpose}/round {level.round}") | {"is_test": False}
         later = {"salt": SALT}
         if following := follows(levels[:number], level):
             parts = parts_told(levels[0].grid, levels[number - 1].grid)
@@ -116,15 +124,15 @@ def _adaptive(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
         yield f"level {level.level}, round {level.round}", [*before, drawn, passed]
 
 
-def _set_union(level: SetUnionLevel, purpose: str) -> list[Step]:
-    known = _bounded(level, purpose) | {"is_test": False}
+def _set_union_steps(level: SetUnionLevel, purpose: str) -> list[Step]:
+    known = _bounding_parameters(level, purpose) | {"is_test": False}
     return [
         Step("words_level", known, {"salt": SALT}),
         Step("released_words", {"threshold": level.threshold_grid}),
     ]
 
 
-def _bounded(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
+def _bounding_parameters(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
     return {
         "max_items": level.max_items,
         "grid_bits": level.grid_bits,
@@ -133,21 +141,25 @@ def _bounded(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]
     }
 
 
-def _ngrams(price: Price) -> Iterator[Part]:
-    ladders = {"dpne": _dpne, "forecast": _forecast}
-    yield from ladders.get(price.method, _without_pruning)(price)
+def _ngrams_parts(price: Price) -> Iterator[Part]:
+    ladders = {"dpne": _dpne_parts, "forecast": _forecast_parts}
+    yield from ladders.get(price.method, _baseline_parts)(price)
 
 
-def _dpne(price: Price) -> Iterator[Part]:
+def _dpne_parts(price: Price) -> Iterator[Part]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     yield "whole users", [GATHER]
-    yield "level 1", _set_union(base, "ngrams/level 1")
+    yield "level 1", _set_union_steps(base, "ngrams/level 1")
     for level in above:
         assert isinstance(level, PrunedLevel)
         steps = [
-            _placed(level.level, level.pruning == "single"),
-            Step("grams_level", _bounded(level, f"ngrams/level {level.level}"), {"salt": SALT}),
+            _positions_step(level.level, level.pruning == "single"),
+            Step(
+                "grams_level",
+                _bounding_parameters(level, f"ngrams/level {level.level}"),
+                {"salt": SALT},
+            ),
             Step(
                 "lifted",
                 {"sigma": level.sigma_grid, "purpose": f"ngrams/level {level.level}"},
@@ -158,17 +170,17 @@ def _dpne(price: Price) -> Iterator[Part]:
         yield f"level {level.level}", steps
 
 
-def _placed(level: int, single: bool) -> Step:
+def _positions_step(level: int, single: bool) -> Step:
     if level == 2:
         return Step("positions_of_words", {"single": single})
     return Step("positions_of_grams", {"ahead": level - 1 if single else 1})
 
 
-def _forecast(price: Price) -> Iterator[Part]:
+def _forecast_parts(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
     words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    for number, (title, steps) in enumerate(_adaptive(words, "ngrams/words")):
-        yield title, _if_chosen(steps) if number else steps
+    for number, (title, steps) in enumerate(_adaptive_parts(words, "ngrams/words")):
+        yield title, _steps_if_chosen(steps) if number else steps
     for level in price.levels[len(words) :]:
         if isinstance(level, ListedWordsLevel):
             placed = Step(
@@ -178,11 +190,11 @@ def _forecast(price: Price) -> Iterator[Part]:
             )
         else:
             assert isinstance(level, ForecastLevel)
-            placed = _placed(level.level, False)
-        yield f"level {level.level}, two rounds", [placed, *_two_rounds(level)]
+            placed = _positions_step(level.level, False)
+        yield f"level {level.level}, two rounds", [placed, *_two_rounds_steps(level)]
 
 
-def _two_rounds(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
+def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     purpose = f"ngrams/forecast, level {level.level}"
     drawn = {"sigma": level.sigma_grid, "purpose": purpose}
     known = {**drawn, "is_test": False, "others": -1}
@@ -209,16 +221,16 @@ def _two_rounds(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     ]
 
 
-def _without_pruning(price: Price) -> Iterator[Part]:
+def _baseline_parts(price: Price) -> Iterator[Part]:
     levels: Sequence[Level] = price.levels[:1] if price.method == "dpsu-all" else price.levels
     for level in levels:
         assert isinstance(level, SetUnionLevel)
         purpose = f"ngrams/{price.method} {level.level}"
         title = "all levels" if price.method == "dpsu-all" else f"level {level.level}"
-        yield title, [GATHER, *_set_union(level, purpose)]
+        yield title, [GATHER, *_set_union_steps(level, purpose)]
 
 
-def _trie(price: Price) -> Iterator[Part]:
+def _trie_parts(price: Price) -> Iterator[Part]:
     drawn = price["choice"] == "drawn"
     chosen = Step(
         f"sequences_{price['choice'].replace('-', '_')}",
@@ -232,10 +244,10 @@ def _trie(price: Price) -> Iterator[Part]:
     else:
         yield "one sequence a user", [rows, chosen]
     for level in price.levels:
-        yield f"level {level.level}", _votes(level)
+        yield f"level {level.level}", _votes_steps(level)
 
 
-def _votes(level: Level) -> list[Step]:
+def _votes_steps(level: Level) -> list[Step]:
     purpose = f"trie/level {level.level}"
     if isinstance(level, BatchLevel):
         known = {"level": level.level, "batch": level.batch, "purpose": purpose}
@@ -255,7 +267,7 @@ def _votes(level: Level) -> list[Step]:
     return [*on, Step("trie_level", known), Step("grown", {"theta": level.theta})]
 
 
-def _ldp_trie(price: Price) -> Iterator[Part]:
+def _ldp_trie_parts(price: Price) -> Iterator[Part]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
     idle = {"idle": "how many users are made up, where the corpus has too few"}
@@ -268,10 +280,10 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
         ],
     )
     for level in levels:
-        yield f"pass {level.pass_number}, level {level.level}", _reports(level)
+        yield f"pass {level.pass_number}, level {level.level}", _reports_steps(level)
 
 
-def _reports(level: LocalLevel) -> list[Step]:
+def _reports_steps(level: LocalLevel) -> list[Step]:
     purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
     known = {
         "first_seat": level.first_seat,

@@ -91,7 +91,7 @@ def literal(value: Any) -> str:
 
 def macros_called(text: str, files: Iterable[str]) -> str:
     """The macros from these files that a text calls, directly or through other macros."""
-    defined = {name: body for file in files for name, body in _defined(query(file))}
+    defined = {name: body for file in files for name, body in _macros_of_file(query(file))}
     called: set[str] = set()
     waiting = [text]
     while waiting:
@@ -102,7 +102,7 @@ def macros_called(text: str, files: Iterable[str]) -> str:
     return "\n\n".join(body for name, body in defined.items() if name in called)
 
 
-def _defined(text: str) -> Iterator[tuple[str, str]]:
+def _macros_of_file(text: str) -> Iterator[tuple[str, str]]:
     """Each macro of a file, with the comment above it."""
     for part in re.split(r";[ ]*\n", text.strip() + "\n"):
         found = _MACRO.search(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -28,7 +27,7 @@ from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.report.terminal import Section
-from dphh.verbs import planning
+from dphh.verbs import verb_function
 
 Arguments = dict[str, Any]
 
@@ -81,7 +80,7 @@ def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus 
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
-    """The priced plan. Refuses, by name, options that SQL passed wrongly."""
+    """The priced plan. Refuses options that SQL passed wrongly, and names them."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, default in signature_of(verb).items()
@@ -94,7 +93,7 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
             "epsilon := 1.0, delta := 1e-8"
         )
     try:
-        return planning(verb)(corpus, **options)
+        return verb_function(verb)(corpus, **options)
     except DphhError:
         raise
     except TypeError as problem:
@@ -109,29 +108,18 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: The terminal columns into which a plan's table fits, and those of its borders and of `line`.
-TERMINAL, BORDERS = 100, 18
-#: A longer label gets a line of its own.
-LONGEST_WHAT = 24
-
-
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as it prints, wrapped so that a shell does not cut it."""
-    short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
-    headings = ["section", *(heading for heading, _ in sections)]
-    widest = max(map(len, headings)) + max(map(len, ["what", *short]))
-    room = TERMINAL - BORDERS - widest
-    lines = []
-    for heading, said in sections:
-        for what, text in said:
-            long = textwrap.wrap(what, room) if len(what) > LONGEST_WHAT else []
-            first, *more = [*long, *textwrap.wrap(text, room)] or [""]
-            lines.append({"section": heading, "what": "" if long else what, "said": first})
-            lines += [{"section": heading, "what": "", "said": line} for line in more]
-    return _numbered(lines, PLAN_SCHEMA)
+    """A plan with one row a fact, so that SQL can filter it; DuckDB wraps long values itself."""
+    facts = []
+    for section, lines in sections:
+        fact = section  # the name of a fact without one is that of the fact above it
+        for name, value in lines:
+            fact = name or fact
+            facts.append({"section": section, "fact": fact, "value": value})
+    return _with_row_numbers(facts, PLAN_SCHEMA)
 
 
-def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     numbered = [{**row, "line": line} for line, row in enumerate(rows, start=1)]
     return pa.Table.from_pylist(numbered, schema=schema)
 
@@ -142,7 +130,7 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
     rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
-    return _numbered(rows, SQL_SCHEMA)
+    return _with_row_numbers(rows, SQL_SCHEMA)
 
 
 def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:

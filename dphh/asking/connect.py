@@ -29,7 +29,8 @@ from dphh.asking.answers import (
     plan_table,
     queries_table,
 )
-from dphh.asking.macros import Macro, help_sql, install
+from dphh.asking.help import help_sql
+from dphh.asking.macros import Macro, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 #: DuckDB 1.5's `con.sql(..., params=...)` holds Python's lock while it takes results beyond this
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
-RESULTS_WHOLE = "1GB"
+BUFFERED_RESULT_SIZE = "1GB"
 
 
 @named_in_words
@@ -76,7 +77,7 @@ def connect(
     # In memory, cursors share the macros. In a file they are temporary: they need this process.
     temporary = str(database) != ":memory:"
     if duckdb.__version__ < "2":
-        con.execute(f"SET streaming_buffer_size = '{RESULTS_WHOLE}'")
+        con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
     con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
     con.execute(help_sql(temporary))
@@ -103,7 +104,7 @@ class _Owner:
             groups=self._ledger.declared_groups,
             releases=lambda: (self._ledger.runs(), None),
             release=self._release,
-            verb=self._of_verb,
+            verb=self._priced_or_run,
         )
 
     def _release(self, run_id: object) -> pa.Table:
@@ -112,18 +113,18 @@ class _Owner:
         manifest, parquet = self._ledger.release(run_id)
         return Release.from_parquet(parquet, manifest).table
 
-    def _of_verb(self, macro: Macro, arguments: Arguments) -> pa.Table:
+    def _priced_or_run(self, macro: Macro, arguments: Arguments) -> pa.Table:
         assert macro.verb is not None
         arguments = with_declared(arguments, self._ledger, arguments.get("corpus"))
         if macro.spends:
-            return self._drawn_once(macro.verb, arguments)
+            return self._run_once(macro.verb, arguments)
         kind = "sql" if macro.shows_queries else "plan"
         plan = self._plan(macro.verb, f"{kind}_{macro.verb.name}", arguments)
         if macro.shows_queries:
             return queries_table(plan, arguments)
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
-    def _drawn_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
+    def _run_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
         request = json.dumps([verb.name, arguments], sort_keys=True)
         with self._guard:
             asking = self._asking[request]
@@ -131,18 +132,24 @@ class _Owner:
             if request not in self._releases:
                 plan = self._plan(verb, verb.name, arguments)
                 run_id = arguments["run_id"] or self._run_ids.get(request)
+                told: list[str] = []  # said once no refusal can follow
                 assert plan.corpus is not None
                 asked_for = Replay.of(plan.price, plan.corpus, self._ledger)
                 if run_id is None and not asked_for.files:
                     # Kept if the run fails: a repeated request continues it for the price paid.
                     # For files, and queries over files, the ledger knows the earlier run.
-                    before = asked_for.before(notice)
+                    before = asked_for.before(notice, told.append)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
                 release = plan.run(
-                    ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits()
+                    ledger=self._ledger,
+                    engine=self._engine,
+                    run_id=run_id,
+                    **self._limits_of_connection(),
                 )
                 self._releases[request] = release.table
+                for said in told:
+                    notice(said)
             return self._releases[request]
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
@@ -150,12 +157,12 @@ class _Owner:
         con, prior = self._con(), arguments.get("prior")
         if con is not None and isinstance(prior, str):
             cursor = con.cursor()
-            if cursor.execute(_TABLES, [prior]).fetchall():
+            if cursor.execute(_FIND_TABLE_OR_VIEW, [prior]).fetchall():
                 arguments = {**arguments, "prior": cursor.table(prior)}
         asked = with_release(arguments, self._ledger, files=False)
         return plan_of(verb, with_prior(asked, corpus, self._ledger), corpus)
 
-    def _limits(self) -> dict[str, Any]:
+    def _limits_of_connection(self) -> dict[str, Any]:
         """The memory and threads that were set on the connection. A run on DuckDB obeys them in its
         own instance, in which it reads the private rows."""
         import duckdb
@@ -163,9 +170,11 @@ class _Owner:
         con = self._con()
         if con is None or self._engine not in (None, "duckdb"):
             return {}
-        usual = _limits_of(duckdb.connect())
+        usual = _read_limits(duckdb.connect())
         return {
-            name: value for name, value in _limits_of(con.cursor()).items() if value != usual[name]
+            name: value
+            for name, value in _read_limits(con.cursor()).items()
+            if value != usual[name]
         }
 
     def _corpus(self, what: str, arguments: Arguments) -> Corpus:
@@ -181,7 +190,10 @@ class _Owner:
                 "columns: user_column := ..., and text_column := ... or item_column := ..."
             )
         con = self._con()
-        if con is not None and (cursor := con.cursor()).execute(_TABLES, [asked]).fetchall():
+        if (
+            con is not None
+            and (cursor := con.cursor()).execute(_FIND_TABLE_OR_VIEW, [asked]).fetchall()
+        ):
             return Corpus(asked, connection=cursor, **content)
         if re.fullmatch(r"\w+", asked) and not Path(asked).exists():
             raise UsageError(
@@ -191,14 +203,14 @@ class _Owner:
         return Corpus(asked, **content)
 
 
-def _limits_of(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _read_limits(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     with con:
         asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
         ((memory, threads),) = con.execute(asked).fetchall()
     return {"memory_limit": memory, "threads": threads}
 
 
-_TABLES = """
+_FIND_TABLE_OR_VIEW = """
     SELECT 1
     FROM (
         SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name

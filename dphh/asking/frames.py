@@ -54,10 +54,14 @@ class RowsOptions(TypedDict, total=False):
 
 
 class CorpusOptions(RowsOptions, total=False):
+    """All options of `Corpus` besides its source."""
+
     keep: str | None
 
 
 class ItemsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.items`."""
+
     epsilon: Required[float]
     delta: Required[float]
     max_items: int
@@ -73,6 +77,8 @@ class ItemsOptions(CorpusOptions, total=False):
 
 
 class NgramsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.ngrams`."""
+
     max_n: Required[int]
     epsilon: Required[float]
     delta: Required[float]
@@ -92,6 +98,8 @@ class NgramsOptions(CorpusOptions, total=False):
 
 
 class CountsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.counts`."""
+
     of: Required[Of]
     epsilon: Required[float]
     delta: Required[float]
@@ -105,6 +113,8 @@ class CountsOptions(CorpusOptions, total=False):
 
 
 class TrieOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.trie`."""
+
     epsilon: Required[float]
     delta: Required[float]
     max_length: Required[int]
@@ -121,6 +131,8 @@ class TrieOptions(CorpusOptions, total=False):
 
 
 class LdpTrieOptions(RowsOptions, total=False):
+    """The options of `frame.dphh.ldp_trie`."""
+
     local_epsilon: float | None
     delta: Required[float]
     users_per_level: Required[int]
@@ -146,25 +158,25 @@ class Verbs:
 
     def items(self, **options: Unpack[ItemsOptions]) -> Plan:
         """`dphh.items` on this frame: single items that many users hold."""
-        return _planned(verbs.items, self._frame, {**options})
+        return _plan_of_frame(verbs.items, self._frame, {**options})
 
     def ngrams(self, **options: Unpack[NgramsOptions]) -> Plan:
         """`dphh.ngrams` on this frame: runs of up to `max_n` tokens that many users hold."""
-        return _planned(verbs.ngrams, self._frame, {**options})
+        return _plan_of_frame(verbs.ngrams, self._frame, {**options})
 
     def counts(self, **options: Unpack[CountsOptions]) -> Plan:
         """`dphh.counts` on this frame: how many users hold each of given items, with intervals."""
-        return _planned(verbs.counts, self._frame, {**options})
+        return _plan_of_frame(verbs.counts, self._frame, {**options})
 
     def trie(self, **options: Unpack[TrieOptions]) -> Plan:
         """`dphh.trie` on this frame: sequences, grown level by level from sampled votes."""
-        return _planned(verbs.trie, self._frame, {**options})
+        return _plan_of_frame(verbs.trie, self._frame, {**options})
 
     def ldp_trie(self, **options: Unpack[LdpTrieOptions]) -> Plan:
         """`dphh.ldp_trie` on this frame: sequences, grown from locally randomised votes.
 
         `keep` is the verb's option here; to filter tokens, clean the frame or use a `Corpus`."""
-        return _planned(verbs.ldp_trie, self._frame, {**options})
+        return _plan_of_frame(verbs.ldp_trie, self._frame, {**options})
 
 
 def on(frame: pl.DataFrame | pl.LazyFrame) -> Verbs:
@@ -172,19 +184,19 @@ def on(frame: pl.DataFrame | pl.LazyFrame) -> Verbs:
     return Verbs(frame)
 
 
-_THE_FRAMES = ("source", "connection", "unit")
+_SET_BY_THE_FRAME = ("source", "connection", "unit")
 
 
 def _options(verb: Callable[..., Plan]) -> dict[str, Parameter]:
     """The options of a frame's verb: the corpus's and the verb's; a shared name is the verb's."""
     of_corpus = signature(Corpus).parameters.items()
-    reading = {name: option for name, option in of_corpus if name not in _THE_FRAMES}
+    reading = {name: option for name, option in of_corpus if name not in _SET_BY_THE_FRAME}
     options = {**reading, **signature(verb).parameters}
     del options["corpus"]
     return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in options.items()}
 
 
-def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
+def _plan_of_frame(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
     """Pass each option to the verb if it has one of that name, else to the corpus."""
     of_verb = signature(verb).parameters
     reading = {name: value for name, value in options.items() if name not in of_verb}

@@ -20,7 +20,6 @@ from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.registry import VERBS, Verb
-from dphh.sql import help_on_looking
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,6 +29,8 @@ Parameters = dict[str, Any]
 
 
 class Answer(Protocol):
+    """A function that answers a macro."""
+
     def __call__(self, what: str, arguments: dict[str, Any]) -> pa.Table:
         """The table that a macro returns; `what` is the macro's name without `dphh_`."""
         ...
@@ -47,14 +48,14 @@ SQL_NAMES = {
     "where": "where_rows",
 }
 
-_NOT_CONTENT = ("self", "source", "unit", "connection")
+_NOT_CONTENT_OPTIONS = ("self", "source", "unit", "connection")
 
 #: Rows of SQL are in no order: `line` is theirs.
 PLAN_SCHEMA = pa.schema(
     [
         ("section", pa.string()),
-        ("what", pa.string()),
-        ("said", pa.string()),
+        ("fact", pa.string()),
+        ("value", pa.string()),
         ("line", pa.int32()),
     ]
 )
@@ -100,7 +101,7 @@ class Macro:
 
 def signature_of(verb: Verb[...]) -> Parameters:
     """The options of a verb with their defaults; None, SQL's NULL, for one without a default."""
-    return {name: _default(each) for name, each in verb.options.items()}
+    return {name: _sql_default(each) for name, each in verb.options.items()}
 
 
 def content_signature() -> Parameters:
@@ -108,7 +109,7 @@ def content_signature() -> Parameters:
     NULL means not given, so Python's default applies. For a corpus in the ledger, its owner has
     declared all of these, and any other given value is refused, even a default."""
     names = inspect.signature(Corpus.__init__).parameters
-    return {SQL_NAMES.get(name, name): None for name in names if name not in _NOT_CONTENT}
+    return {SQL_NAMES.get(name, name): None for name in names if name not in _NOT_CONTENT_OPTIONS}
 
 
 def macros() -> dict[str, Macro]:
@@ -129,43 +130,6 @@ def macros() -> dict[str, Macro]:
     return found
 
 
-def help_sql(temporary: bool = False) -> str:
-    """`dphh_help()`: every macro of a connection, how it is called, and what it does."""
-    told = []
-    for name, macro in macros().items():
-        first = next(iter(macro.parameters), "")
-        options = ", ".join([first, *(["..."] if len(macro.parameters) > 1 else [])])
-        told.append(
-            (
-                "spends" if macro.spends else "free",
-                f"FROM dphh_{name}({options})",
-                _what(name, macro),
-            )
-        )
-    rows = ", ".join(f"({', '.join(map(literal, row))})" for row in told)
-    body = (
-        f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what) "
-        f"UNION ALL SELECT 'free', call, what FROM ({help_on_looking()})"
-    )
-    return macro_sql("dphh_help", "", body, temporary)
-
-
-def _what(name: str, macro: Macro) -> str:
-    if macro.verb is None:
-        return _OF_THE_LEDGER[name]
-    if macro.shows_queries:
-        return f"the queries that {macro.verb.name} would run"
-    said = (inspect.getdoc(macro.verb.price) or "").partition("\n")[0]
-    return said if macro.spends else f"what {macro.verb.name} would cost and find"
-
-
-_OF_THE_LEDGER = {
-    "ledger": "what is spent and left of each corpus",
-    "releases": "the releases that there are, with their run ids",
-    "release": "a release by its run id",
-}
-
-
 def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool = False) -> None:
     """Register the answering functions on a DuckDB instance, and define the macros."""
     from duckdb.func import PythonUDFType
@@ -181,7 +145,9 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
             side_effects=True,
         )
         for statement in (
-            macro_sql(f"dphh_asked_{name}", "asked", _ASK.format(name=name), temporary),
+            macro_sql(
+                f"dphh_asked_{name}", "asked", _CALL_ANSWERING_FUNCTION.format(name=name), temporary
+            ),
             macro_sql(
                 f"dphh_{name}",
                 parameters_sql(macro.parameters),
@@ -193,7 +159,7 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
 
 
 #: Refusals are raised by `error`, so that the message has no Python traceback.
-_ASK = """
+_CALL_ANSWERING_FUNCTION = """
     SELECT unnest(
         CASE WHEN answer.refused IS NULL THEN answer.rows ELSE error(answer.refused) END,
         recursive := true)
@@ -230,14 +196,14 @@ def _arguments(name: str, parameters: Parameters, text: str) -> dict[str, Any]:
     if not isinstance(asked, dict) or not asked.keys() <= parameters.keys():
         raise UsageError(f"dphh_asked_{name}: give a JSON object of dphh_{name}'s options")
     for option, value in asked.items():
-        if not _is_value(value, depth=2):
+        if not _is_plain_value(value, depth=2):
             raise UsageError(f"{option}: give one value, or a list of values or of such lists")
     return {**parameters, **asked}
 
 
-def _is_value(value: Any, depth: int) -> bool:
+def _is_plain_value(value: Any, depth: int) -> bool:
     if isinstance(value, list):
-        return depth > 0 and all(_is_value(each, depth - 1) for each in value)
+        return depth > 0 and all(_is_plain_value(each, depth - 1) for each in value)
     return value is None or isinstance(value, (str, int, float))
 
 
@@ -307,5 +273,5 @@ def _rows_type(schema: pa.Schema) -> str:
     return f"STRUCT({columns})[]"
 
 
-def _default(parameter: inspect.Parameter) -> Any:
+def _sql_default(parameter: inspect.Parameter) -> Any:
     return None if parameter.default is inspect.Parameter.empty else parameter.default

@@ -18,10 +18,12 @@ def register() -> None:
     if "polars" in sys.modules:
         _register()
     else:
-        sys.meta_path.insert(0, _WhenPolarsComes())
+        sys.meta_path.insert(0, _RegisterAfterImport())
 
 
-class _WhenPolarsComes(MetaPathFinder):
+class _RegisterAfterImport(MetaPathFinder):
+    """An import hook that registers `frame.dphh` as soon as Polars is imported."""
+
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname != "polars":
             return None
@@ -42,11 +44,11 @@ class _WhenPolarsComes(MetaPathFinder):
 def _register() -> None:
     import polars as pl
 
-    pl.api.register_dataframe_namespace("dphh")(_verbs)  # type: ignore[arg-type]
-    pl.api.register_lazyframe_namespace("dphh")(_verbs)  # type: ignore[arg-type]
+    pl.api.register_dataframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
+    pl.api.register_lazyframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
 
 
-def _verbs(frame: Any) -> Verbs:
+def _namespace_of(frame: Any) -> Verbs:
     """The namespace of a frame, made at the first `frame.dphh`."""
     from dphh.asking.frames import Verbs
 

@@ -13,18 +13,24 @@ from collections.abc import Sequence
 from dphh.characters.unseen import UNSEEN
 
 #: ASCII signs, full-width, small, superscript and subscript ones, and the typographic minus.
-_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
-_OVER = f"""[\\s{UNSEEN}"']*"""
-_FIRST = re.compile(f"[\t\r\n]|{_OVER}[{_SIGNS}]")
+_FORMULA_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
+_IGNORED_BY_SPREADSHEETS = f"""[\\s{UNSEEN}"']*"""
+_STARTS_FORMULA = re.compile(f"[\t\r\n]|{_IGNORED_BY_SPREADSHEETS}[{_FORMULA_SIGNS}]")
 #: In locales with a decimal comma, spreadsheets also split cells at these characters.
-_LATER = re.compile(f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_OVER})([{_SIGNS}])")
+_STARTS_FORMULA_AFTER_SEPARATOR = re.compile(
+    f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_IGNORED_BY_SPREADSHEETS})([{_FORMULA_SIGNS}])"
+)
 
 
 def cell(text: str) -> str:
-    return ("'" if _FIRST.match(text) else "") + _LATER.sub(r"\1'\2", text)
+    return ("'" if _STARTS_FORMULA.match(text) else "") + _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+        r"\1'\2", text
+    )
 
 
 def cell_of_list(texts: Sequence[str]) -> str:
     """The list as JSON, which begins with a bracket; parsing it gives the same texts."""
     said = json.dumps(texts, ensure_ascii=False)
-    return _LATER.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said)
+    return _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+        lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+import warnings
 from importlib import import_module
+from typing import TextIO
 
 import click
 
@@ -15,8 +17,8 @@ from dphh.wording.extras import missing_extra
 from dphh.wording.options import nearest
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
-_BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
-_AFTER = {
+_COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
+_COMMANDS_AFTER_VERBS = {
     "check": "dphh.cli.check",
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
@@ -31,10 +33,10 @@ class Commands(click.Group):
     """Commands are imported when they are asked for: `dphh --version` waits for no engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_BEFORE, *self._verbs(), *_AFTER, *self.commands]
+        return [*_COMMANDS_BEFORE_VERBS, *self._verbs(), *_COMMANDS_AFTER_VERBS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        made_in = (_BEFORE | _AFTER).get(cmd_name)
+        made_in = (_COMMANDS_BEFORE_VERBS | _COMMANDS_AFTER_VERBS).get(cmd_name)
         if made_in is not None:
             command: click.Command = getattr(import_module(made_in), cmd_name)
             return command
@@ -86,11 +88,25 @@ def main() -> None:
 
     Whoever is ended by a signal cleans up, says so, and ends as the signal does.
     """
-    with stopping():
+    with warnings.catch_warnings(), stopping():
+        warnings.showwarning = _show_warning
         code = _exit_code()
     if (number := received()) is not None:
         end_by(number)
     sys.exit(code)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """One line without a line of source; `--quiet` leaves errors alone."""
+    if "--quiet" not in sys.argv:
+        click.echo(f"dphh: warning: {message}", err=True)
 
 
 def _exit_code() -> int:
@@ -98,13 +114,13 @@ def _exit_code() -> int:
         code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
         if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
-            _say_interrupted(problem)
+            _say_what_was_spent(problem)
             return 1
-        return _failed(problem)
+        return _report_failure(problem)
     return code if isinstance(code, int) else 0  # `Context.exit` says one
 
 
-def _failed(problem: BaseException) -> int:
+def _report_failure(problem: BaseException) -> int:
     if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
         _say_as_json(problem)
     match problem:
@@ -138,7 +154,7 @@ def _say_as_json(problem: click.ClickException | DphhError) -> None:
     """For programs, on standard output; people read the same on standard error."""
     said = {
         "kind": type(problem).__name__,
-        "message": _message(problem),
+        "message": _message_of(problem),
         "notes": list(getattr(problem, "__notes__", ())),
         "exit_code": problem.exit_code,
         # What is refused before a run was asked for has cost nothing.
@@ -147,12 +163,12 @@ def _say_as_json(problem: click.ClickException | DphhError) -> None:
     click.echo(json.dumps({"error": said}))
 
 
-def _message(problem: click.ClickException | DphhError) -> str:
+def _message_of(problem: click.ClickException | DphhError) -> str:
     return problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
 
 
-def _say_interrupted(problem: BaseException) -> None:
-    """Whatever an engine made of it: what was interrupted says in its notes what is spent."""
+def _say_what_was_spent(problem: BaseException) -> None:
+    """Report an interruption; the exception's notes say what is spent, whatever its type."""
     click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
     chain: BaseException | None = problem
     while chain is not None:

@@ -40,15 +40,15 @@ def bench(users: int, engine: str) -> None:
             "ngrams to 3": ngrams(corpus, epsilon=EPSILON, delta=DELTA, max_items=20, max_n=3),
             "trie to 3": trie(corpus, epsilon=EPSILON, delta=DELTA, max_length=3),
         }
-        plain = _best(lambda: _count(path))
+        plain = _best_seconds(lambda: _count_with_group_by(path))
         click.echo(f"{users:,} people, {engine}; ratio: to the plain count of words")
         click.echo(f"{'plain count':<14}{plain:>9.2f} s")
         for name, plan in plans.items():
-            seconds = _best(lambda plan=plan: _run(plan, folder, engine))  # type: ignore[misc]
+            seconds = _best_seconds(lambda plan=plan: _run_once(plan, folder, engine))  # type: ignore[misc]
             click.echo(f"{name:<14}{seconds:>9.2f} s{seconds / plain:>9.1f}")
 
 
-def _best(job: Callable[[], None]) -> float:
+def _best_seconds(job: Callable[[], None]) -> float:
     took = []
     for _ in range(TIMES):
         start = time.perf_counter()
@@ -57,11 +57,11 @@ def _best(job: Callable[[], None]) -> float:
     return min(took)
 
 
-def _run(plan: Plan, folder: str, engine: str) -> None:
+def _run_once(plan: Plan, folder: str, engine: str) -> None:
     plan.run(ledger=Path(folder) / "ledger.sqlite", engine=engine, again=True)
 
 
-def _count(path: Path) -> None:
+def _count_with_group_by(path: Path) -> None:
     with duckdb.connect() as con:
         con.execute(
             "CREATE TABLE counts AS SELECT word, count(DISTINCT author) AS users FROM "

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import content_given, corpus_asked, corpus_options, ledger_option
+from dphh.cli.options import content_options_given, corpus_of_command, corpus_options, ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -42,7 +42,7 @@ def check(
     book = Ledger(ledger_file)
     if ledger_file is not None and (said := book.absent()) is not None:
         raise UsageError(said)  # whoever names a file means one that is there
-    read = corpus_asked(corpus, book, content_given(context))
+    read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine, look=look)
     click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))
     context.exit(0 if checked.ok else 2)

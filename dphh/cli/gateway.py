@@ -20,7 +20,7 @@ from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts
@@ -104,7 +104,7 @@ def serve(
     known = Analysts.of(book)
     analysts: Analysts | SignedIn = known
     if oidc_issuer is not None:
-        analysts = _signed_in(known, oidc_issuer, oidc_audience, oidc_claim)
+        analysts = _sign_in_checker(known, oidc_issuer, oidc_audience, oidc_claim)
     gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
@@ -117,7 +117,7 @@ def serve(
     gateway.close()
 
 
-def _signed_in(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
+def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
     from dphh.gateway.provider import Provider, SignedIn
 
     if audience is None:
@@ -170,6 +170,7 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
     from dphh.gateway.analysts import Analysts
 
     Analysts.of(Ledger(ledger_file or context.obj)).remove(name)
+    click.echo(f"{name}'s token is no longer accepted; what was spent stays spent", err=True)
 
 
 @serve.command()
@@ -190,7 +191,7 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
     for share in shares:
         click.echo(
             f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
-            f"{share.cap.delta:g}); {how_far(share)}"
+            f"{share.cap.delta:g}); {usage_phrase(share)}"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
 
@@ -244,8 +245,11 @@ def shell(
         address = stock.Address(uri, token, ca_cert)
         stop = partial(stock.remote_stop, address)
     try:
-        if sys.stdin.isatty() and sys.stdout.isatty():
-            click.echo(stock.banner(address), err=True)
+        typed = sys.stdin.isatty() and sys.stdout.isatty()
+        if typed or uri is not None:  # of a gateway elsewhere, it tells whether it answers
+            banner = stock.banner(address)
+            if typed:
+                click.echo(banner, err=True)
         code = stock.open_shell(address, stop, shell_arguments)
     finally:
         if gateway is not None:

@@ -9,25 +9,30 @@ from warnings import catch_warnings, simplefilter
 
 import click
 
-from dphh.cli.options import content_given, corpus_options, ledger_option
-from dphh.corpus import Corpus
+from dphh.cli.options import (
+    content_options_given,
+    corpus_options,
+    ledger_option,
+    refuse_missing_columns,
+)
+from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
 from dphh.ledger.corpora import source_of
-from dphh.ledger.wording import accounts_text, gone_text
+from dphh.ledger.wording import accounts_text, missing_files_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.shown import shown
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-_kept = click.option(
+_kept_option = click.option(
     "--kept",
     type=click.Choice(SETTLED_BY_OWNERS),
     default="open",
@@ -37,7 +42,7 @@ _kept = click.option(
 )
 
 
-_person = [
+_person_options = [
     click.option(
         f"--person-{what}",
         type=float,
@@ -47,7 +52,7 @@ _person = [
 ]
 
 
-def _of_a_person(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
+def _person_cap(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
     if epsilon is None and delta is None:
         return None
     if epsilon is None or delta is None:
@@ -66,9 +71,9 @@ def ledger() -> None:
 @corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
-@_person[0]
-@_person[1]
-@_kept
+@_person_options[0]
+@_person_options[1]
+@_kept_option
 @click.option("--if-missing", is_flag=True, help="Where it is there, leave it, and its cap, alone.")
 @click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
 @ledger_option
@@ -94,36 +99,37 @@ def add(
     counts. The names and types of its columns are looked at, and no row. With --period the cap is
     for each period by itself (docs/periods.md).
     """
-    content = content_given(context)
+    content = content_options_given(context)
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
     if not unseen:
-        _look(named)
+        _check_columns(named)
     book, source = Ledger(ledger_file), source_of(named)
     _say_moved(book, source)
     with catch_warnings():
         simplefilter("ignore", Notice)  # which say the same
-        person = _of_a_person(person_epsilon, person_delta)
+        person = _person_cap(person_epsilon, person_delta)
         account = book.add(name, source, epsilon, delta, kept, person, if_missing=if_missing)
     if account.cap is not None and (account.cap.epsilon, account.cap.delta) != (epsilon, delta):
         said = f"({account.cap.epsilon:g}, {account.cap.delta:g}), and was left alone"
         click.echo(f"note: {name} is there, with the cap {said}; dphh ledger cap sets it", err=True)
     click.echo(accounts_text([account]))
     if not book.moved_here(source):
-        _say_shared(book, name)
+        _say_other_names(book, name)
 
 
-def _say_shared(book: Ledger, name: str) -> None:
-    """Other names of the same data: what may be spent is what the strictest of them leaves."""
+def _say_other_names(book: Ledger, name: str) -> None:
+    """Note other accounts of the same data: a run is paid by all of them, so the strictest cap
+    counts."""
     others = [other for other in book.accounts_touched(name) if other != name]
     if others:
         said = f"a run on {name} is also paid by {', '.join(others)}, while that has room"
         click.echo("\n".join(wrapped(said, "note: ", "      ")), err=True)
 
 
-def _look(corpus: Corpus) -> None:
-    """A wrong column is told now, and not by the first run."""
+def _check_columns(corpus: Corpus) -> None:
+    """Open the corpus, so that a wrong column is refused now and not by the first run."""
     try:
         open_session("duckdb", corpus, SystemRandomness(), Limits()).close()
     except DphhError as problem:
@@ -136,8 +142,8 @@ def _say_moved(book: Ledger, source: Source) -> None:
         click.echo(f"note: {said}", err=True)
 
 
-def _there(ledger_file: str | None) -> Ledger:
-    """To be looked at: where there is none, it was lost or never made."""
+def _existing_ledger(ledger_file: str | None) -> Ledger:
+    """The ledger, for commands that only read it. Refuses a ledger that does not exist."""
     book = Ledger(ledger_file)
     if (said := book.absent()) is not None:
         raise UsageError(said)
@@ -160,7 +166,7 @@ def move(
     """
     if deleted == bool(paths):
         raise click.UsageError("PATH: missing; give the data's path, or --deleted if it is gone")
-    book = _there(ledger_file)
+    book = _existing_ledger(ledger_file)
     click.echo(accounts_text([book.deleted(name) if deleted else book.move(name, paths, sure=yes)]))
 
 
@@ -186,9 +192,9 @@ def rename(name: str, new: str, ledger_file: str | None) -> None:
 @click.argument("name")
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
 @click.option("--delta", type=float, required=True, help="The new cap.")
-@_person[0]
-@_person[1]
-@_kept
+@_person_options[0]
+@_person_options[1]
+@_kept_option
 @click.option("--yes", is_flag=True, help="Raise it without asking.")
 @ledger_option
 def cap(
@@ -203,32 +209,42 @@ def cap(
 ) -> None:
     """Change a corpus's cap, or how it is kept. Raising it asks first. A person's cap stays where
     none is given."""
-    book = _there(ledger_file)
-    before, person = book.status(name), _of_a_person(person_epsilon, person_delta)
-    raised = [_raised(before.cap, epsilon, delta)]
+    book = _existing_ledger(ledger_file)
+    before, person = book.status(name), _person_cap(person_epsilon, person_delta)
+    raised = [_describe_raise(before.cap, epsilon, delta)]
     if person is not None:
-        raised.append(_raised(None if before.person is None else before.person.cap, *person))
+        raised.append(
+            _describe_raise(None if before.person is None else before.person.cap, *person)
+        )
     if (higher := " and, of a person, ".join(filter(None, raised))) and not yes:
-        _ask(
+        _confirm(
             f"{name}: raise the cap of {higher}? People were promised the lower one, and what is "
             "spent of a higher one is never taken back"
         )
     click.echo(accounts_text([book.set_cap(name, epsilon, delta, kept, person)]))
 
 
-def _raised(cap: Cap | None, epsilon: float, delta: float) -> str:
-    """From what to what, where it is raised."""
+def _describe_raise(cap: Cap | None, epsilon: float, delta: float) -> str:
+    """The old and the new cap as text if the cap is raised, else ''."""
     if cap is None or (epsilon <= cap.epsilon and delta <= cap.delta):
         return ""
     return f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
 
 
-def _ask(question: str) -> None:
-    """Who cannot be asked says it beforehand."""
+def _confirm(question: str) -> None:
+    """Ask for confirmation. Without a terminal it refuses, and names the option that confirms."""
     if not sys.stdin.isatty():
         raise UsageError(f"{question}. Nothing was changed; --yes says yes")
     if not click.confirm(question, err=True):
         raise UsageError("Nothing was changed")
+
+
+def _refuse_absent_column(book: Ledger, name: str, by: str) -> None:
+    """Local text files too, whose first lines `Ledger.declare_groups` does not read."""
+    source = book.status(name).source
+    if source.kind == "path":
+        corpus = in_groups(corpus_from_json(source.to_json()), by)
+        refuse_missing_columns(corpus, "Nothing was declared")
 
 
 @ledger.command()
@@ -243,10 +259,11 @@ def groups(name: str, by: str | None, groups: str | None, ledger_file: str | Non
 
     Then `--by COLUMN` of a verb counts within these, and analysts at the gateway may say it too.
     """
-    book = _there(ledger_file)
+    book = _existing_ledger(ledger_file)
     if groups is not None:
         if by is None:
             raise UsageError("--by: missing; name the column that holds the groups")
+        _refuse_absent_column(book, name, by)
         book.declare_groups(name, by, groups)
     book.status(name)  # refuses a name that the ledger does not have
     declared = book.declared_groups().get(name, {})
@@ -261,21 +278,21 @@ def groups(name: str, by: str | None, groups: str | None, ledger_file: str | Non
 @ledger_option
 def backup(file: str, ledger_file: str | None) -> None:
     """Copy the ledger to FILE, as it is at one moment, whoever runs meanwhile."""
-    book = _there(ledger_file)
+    book = _existing_ledger(ledger_file)
     book.backup(file)
     click.echo(f"{book.path} is copied to {file}", err=True)
 
 
 @ledger.command()
 @click.argument("name", required=False)
-@_json
+@_json_option
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     """What was spent, what the caps are, what is left; with NAME, its runs, and who changed what.
 
     NAME is a name in the ledger or, of a corpus that has none, its path.
     """
-    book = _there(ledger_file)
+    book = _existing_ledger(ledger_file)
     name = None if name is None else book.label_of(name)
     accounts = book.accounts() if name is None else [book.status(name)]
     runs = [] if name is None else book.runs(name)
@@ -290,7 +307,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             listed = [
                 {"run_id": run.run_id, "verb": run.verb, "state": run.state,
                  "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat(),
-                 "local_epsilon": local_epsilon(run), "drawn": _drawn(run)}
+                 "local_epsilon": local_epsilon(run), "drawn": _drawn_events(run)}
                 for run in runs
             ]  # fmt: skip
             changed = [change.to_json() for change in book.history(name)]
@@ -299,10 +316,10 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     click.echo(accounts_text(accounts))
     for account in accounts:
         if account.name in gone:
-            said = gone_text(account, account.source.where)
+            said = missing_files_text(account, account.source.where)
             click.echo("\n".join(wrapped(said, "warning: ", "         ")))
     if name is not None and accounts[0].cap is not None:
-        _say_shared(book, name)
+        _say_other_names(book, name)
     for run in runs:
         cost = f"({run.epsilon:g}, {run.delta:g})"  # with a long one, a line is 80 columns
         click.echo(f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<9} {cost:<14} {run.run_id}")
@@ -321,7 +338,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
 @ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
-    manifest, parquet = _there(ledger_file).release(run_id)
+    manifest, parquet = _existing_ledger(ledger_file).release(run_id)
     found = Release.from_parquet(parquet, manifest)
     if out:
         found.save(out)
@@ -334,18 +351,18 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 @ledger_option
 def export(file: str, history: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
-    book = _there(ledger_file)
+    book = _existing_ledger(ledger_file)
     book.export(file, history=history)
     many = plural(len(book.history()), "change") if history else plural(len(book.runs()), "run")
     click.echo(f"{many} written to {file}", err=True)
 
 
-def _drawn(run: Entry) -> list[Json] | None:
-    """What a settled run drew, where that is less than it had reserved."""
+def _drawn_events(run: Entry) -> list[Json] | None:
+    """The events that a settled run drew, if it drew less than it had reserved."""
     return None if run.drawn is None else events_to_json(run.drawn)
 
 
 def local_epsilon(run: Entry) -> float | None:
-    """What a user's own messages told whoever received them; None where none were sent."""
+    """The epsilon of a user's own messages for their receiver; None if no messages were sent."""
     told = [cost.beside for cost in costs_of(run.events) if cost.beside is not None]
     return sum(told) if told else None

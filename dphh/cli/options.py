@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
-_CONTENT = {
+_CONTENT_OPTIONS = {
     name: parameter
     for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items()
     if name in HELP
@@ -41,7 +41,7 @@ ledger_option = click.option(
     help="The ledger's file, if not $DPHH_LEDGER or your own.",
 )
 
-_RUN = [
+_RUN_OPTIONS = [
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
@@ -85,28 +85,33 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
     def add(command: Command) -> Command:
         options = [
             option(
-                parameter, HELP[name], _called(name, beside), required=False, often=name == "user"
+                parameter,
+                HELP[name],
+                _option_name(name, beside),
+                required=False,
+                often=name == "user",
             )
-            for name, parameter in _CONTENT.items()
+            for name, parameter in _CONTENT_OPTIONS.items()
         ]
         return with_options(command, options)
 
     return add
 
 
-def content_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
-    """What was said of the corpus, as keywords of `Corpus`."""
-    names = {_called(name, beside): name for name in _CONTENT}
+def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
+    """The options of the corpus that were given, as keywords of `Corpus`."""
+    names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
     return {names[called]: value for called, value in given(context, list(names)).items()}
 
 
-def _called(name: str, beside: Collection[str]) -> str:
-    """Beside a verb's own `--keep`, the corpus's is `--keep-tokens`."""
+def _option_name(name: str, beside: Collection[str]) -> str:
+    """The name of a corpus option: `keep-tokens` instead of `keep` for verbs with an own
+    `--keep`."""
     return f"{name}_tokens" if name in beside else name
 
 
 def run_options(command: Command) -> Command:
-    return with_options(command, _RUN)
+    return with_options(command, _RUN_OPTIONS)
 
 
 def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Command:
@@ -115,7 +120,7 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
     return command
 
 
-def corpus_asked(
+def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
@@ -143,23 +148,34 @@ def corpus_asked(
     return Corpus(asked, **content)
 
 
-def _reserved_since(known: set[str], book: Ledger) -> bool:
-    """Whether the ledger has a run that it had not: it is paid for, unless it was given back."""
+def _has_new_run(known: set[str], book: Ledger) -> bool:
+    """Whether the ledger has a new run, which is paid for unless it was cancelled."""
     return any(entry.run_id not in known and entry.state != "cancelled" for entry in book.runs())
 
 
-def _left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
-    """What is left of the accounts that pay for this corpus; none where nobody has capped it."""
+def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
+    """What is left in the accounts that pay for this corpus; empty if none has a cap."""
     from dphh.report.terminal import accounts_of
 
     assert plan.corpus is not None
     return [account.to_json() for account in accounts_of(plan.corpus, book)]
 
 
+def refuse_missing_columns(corpus: Corpus, done: str) -> None:
+    """Refuse a column that local files lack. `done` ends the message: what was not done."""
+    from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
+    from dphh.sources.formats import refuse_missing_columns_of_texts
+
+    refuse_missing_columns_of_files(corpus, done)
+    refuse_missing_columns_of_texts(corpus, done)
+
+
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
     if run["plain"] and not run["show_sql"]:
         raise click.UsageError("--plain: applies only to --sql; add --sql, or leave --plain out")
+    if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
+        refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
         click.echo(plan.sql(plain=run["plain"]), nl=False)
         return
@@ -200,20 +216,22 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         )
     except DphhError as problem:
         if run["as_json"]:
-            problem.spent = _reserved_since(known, book)
+            problem.spent = _has_new_run(known, book)
         raise
     finally:
         if status is not None:
             status.stop()
-    _show(release, plan, book, run, spent=release.run_id not in known)
+    _show_release(release, plan, book, run, spent=release.run_id not in known)
 
 
-def _show(release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool) -> None:
+def _show_release(
+    release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool
+) -> None:
     if run["as_json"]:
         said = {
             "found": items_in(release.table),
             "spent": spent,
-            "left": _left(plan, book),
+            "left": _budget_left(plan, book),
         }
         outcome = {**release.manifest, **said}
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)

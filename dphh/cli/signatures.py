@@ -44,12 +44,12 @@ def option(
     required: bool = True,
     often: bool = False,
 ) -> Callable[[Any], Any]:
-    """The option of a keyword, `required` if it has no default; one that may be given `often` is
-    a tuple. Its default is shown, no more: what is not `given` is left to Python."""
+    """The command-line option of a keyword: `required` if it has no default, a tuple if it may be
+    given `often`. Its default is only shown; Python applies it to options that are not `given`."""
     name = called or parameter.name
-    kind = _kind(parameter.annotation)
+    kind = _click_type(parameter.annotation)
     default: dict[str, Any] = {}
-    if _can_be_shown(parameter.default):
+    if _is_short_default(parameter.default):
         default = {"default": parameter.default, "show_default": True}
     return click.option(
         flag(name),
@@ -70,7 +70,7 @@ def flag(name: str) -> str:
 
 
 def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the options that were given, be it with the value that they have anyway."""
+    """The options that the user gave, including those given with their default value."""
     return {
         name: context.params[name]
         for name in names
@@ -78,25 +78,25 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _kind(annotation: Any) -> Any:
-    """What click reads, for a type of a signature."""
-    parts = [part for part in _alternatives(annotation) if part is not type(None)]
+def _click_type(annotation: Any) -> Any:
+    """The click type for a parameter's annotation."""
+    parts = [part for part in _types_of_union(annotation) if part is not type(None)]
     several = next((part for part in parts if get_origin(part) is Sequence), None)
     alone = [part for part in parts if part is not several]
     if several is None or str in alone:
         kind = alone[0]
         return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
     (of,) = get_args(several)
-    return _numbers(of, bool(alone)) if of in (int, float) else _lines
+    return _number_reader(of, bool(alone)) if of in (int, float) else _lines_of_file
 
 
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
+def _types_of_union(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, types.UnionType):
         return get_args(annotation)
     return (annotation,)
 
 
-def _numbers(kind: type[int] | type[float], alone: bool) -> Callable[[Any], Any]:
+def _number_reader(kind: type[int] | type[float], alone: bool) -> Callable[[Any], Any]:
     """Reads one number (`alone` if it may be), or several with commas between them."""
 
     def numbers(text: Any) -> Any:
@@ -111,7 +111,7 @@ def _numbers(kind: type[int] | type[float], alone: bool) -> Callable[[Any], Any]
     return numbers
 
 
-def _lines(path: str) -> tuple[str, ...]:
+def _lines_of_file(path: str) -> tuple[str, ...]:
     """Reads a file of one word a line."""
     try:
         return tuple(Path(path).read_text(encoding="utf-8").splitlines())
@@ -122,6 +122,6 @@ def _lines(path: str) -> tuple[str, ...]:
         ) from None
 
 
-def _can_be_shown(default: Any) -> bool:
+def _is_short_default(default: Any) -> bool:
     plain = default is not Parameter.empty and not isinstance(default, bool)
     return plain and default not in (None, "", ()) and str(default).isprintable()

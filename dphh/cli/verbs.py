@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from dphh.cli.options import (
-    content_given,
-    corpus_asked,
+    content_options_given,
+    corpus_of_command,
     corpus_options,
     finish,
     run_options,
@@ -19,7 +19,7 @@ from dphh.cli.signatures import given, option
 from dphh.ledger import Ledger
 from dphh.public.counted_items import with_declared, with_public
 from dphh.registry import VERBS, Verb
-from dphh.verbs import planning
+from dphh.verbs import verb_function
 
 
 def command(verb: Verb[...]) -> click.Command:
@@ -28,10 +28,12 @@ def command(verb: Verb[...]) -> click.Command:
     @click.pass_context
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
-        read = corpus_asked(corpus, book, content_given(context, verb.options), options["files"])
+        read = corpus_of_command(
+            corpus, book, content_options_given(context, verb.options), options["files"]
+        )
         asked = with_declared(given(context, list(verb.options)), book, read.name)
         asked = with_public(asked, read, book, files=True)
-        plan = planning(verb)(read, **asked)
+        plan = verb_function(verb)(read, **asked)
         finish(plan, book, options)
 
     options = [option(each, verb.help[each.name]) for each in verb.options.values()]

@@ -109,7 +109,7 @@ class Collection:
             "is_test": is_test,
         }
         target = Path(folder)
-        _of_devices(written, plan)  # refuses invalid options before anything is written
+        _corpus_from_json(written, plan)  # refuses invalid options before anything is written
         try:
             target.mkdir(parents=True, exist_ok=True)
             write_once(target / COLLECTION, json.dumps(written, indent=2).encode())
@@ -132,7 +132,7 @@ class Collection:
         plan = plan_from_json(written["plan"])
         return cls(
             Path(folder),
-            replace(plan, corpus=_of_devices(written, plan)),
+            replace(plan, corpus=_corpus_from_json(written, plan)),
             written["run_id"],
             written["is_test"],
             ledger if isinstance(ledger, Ledger) else Ledger(ledger),
@@ -143,21 +143,21 @@ class Collection:
 
         Opening the first round reserves and begins the run in the ledger.
         """
-        done = self._closed()
+        done = self._closed_levels()
         if len(done) == len(self.plan.levels):
             return None
         level = self.plan.levels[len(done)]
         assert isinstance(level, VoteLevel)
-        path = self._of_level(level.level) / BALLOT
+        path = self._folder_of_level(level.level) / BALLOT
         if path.exists():
             return path
         if not done:
-            self._spend()
-        ways = ((),) if not done else _ways(done[-1])
+            self._reserve_and_begin()
+        ways = ((),) if not done else _paths_to_nodes(done[-1])
         table = Ballot(self.run_id, level.level, level.numerator, self.is_test, ways).parquet()
         path.parent.mkdir(exist_ok=True)
         with suppress(FileExistsError):  # another process opened the round: the file is the same
-            write_once(path, _parquet(table))
+            write_once(path, _as_parquet(table))
         return path
 
     def close_round(self, votes: Any) -> Received:
@@ -168,9 +168,9 @@ class Collection:
         ballot = read_ballot(path)
         level = self.plan.levels[ballot.level - 1]
         assert isinstance(level, VoteLevel)
-        grown, received = _counted(ballot, level.theta, votes)
+        grown, received = _count_votes(ballot, level.theta, votes)
         try:
-            write_once(path.with_name(GROWN), _parquet(grown))
+            write_once(path.with_name(GROWN), _as_parquet(grown))
         except FileExistsError:
             raise UsageError(
                 f"close_round: another process has closed round {level.level}, perhaps with other "
@@ -186,28 +186,30 @@ class Collection:
         if state == "settled":
             manifest, parquet = self.ledger.release(self.run_id)
             return Release.from_parquet(parquet, manifest)
-        session = cast(Session, _Devices(self.folder))
-        source = _Declared(self.is_test)
-        hold = self._spend()
+        session = cast(Session, _DevicesAsSession(self.folder))
+        source = _DeclaredRandomness(self.is_test)
+        hold = self._reserve_and_begin()
         release = released(
-            self.plan.price, self._corpus, session, self.run_id, source, lambda _: None
+            self.plan.price, self._corpus_of_devices, session, self.run_id, source, lambda _: None
         )
         return settled(self.ledger, release, hold)
 
-    def _spend(self) -> Hold:
+    def _reserve_and_begin(self) -> Hold:
         """Reserve and begin the run, once for all processes that continue the collection."""
-        hold = self.ledger.reserve(self.run_id, request_of(self.plan.price, self._corpus)).hold
+        hold = self.ledger.reserve(
+            self.run_id, request_of(self.plan.price, self._corpus_of_devices)
+        ).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
             self.ledger.begin(hold)
         return hold
 
-    def _closed(self) -> list[LevelDone]:
+    def _closed_levels(self) -> list[LevelDone]:
         """The closed levels. If the trie has stopped growing, all further levels are empty."""
         done = []
         try:
-            session = cast(Session, _Devices(self.folder))
-            joiner = self._corpus.content.joiner
+            session = cast(Session, _DevicesAsSession(self.folder))
+            joiner = self._corpus_of_devices.content.joiner
             for level in trie_levels(self.plan.price, session, joiner):
                 done.append(level)
         except _RoundIsOpenError:
@@ -215,11 +217,11 @@ class Collection:
         return done
 
     @property
-    def _corpus(self) -> Corpus:
+    def _corpus_of_devices(self) -> Corpus:
         assert self.plan.corpus is not None
         return self.plan.corpus
 
-    def _of_level(self, level: int) -> Path:
+    def _folder_of_level(self, level: int) -> Path:
         return _level_folder(self.folder, level)
 
 
@@ -227,7 +229,7 @@ class _RoundIsOpenError(Exception):
     """The round of this level is open: its votes have not been counted."""
 
 
-class _Devices:
+class _DevicesAsSession:
     """Replaces an engine session for `trie_levels`: reads what grew from the rounds' files."""
 
     name = "devices, counted in duckdb"
@@ -247,18 +249,18 @@ class _Devices:
             raise _RoundIsOpenError from None
 
 
-class _Declared(SystemRandomness):
+class _DeclaredRandomness(SystemRandomness):
     """Says in the manifest whether the devices' coins were a test's; draws nothing."""
 
     def __init__(self, is_test: bool) -> None:
         self.is_test = is_test
 
 
-def _counted(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
+def _count_votes(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
     """Count the votes and apply the threshold, as in any other level: `grown.sql`."""
     with duckdb.connect(":memory:") as con, engine_errors("judged_votes"):
         without_bar(con)
-        relation = _received(con, votes)
+        relation = _view_of_votes(con, votes)
         con.register("trie", ballot.parquet())
         parameters = {"run_id": ballot.run_id, "level": ballot.level}
         con.execute(f"CREATE TEMP VIEW received AS SELECT * FROM {relation}")
@@ -272,7 +274,7 @@ def _counted(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
     return grown, Received(counted, verdicts)
 
 
-def _received(con: duckdb.DuckDBPyConnection, votes: Any) -> str:
+def _view_of_votes(con: duckdb.DuckDBPyConnection, votes: Any) -> str:
     if isinstance(votes, (str, Path)):
         relation = "read_parquet('" + str(votes).replace("'", "''") + "')"
         try:
@@ -288,13 +290,13 @@ def _received(con: duckdb.DuckDBPyConnection, votes: Any) -> str:
     return relation
 
 
-def _ways(done: LevelDone) -> tuple[tuple[str, ...], ...]:
+def _paths_to_nodes(done: LevelDone) -> tuple[tuple[str, ...], ...]:
     """The path to each node of the next level, in the order of `trie_levels`."""
     rows = zip(done.rows["tokens"].to_pylist(), done.rows["ended"].to_pylist(), strict=True)
     return tuple(tuple(tokens) for tokens, ended in rows if not ended)
 
 
-def _of_devices(written: dict[str, Any], plan: Plan) -> Corpus:
+def _corpus_from_json(written: dict[str, Any], plan: Plan) -> Corpus:
     """A corpus for the ledger and the manifest, which describes the devices and is never read."""
     read = Corpus(
         pa.table({}),
@@ -312,7 +314,7 @@ def _level_folder(folder: Path, level: int) -> Path:
     return folder / f"level-{level}"
 
 
-def _parquet(table: Any) -> bytes:
+def _as_parquet(table: Any) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()

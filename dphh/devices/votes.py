@@ -32,7 +32,7 @@ VOTES_SCHEMA = pa.schema(
         ("ticket", pa.string()),
     ]
 )
-_NOTES = (b"dphh.run_id", b"dphh.level", b"dphh.numerator", b"dphh.is_test")
+_METADATA_KEYS = (b"dphh.run_id", b"dphh.level", b"dphh.numerator", b"dphh.is_test")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Ballot:
     def parquet(self) -> Any:
         """The ballot as an Arrow table, with its other fields in the schema's metadata."""
         notes = (self.run_id, str(self.level), str(self.numerator), str(int(self.is_test)))
-        told = dict(zip(_NOTES, map(str.encode, notes), strict=True))
+        told = dict(zip(_METADATA_KEYS, map(str.encode, notes), strict=True))
         return pa.table(
             [pa.array(range(len(self.ways))), pa.array([list(way) for way in self.ways])],
             schema=BALLOT_SCHEMA.with_metadata(told),
@@ -64,11 +64,11 @@ def read_ballot(path: str | Path) -> Ballot:
     try:
         table = pq.read_table(path)
         notes = table.schema.metadata or {}
-        run_id, level, numerator, is_test = (notes[note].decode() for note in _NOTES)
+        run_id, level, numerator, is_test = (notes[note].decode() for note in _METADATA_KEYS)
         nodes, ways = table.cast(BALLOT_SCHEMA).sort_by("node").to_pydict().values()
         found = tuple(tuple(way) for way in ways)
         said = Ballot(run_id, int(level), int(numerator), is_test == "1", found)
-        _check(said, nodes)
+        _check_ballot(said, nodes)
     except FileNotFoundError:
         raise UsageError(f"ballot: {name} is not there; fetch it from the coordinator") from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
@@ -78,7 +78,7 @@ def read_ballot(path: str | Path) -> Ballot:
     return said
 
 
-def _check(said: Ballot, nodes: list[int]) -> None:
+def _check_ballot(said: Ballot, nodes: list[int]) -> None:
     """Check a ballot's fields; one from the network may ask for a coin that always shows heads."""
     if not 0 < said.numerator < 2**64 or said.level < 1:
         raise ValueError
@@ -100,7 +100,7 @@ def _refuse_sure_coins(said: Ballot, epsilon: float) -> None:
         )
 
 
-def _texts(tokens: Sequence[str]) -> tuple[str, ...]:
+def _checked_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
     """The tokens, checked to be texts. Errors never show them."""
     own = tuple(tokens) if isinstance(tokens, Iterable) else (tokens,)
     for token in own:
@@ -116,12 +116,12 @@ def one_sequence(
     sequences: Sequence[Sequence[str]], *, randomness: Randomness | None = None, name: str = ""
 ) -> list[str]:
     """A device's one sequence for a whole collection, drawn from all of its sequences. Keep it."""
-    texts = [_texts(tokens) for tokens in sequences]
+    texts = [_checked_tokens(tokens) for tokens in sequences]
     own = sorted(("\x1f".join(tokens), len(tokens), list(tokens)) for tokens in texts if tokens)
     if len(own) < 2:
         return own[0][2] if own else []
     source = randomness or SystemRandomness()
-    return own[_word(source, ONE_SEQUENCE, name) % len(own)][2]
+    return own[_random_word(source, ONE_SEQUENCE, name) % len(own)][2]
 
 
 def vote(
@@ -140,7 +140,7 @@ def vote(
     """
     source = randomness or SystemRandomness()
     _refuse_sure_coins(ballot, epsilon)
-    own = _texts(tokens)  # before the coin, so that errors do not depend on it
+    own = _checked_tokens(tokens)  # before the coin, so that errors do not depend on it
     if source.is_test and not ballot.is_test:
         raise UsageError(
             "randomness: found a test's, which can be predicted, in a collection that is not a "
@@ -148,12 +148,12 @@ def vote(
         )
     purpose = f"trie/level {ballot.level}"
     rows = []
-    if _word(source, purpose, name) < ballot.numerator:
+    if _random_word(source, purpose, name) < ballot.numerator:
         below = ballot.level - 1
         if own and own[:below] in ballot.ways:
             ended = len(own) == below
-            high = _word(source, f"ticket of {purpose}", name)
-            low = _word(source, f"ticket of {purpose}, second half", name)
+            high = _random_word(source, f"ticket of {purpose}", name)
+            low = _random_word(source, f"ticket of {purpose}, second half", name)
             rows.append(
                 {
                     "run_id": ballot.run_id,
@@ -167,5 +167,5 @@ def vote(
     return pa.Table.from_pylist(rows, schema=VOTES_SCHEMA)
 
 
-def _word(source: Randomness, purpose: str, name: str) -> int:
+def _random_word(source: Randomness, purpose: str, name: str) -> int:
     return int(source.words(1, purpose, pa.array([name]))[0])

@@ -14,6 +14,8 @@ from dphh.udfs.draws.randomness import Randomness
 
 
 class Climbing(ABC):
+    """The methods of a session for the n-gram ladder, with hooks for an engine's queries."""
+
     randomness: Randomness
     #: How many rungs of the ladder are already in `positions`.
     placed = 0
@@ -22,13 +24,13 @@ class Climbing(ABC):
     def drop(self, table: str) -> None: ...
 
     @abstractmethod
-    def _place(self, ladder: Ladder) -> None:
+    def _find_positions(self, ladder: Ladder) -> None:
         """Find the positions of the grams of the ladder's top rung."""
 
     @abstractmethod
-    def _place_listed(self, words: WordList, purpose: str) -> None:
-        """To `positions`, the words that users count for: by their numbers in the list, and those
-        that it lacks."""
+    def _find_listed_positions(self, words: WordList, purpose: str) -> None:
+        """Write to `positions` the words for which users count: listed words by their numbers in
+        the list, and words that it lacks."""
 
     @abstractmethod
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
@@ -39,13 +41,13 @@ class Climbing(ABC):
         """The valid grams that passed, held or not: an Arrow table (key, noisy)."""
 
     @abstractmethod
-    def _rounds(self, purpose: str) -> ForecastRounds:
+    def _two_rounds(self, purpose: str) -> ForecastRounds:
         """The two rounds of a forecast level, over `positions`."""
 
     def grams_level(
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
     ) -> Any:
-        self._place_all(ladder)
+        self._find_missing_positions(ladder)
         self._write_noised_grams(level, purpose)
         released = self._released_grams(level, valid, purpose)
         self.drop("noised")
@@ -54,17 +56,17 @@ class Climbing(ABC):
 
     def forecast_level(self, level: TwoRoundsOf, ladder: Ladder | WordList, purpose: str) -> Any:
         if isinstance(ladder, WordList):
-            self._place_listed(ladder, purpose)
+            self._find_listed_positions(ladder, purpose)
         else:
-            self._place_all(ladder)
-        rounds = self._rounds(purpose)
+            self._find_missing_positions(ladder)
+        rounds = self._two_rounds(purpose)
         released = level.run(rounds).to_table()
         rounds.close()
         if isinstance(ladder, WordList):
             self.drop("positions")
         return released
 
-    def _place_all(self, ladder: Ladder) -> None:
+    def _find_missing_positions(self, ladder: Ladder) -> None:
         """Place all missing rungs: a continued run does not ask for levels that it drew before."""
         for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
-            self._place(ladder.up_to(rungs))
+            self._find_positions(ladder.up_to(rungs))

@@ -1,4 +1,4 @@
-"""Compares the number of users given in a plan with the corpus; the difference are idle users.
+"""Compares the number of users that a plan declares with the corpus; idle users fill the gap.
 
 The theorems use the given number, never the corpus's.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dphh.errors import CorpusError
 
 
-def users_idle(holders: int, users: int) -> int:
+def idle_users_of_trie(holders: int, users: int) -> int:
     """How many of `users` users of `trie` hold no sequence."""
     if holders > users:
         raise CorpusError(
@@ -18,7 +18,7 @@ def users_idle(holders: int, users: int) -> int:
     return users - holders
 
 
-def users_wanting(users: int, seats: int, pad: bool) -> int:
+def missing_users_of_ldp_trie(users: int, seats: int, pad: bool) -> int:
     """How many users of `ldp_trie` must be made up because the corpus has too few."""
     if users < seats and not pad:
         raise CorpusError(

@@ -54,7 +54,7 @@ class Failures:
                 ) from None
             if os.environ.get(SHOW_ERRORS) == "1":
                 raise
-            if (told := self._of_the_corpus(str(problem))) is not None:
+            if (told := self._corpus_fault(str(problem))) is not None:
                 raise CorpusError(told) from None
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
@@ -62,7 +62,7 @@ class Failures:
                 f"with {SHOW_ERRORS}=1 it is shown, if you may see the data"
             ) from None
 
-    def _of_the_corpus(self, said: str) -> str | None:
+    def _corpus_fault(self, said: str) -> str | None:
         """The message for a fault of the corpus; None if it is not the corpus's fault."""
         for sign, told in OUR_OWN.items():
             if sign in said:

@@ -31,20 +31,20 @@ class ForecastRounds(ABC):
     law: Bins
 
     @abstractmethod
-    def _round_1(self, unit: int) -> tuple[Any, Any]:
+    def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
         """Returns Arrow tables: (class, bin, grams) of the rows that have grams, and (bin, noisy)
         of the list sizes, in order."""
 
     @abstractmethod
-    def _round_2(self, planned: Any, unit: int) -> Any:
+    def _draw_round_2(self, planned: Any, unit: int) -> Any:
         """Takes (class, bin, weight) of all rows; returns (class, bin, negatives)."""
 
-    def _spelled(self, keys: Integers) -> Any:
-        """Words that the list lacks, by their keys, where an engine takes lists."""
+    def _spellings_of(self, keys: Integers) -> Any:
+        """The spellings of words that the list lacks, from their keys."""
         raise NotImplementedError
 
     @abstractmethod
-    def _released(self, thresholds: Any) -> Any:
+    def _released_rows(self, thresholds: Any) -> Any:
         """Takes (class, bin, threshold) of all rows; returns (key, bin, first, second) by key."""
 
     @abstractmethod
@@ -53,24 +53,24 @@ class ForecastRounds(ABC):
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law
-        rows, lists = self._round_1(unit)
-        return FirstRound(self._by_row(rows, "grams"), lists.column("noisy").to_numpy())
+        rows, lists = self._draw_round_1(unit)
+        return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
         others = self.valid.others
         beside = None if others is None else (others.weight, 0)
-        planned = self._of_rows(weights, "weight", beside)
-        return self._by_row(self._round_2(planned, unit), "negatives")
+        planned = self._table_of_rows(weights, "weight", beside)
+        return self._as_matrix(self._draw_round_2(planned, unit), "negatives")
 
     def passed(self, thresholds: Integers) -> Passed:
         others = self.valid.others
         beside = None if others is None else (others.second_threshold, ALWAYS)
-        released = self._released(self._of_rows(thresholds, "threshold", beside))
+        released = self._released_rows(self._table_of_rows(thresholds, "threshold", beside))
         columns = [released.column(name).to_numpy() for name in ("key", "bin", "first", "second")]
         if others is None:
             return Passed(*columns)
         listed = columns[0] < len(self.valid)
-        words = self._spelled(columns[0][~listed])
+        words = self._spellings_of(columns[0][~listed])
         # Their keys say when they were first met, so the order is that of how they are spelled.
         order = pc.sort_indices(words)
         early, *weights = (column[~listed][order.to_numpy()] for column in columns[1:])
@@ -79,8 +79,9 @@ class ForecastRounds(ABC):
         return PassedWords(keys, of_bins, of_first, of_second, passed)
 
     def forecasts(self) -> Any:
-        """(gram, as_first, as_last): what each gram below adds to the class of a pair; and
-        (expected_first, expected_last), to what a public text lets expect."""
+        """Columns gram, as_first, as_last: what each gram of the level below adds to the class of a
+        pair; and expected_first, expected_last: what it adds to the expectation by a public
+        text."""
         grams, public = np.arange(len(self.valid.left)), self.valid.public
         nothing = np.zeros(len(grams), dtype=np.int64)
         expected = (nothing, nothing) if public is None else (public.left, public.right)
@@ -95,12 +96,12 @@ class ForecastRounds(ABC):
         )
 
     def lifts(self) -> Any:
-        """(expected, shift): what a public text adds to the class of a pair that it lacks."""
+        """Columns expected, shift: what a public text adds to the class of a pair that it lacks."""
         shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
         return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
 
     def public_grams(self) -> Any:
-        """(key, class): of the pairs that it has."""
+        """Columns key, class: the classes of the pairs that the public text has."""
         public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
         keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
         return pa.table({"key": keys, "class": group})
@@ -109,17 +110,19 @@ class ForecastRounds(ABC):
         """(class, valid): how many valid grams each class has."""
         return pa.table({"class": np.arange(len(self.valid.sizes)), "valid": self.valid.sizes})
 
-    def _shape(self) -> tuple[int, int]:
+    def _classes_and_bins(self) -> tuple[int, int]:
         return len(self.valid.sizes), len(self.law.starts)
 
-    def _by_row(self, rows: Any, name: str) -> Integers:
-        numbers = np.zeros(self._shape(), dtype=np.int64)
+    def _as_matrix(self, rows: Any, name: str) -> Integers:
+        numbers = np.zeros(self._classes_and_bins(), dtype=np.int64)
         group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
         some = group >= 0  # words that a list lacks are in no class
         numbers[group[some], column[some]] = of_rows[some]
         return numbers
 
-    def _of_rows(self, values: Integers, name: str, others: tuple[int, int] | None = None) -> Any:
+    def _table_of_rows(
+        self, values: Integers, name: str, others: tuple[int, int] | None = None
+    ) -> Any:
         """`others`: of words that a list lacks, by whether round 1 released them. They are in no
         class, which is class -1."""
         group, column = np.indices(values.shape)

@@ -21,6 +21,8 @@ Round = Callable[[SetUnionLevel, Following | None], Any]
 
 
 class RoundsOf(Protocol):
+    """Several rounds of a set union, which depend on one another."""
+
     #: Whether longer n-grams are still to be found in the original texts.
     @property
     def keeps_texts(self) -> bool: ...
@@ -29,47 +31,51 @@ class RoundsOf(Protocol):
 
 
 class InRounds(ABC):
+    """The methods of a session for dependent rounds, with hooks for an engine's queries."""
+
     @abstractmethod
     def forget(self, released: Any, keep_texts: bool = False) -> None: ...
 
     @abstractmethod
-    def _nothing_told(self) -> None:
+    def _start_rounds(self) -> None:
         """Called before the first round."""
 
     @abstractmethod
-    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
+    def _write_noised_round(
+        self, level: SetUnionLevel, following: Following | None, purpose: str
+    ) -> None:
         """Write to `noised` the noised weight of every item that some user holds, and whether any
         user put weight on it. Without `following`, weights are equal."""
 
     @abstractmethod
-    def _passed(self, threshold: int) -> Any:
+    def _released_of_round(self, threshold: int) -> Any:
         """The rows (key, noisy) of `noised` with some user's weight that reach the threshold."""
 
     @abstractmethod
-    def _remember(self, parts: int) -> None:
+    def _add_to_earlier_rounds(self, parts: int) -> None:
         """Add the noised weights in `noised`, times `parts`, to the sums over earlier rounds, and
         drop `noised`."""
 
     @abstractmethod
-    def _forget_told(self) -> None:
+    def _drop_rounds(self) -> None:
         """Drop `noised` and the sums over earlier rounds."""
 
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
         ran: list[SetUnionLevel] = []
         before: Any = None
-        self._nothing_told()
+        self._start_rounds()
 
         def draw(level: SetUnionLevel, following: Following | None) -> Any:
             nonlocal before
             if ran:
-                self._remember(parts_told(ran[0].grid, ran[-1].grid))
+                self._add_to_earlier_rounds(parts_told(ran[0].grid, ran[-1].grid))
                 self.forget(before, rounds.keeps_texts)
             ran.append(level)
-            self._given(level, following, f"{purpose}/round {level.round}")
-            before = self._passed(level.threshold_grid)
+            self._write_noised_round(level, following, f"{purpose}/round {level.round}")
+            before = self._released_of_round(level.threshold_grid)
             return before
 
         try:
             return rounds.run(draw)
         finally:
-            self._forget_told()
+            self._drop_rounds()

@@ -52,7 +52,7 @@ class Walking(ABC):
     gone: int | None = None
 
     @abstractmethod
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         """Put all walkers at the root."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Walking(ABC):
         """A batch of a fixed size is drawn from all users."""
 
     @abstractmethod
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         """Move the walkers whose prefix grew, by a table of `Trie.steps`; drop the others."""
 
     def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
@@ -75,8 +75,8 @@ class Walking(ABC):
     def _walk_down(self, trie: Trie) -> None:
         """Walk all missing levels: a continued run does not ask for levels that it drew before."""
         if self.gone is None:
-            self._set_out()
+            self._start_at_root()
             self.gone = 0
         for step in trie.steps[self.gone :]:
             self.gone += 1
-            self._walk_on(self.gone, step)
+            self._move_walkers(self.gone, step)

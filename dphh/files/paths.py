@@ -21,8 +21,8 @@ MAGIC = re.compile(r"[*?\[]")
 _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
-_DATABASE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+_FILE_ADDRESS = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
 #: Stores that can also be read over https, with the bucket before the host or after it.
 _STORE_HOST = re.compile(
@@ -49,13 +49,13 @@ def files_of(place: str) -> Iterator[str]:
 def database_of(path: str) -> str | None:
     """The database file of a table that is written as a path below it: `app.duckdb/reviews`."""
     if is_remote(path) or os.path.lexists(path):
-        return path if os.path.isfile(path) and _DATABASE.search(path) else None
+        return path if os.path.isfile(path) and _DATABASE_NAME.search(path) else None
     folder = os.path.dirname(path)
     return folder if os.path.isfile(folder) else None
 
 
 def absolute_path(path: str) -> str:
-    if (address := _FILE.match(path)) is not None:
+    if (address := _FILE_ADDRESS.match(path)) is not None:
         return address[1]
     return path if is_remote(path) else os.path.join(os.getcwd(), path)
 
@@ -64,7 +64,7 @@ def written_here(option: str, path: str | Path) -> Path:
     """The local path to write to, `file://` for its path. Refuses any other address, which `Path`
     would turn into a folder of that name."""
     text = str(path)
-    if text.lower().startswith("file:") and (address := _FILE.match(text)) is not None:
+    if text.lower().startswith("file:") and (address := _FILE_ADDRESS.match(text)) is not None:
         return Path(unquote(address[1]))
     if _ADDRESS.match(text):
         raise UsageError(
@@ -84,7 +84,7 @@ def address_of(url: str) -> str:
     scheme, _, rest = url.partition("://")
     scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
     host, _, path = MAGIC.split(rest)[0].partition("/")
-    host = _bare_host(scheme, host)
+    host = _comparable_host(scheme, host)
     if scheme == "https" and (known := _STORE_HOST.match(host)) is not None:
         scheme = "gs" if known["google"] else "s3"
         host, path = (known["bucket"], path) if known["bucket"] else path.partition("/")[::2]
@@ -93,7 +93,7 @@ def address_of(url: str) -> str:
     )
 
 
-def _bare_host(scheme: str, host: str) -> str:
+def _comparable_host(scheme: str, host: str) -> str:
     """The host without user and default port. A bucket is the same through any port; a web server
     with another port is another server. In Azure's addresses the user part is the container."""
     if scheme in ("abfss", "wasb", "wasbs"):
@@ -106,12 +106,12 @@ def spellings(place: str) -> set[str]:
     """A path, and what any engine may also take it for."""
     found = {place, unquote(place)}
     # A `file:` address or `~` keeps its meaning if it was joined to a working folder.
-    if (address := _FILE.search(place)) is not None:
+    if (address := _FILE_ADDRESS.search(place)) is not None:
         found.add(address[1])
     if (home := re.search(r"(?:^|/)(~[^/]*(?:/.*)?)$", place)) is not None:
         found.add(os.path.expanduser(home[1]))
     found |= {spelling.replace("\\", "/") for spelling in found}
-    found = {each for spelling in found for each in _braces(spelling)}
+    found = {each for spelling in found for each in _expand_braces(spelling)}
     # `..` is the parent of a link's target or, in DuckDB's globs, of the link itself.
     return found | {_without_dots(each) for each in found if ".." in each.split("/")}
 
@@ -122,7 +122,7 @@ def _without_dots(path: str) -> str:
     return start + os.path.normpath(path[len(start) :])
 
 
-def _braces(pattern: str, most: int = 1000) -> set[str]:
+def _expand_braces(pattern: str, most: int = 1000) -> set[str]:
     """The pattern itself and, for Spark, every expansion of its `{a,b}`."""
     found, todo = {pattern}, [pattern]
     while todo:
@@ -163,7 +163,7 @@ def files_at(pattern: str) -> Iterator[str]:
     """Every file that a path, a folder or a glob includes."""
     found = {os.sep} if os.path.isabs(pattern) else {os.curdir}
     if os.path.exists(pattern):
-        yield from _beneath([pattern], folders=False)
+        yield from _entries_beneath([pattern], folders=False)
     if MAGIC.search(pattern) is None:
         return
     drive, rest = os.path.splitdrive(pattern)
@@ -171,13 +171,13 @@ def files_at(pattern: str) -> Iterator[str]:
         found = {drive + os.sep}
     for segment in filter(None, rest.split("/")):
         if "**" in segment:
-            found = set(_beneath(found, folders=True))
+            found = set(_entries_beneath(found, folders=True))
             found |= set(_children(found, segment))
         elif MAGIC.search(segment):
             found = set(_children(found, segment))
         else:
             found = {j for f in found if os.path.lexists(j := os.path.join(f, segment))}
-    yield from _beneath(found, folders=False)
+    yield from _entries_beneath(found, folders=False)
 
 
 def _children(folders: Iterable[str], segment: str) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _children(folders: Iterable[str], segment: str) -> Iterator[str]:
             continue  # not a folder, or one that this user may not list: see `patterns`
 
 
-def _beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
+def _entries_beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
     """The folders, or the files, in and beneath each root; follows links but no cycles."""
     for root in roots:
         if not os.path.isdir(root):
@@ -214,12 +214,12 @@ def expression(glob: str) -> str:
     wild = {"**": ".*", "**/": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/?|\*|\?|\[[!^]?\]?[^\]]*\])", glob)
     return "".join(
-        wild.get(part) or (_choice(part) if index % 2 else re.escape(part))
+        wild.get(part) or (_bracket_expression(part) if index % 2 else re.escape(part))
         for index, part in enumerate(parts)
     )
 
 
-def _choice(brackets: str) -> str:
+def _bracket_expression(brackets: str) -> str:
     """`[a-z]`. A negation matches any character: engines differ in the negating sign."""
     inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", brackets[1:-1])
     try:

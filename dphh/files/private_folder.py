@@ -25,11 +25,11 @@ fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
 #: Completely made folders have this prefix and contain a lock.
 PREFIX = "dphh-run-"
-_NEW = "dphh-new-"
+_PREFIX_OF_NEW = "dphh-new-"
 _LOCK = ".lock"
 
-_living: dict[str, PrivateFolder] = {}
-_changing = threading.Lock()
+_open_folders: dict[str, PrivateFolder] = {}
+_folders_lock = threading.Lock()
 
 
 class PrivateFolder:
@@ -40,29 +40,29 @@ class PrivateFolder:
 
     def __init__(self) -> None:
         sweep()
-        made = tempfile.mkdtemp(prefix=_NEW)
+        made = tempfile.mkdtemp(prefix=_PREFIX_OF_NEW)
         self._owner = os.getpid()
-        self._lock = _locked(Path(made) / _LOCK)
-        _owner_alone(made)
-        self.path = made.replace(_NEW, PREFIX)
+        self._lock = _lock_of(Path(made) / _LOCK)
+        _restrict_to_owner(made)
+        self.path = made.replace(_PREFIX_OF_NEW, PREFIX)
         Path(made).rename(self.path)  # from here on, other processes may try its lock
-        with _changing:
-            _living[self.path] = self
+        with _folders_lock:
+            _open_folders[self.path] = self
 
     def close(self) -> None:
         """Remove the folder and its contents. Does nothing if called again."""
-        with _changing:
-            if _living.pop(self.path, None) is None or os.getpid() != self._owner:
+        with _folders_lock:
+            if _open_folders.pop(self.path, None) is None or os.getpid() != self._owner:
                 return
         with suppress(OSError):  # Spark's Java process may have removed it first
-            _remove(self.path)
+            _remove_folder(self.path)
         if self._lock is not None:
             os.close(self._lock)
 
 
 def close_all() -> None:
     """Remove the folders of this process, just before it ends."""
-    for folder in list(_living.values()):
+    for folder in list(_open_folders.values()):
         folder.close()
 
 
@@ -77,9 +77,9 @@ def remove_if_left(folder: Path) -> None:
     if fcntl is None:
         return
     with suppress(OSError):  # the folder is another user's, or another process removed it first
-        if _is_ours(folder) and (lock := _taken(folder / _LOCK)) is not None:
+        if _is_ours(folder) and (lock := _take_lock(folder / _LOCK)) is not None:
             try:
-                _remove(str(folder))
+                _remove_folder(str(folder))
             finally:
                 os.close(lock)
 
@@ -89,7 +89,7 @@ def _is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
-def _locked(path: Path) -> int | None:
+def _lock_of(path: Path) -> int | None:
     if fcntl is None:
         return None
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -102,7 +102,7 @@ def _locked(path: Path) -> int | None:
     return lock
 
 
-def _taken(path: Path) -> int | None:
+def _take_lock(path: Path) -> int | None:
     """Take the lock of a folder, if it is free. A folder without a lock file is not swept."""
     lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -113,7 +113,7 @@ def _taken(path: Path) -> int | None:
     return lock
 
 
-def _remove(path: str) -> None:
+def _remove_folder(path: str) -> None:
     """Remove rows first and the lock last, so that a later sweep completes an interrupted one."""
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):
@@ -125,7 +125,7 @@ def _remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _owner_alone(path: str) -> None:
+def _restrict_to_owner(path: str) -> None:
     """Give group and others no access to files that an engine makes here, whatever mode it asks.
 
     Uses a default ACL (`setfacl -d -m u::rwx,g::-,o::-`), since a umask would apply to the whole

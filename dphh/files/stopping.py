@@ -19,10 +19,10 @@ from dphh.files import private_folder
 
 #: Seconds from a signal to the end, at the latest; less than the ten that a container is given.
 PATIENCE = 6.0
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 #: Signals that asked this process to end, in order of arrival.
-_heard: list[int] = []
+_received_signals: list[int] = []
 
 
 class Stopped(KeyboardInterrupt):
@@ -31,7 +31,7 @@ class Stopped(KeyboardInterrupt):
 
 def received() -> int | None:
     """The first signal that asked this process to end, even if its exception was swallowed."""
-    return _heard[0] if _heard else None
+    return _received_signals[0] if _received_signals else None
 
 
 @contextmanager
@@ -43,10 +43,10 @@ def stopping() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
         return
-    _heard.clear()
+    _received_signals.clear()
     theirs = {
         number: before
-        for name in _ENDING
+        for name in _ENDING_SIGNALS
         if (number := getattr(signal, name, None)) is not None
         and (before := signal.getsignal(number)) in (signal.SIG_DFL, signal.default_int_handler)
     }
@@ -55,16 +55,18 @@ def stopping() -> Iterator[None]:
     wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     done = threading.Event()
     threading.Thread(
-        target=_end_at_last, args=(reading, frozenset(theirs), done), daemon=True
+        target=_end_after_patience, args=(reading, frozenset(theirs), done), daemon=True
     ).start()
     for number in theirs:
-        signal.signal(number, _stop)
+        signal.signal(number, _raise_stopped)
     try:
         yield
     finally:
         done.set()
         for number, before in theirs.items():
-            if not _heard:  # once the process is ending, another signal must not cut it short
+            if (
+                not _received_signals
+            ):  # once the process is ending, another signal must not cut it short
                 signal.signal(number, before)
         signal.set_wakeup_fd(wakeup)
         os.close(writing)
@@ -80,18 +82,18 @@ def end_by(number: int) -> None:
     os._exit(128 + number)  # reached by the first process of a container, which ignores signals
 
 
-def _stop(number: int, _: FrameType | None) -> None:
+def _raise_stopped(number: int, _: FrameType | None) -> None:
     """Raise on the first signal; later ones must not interrupt the cleaning up."""
-    _heard.append(number)
-    if len(_heard) == 1:
+    _received_signals.append(number)
+    if len(_received_signals) == 1:
         raise Stopped
 
 
-def _end_at_last(reading: int, numbers: frozenset[int], done: threading.Event) -> None:
+def _end_after_patience(reading: int, numbers: frozenset[int], done: threading.Event) -> None:
     """Wait for a signal; if the main thread is not done in time, clean up and end the process."""
     with os.fdopen(reading, "rb", buffering=0) as signals:
         while came := signals.read(1):
-            ours = came[0] in numbers and signal.getsignal(came[0]) is _stop
+            ours = came[0] in numbers and signal.getsignal(came[0]) is _raise_stopped
             if ours and not done.wait(PATIENCE):
                 private_folder.close_all()
                 os._exit(128 + came[0])

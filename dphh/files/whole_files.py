@@ -13,7 +13,7 @@ from dphh.errors import UsageError
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write the file; a concurrent reader sees the old file or the new one, never a part."""
-    with _written_beside(path, data, mode) as written:
+    with _write_temporary(path, data, mode) as written:
         written.replace(path)
 
 
@@ -55,12 +55,12 @@ def refuse_other_table(option: str, path: Path, names: Sequence[str]) -> None:
 
 def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write a whole file or none. Raises FileExistsError if the file already exists."""
-    with _written_beside(path, data, mode) as written:
+    with _write_temporary(path, data, mode) as written:
         os.link(written, path)
 
 
 @contextmanager
-def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
+def _write_temporary(path: Path, data: bytes, mode: int) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

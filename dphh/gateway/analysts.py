@@ -49,14 +49,14 @@ class Analysts:
         return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"), ledger)
 
     def names(self) -> list[str]:
-        return list(self._hashes())
+        return list(self._read_hashes())
 
     def add(self, name: str) -> str:
         """A new token for a new analyst, or for one who lost the old token. It is shown once."""
         self.check_name(name)
-        token, before = secrets.token_urlsafe(32), self._hashes()
-        self._write({**before, name: _hash(token)})
-        self._note(name, before, "given")
+        token, before = secrets.token_urlsafe(32), self._read_hashes()
+        self._write_hashes({**before, name: _hash(token)})
+        self._note_in_history(name, before, "given")
         return token
 
     def check_name(self, name: str) -> None:
@@ -67,15 +67,15 @@ class Analysts:
             )
 
     def remove(self, name: str) -> None:
-        hashes = self._hashes()
+        hashes = self._read_hashes()
         if name not in hashes:
             raise UsageError(f"There is no analyst {name!r}; `dphh serve analysts` lists them")
         before = dict(hashes)
         del hashes[name]
-        self._write(hashes)
-        self._note(name, before, None)
+        self._write_hashes(hashes)
+        self._note_in_history(name, before, None)
 
-    def _note(self, name: str, before: dict[str, str], now: str | None) -> None:
+    def _note_in_history(self, name: str, before: dict[str, str], now: str | None) -> None:
         """Note the change in the ledger's history, after the file: a removal must act at once."""
         if self._ledger is not None:
             self._ledger.note_token(name, "given" if name in before else None, now)
@@ -84,7 +84,10 @@ class Analysts:
         """The analyst with this token, or None."""
         asked = _hash(token)
         found = None
-        for name, known in self._hashes().items():  # compare all, so that timing reveals nothing
+        for (
+            name,
+            known,
+        ) in self._read_hashes().items():  # compare all, so that timing reveals nothing
             if hmac.compare_digest(asked, known):
                 found = name
         return found
@@ -93,7 +96,7 @@ class Analysts:
         """Whether a run that this token started may continue."""
         return self.who(token) == analyst
 
-    def _hashes(self) -> dict[str, str]:
+    def _read_hashes(self) -> dict[str, str]:
         try:
             if self.path.stat().st_mode & 0o077:
                 raise UsageError(f"{self.path} can be read by other users; chmod 600 it first")
@@ -104,7 +107,7 @@ class Analysts:
             raise UsageError(f"{self.path} is not a file of analysts; restore it") from None
         return found
 
-    def _write(self, hashes: dict[str, str]) -> None:
+    def _write_hashes(self, hashes: dict[str, str]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         text = json.dumps({"tokens": hashes}, indent=2) + "\n"
         write_whole(self.path, text.encode(), mode=0o600)

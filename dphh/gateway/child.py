@@ -26,7 +26,7 @@ from dphh.udfs.text.arrow_bytes import packed, unpacked
 Message = dict[str, Any]
 
 #: Environment variables that a child inherits: neither the ledger's path nor any password.
-_INHERITED = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
+_INHERITED_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
 
 #: How long a child may leave a message unread before it counts as gone.
 _SEND_TIMEOUT = struct.pack("@ll", 60, 0)
@@ -81,7 +81,9 @@ class Child:
         self._folder = PrivateFolder()
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
-        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment = {
+            name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
+        }
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
@@ -124,13 +126,13 @@ def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
         while True:
             handle(pipe, *pipe.receive())
     except Gone:
-        _until_ended(parent)
+        _wait_for_end_of(parent)
     except KeyboardInterrupt:
         pass
     remove_if_left(Path.cwd())  # the parent may have been killed before it could
 
 
-def _until_ended(parent: int, seconds: float = 5.0) -> None:
+def _wait_for_end_of(parent: int, seconds: float = 5.0) -> None:
     """Wait for the parent to end: a killed process loses its pipes just before its locks, and the
     locks tell whether its folder is still in use."""
     until = time.monotonic() + seconds

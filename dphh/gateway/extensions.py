@@ -16,7 +16,7 @@ NAMES = ("httpfs", "quack")
 
 def extension_files() -> list[Path]:
     """The extension files for this DuckDB version. Refuses, with what to install, if missing."""
-    return [_file(name) for name in NAMES]
+    return [_extension_file(name) for name in NAMES]
 
 
 def shell_program() -> str:
@@ -39,7 +39,7 @@ def load_sql() -> str:
     return "\n".join(f"LOAD '{_quoted(file)}';" for file in extension_files())
 
 
-def _file(name: str) -> Path:
+def _extension_file(name: str) -> Path:
     if (file := extension_file(name)) is not None:
         return file
     raise UsageError(

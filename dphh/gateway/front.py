@@ -59,21 +59,21 @@ class Front:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
-            self._server = self._on_loop(
-                asyncio.start_server(self._met, host, port, limit=self._allowed.header_bytes)
+            self._server = self._run_on_loop(
+                asyncio.start_server(self._accept, host, port, limit=self._allowed.header_bytes)
             )
         except (OSError, OverflowError) as problem:
             self._end_loop()
             raise PortTakenError(f"serve: could not listen at {host}:{port} ({problem})") from None
 
     def close(self) -> None:
-        self._on_loop(self._stop())
+        self._run_on_loop(self._stop_listening())
         self._end_loop()
 
-    def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _stop(self) -> None:
+    async def _stop_listening(self) -> None:
         self._server.close()
         for task in self._tasks:
             task.cancel()
@@ -85,12 +85,12 @@ class Front:
         self._loop.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._served(task, reader, writer)
+            await self._serve_connection(task, reader, writer)
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # the client was slow, was closed in favour of others, or has gone
         finally:
@@ -99,7 +99,7 @@ class Front:
             self._sending.pop(task, None)
             writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
-    async def _served(
+    async def _serve_connection(
         self,
         task: asyncio.Task[None],
         reader: asyncio.StreamReader,
@@ -110,7 +110,7 @@ class Front:
         wire = h11.Connection(h11.SERVER, max_incomplete_event_size=self._allowed.header_bytes)
         try:
             async with asyncio.timeout(self._allowed.seconds):
-                body = await self._body(wire, reader)
+                body = await self._request_body(wire, reader)
             status = 200
         except h11.RemoteProtocolError as problem:
             status, body = problem.error_status_hint, b""
@@ -125,7 +125,7 @@ class Front:
                 log.exception("a defect of the gateway")
                 status, body = 500, b""
         self._sending[task] = len(body)
-        self._end_longest_sent(task)
+        self._drop_oldest_answers(task)
         await self._respond(wire, writer, status, body)
 
     def _make_room(self, address: str) -> None:
@@ -140,7 +140,7 @@ class Front:
         del self._waiting[oldest]
         oldest.cancel()
 
-    def _end_longest_sent(self, latest: asyncio.Task[None]) -> None:
+    def _drop_oldest_answers(self, latest: asyncio.Task[None]) -> None:
         """Drop the oldest unfinished answers while there are too many or they are too large."""
         while latest is not (oldest := next(iter(self._sending))) and (
             len(self._sending) > self._allowed.sending
@@ -149,7 +149,7 @@ class Front:
             del self._sending[oldest]
             oldest.cancel()
 
-    async def _body(self, wire: h11.Connection, reader: asyncio.StreamReader) -> bytes:
+    async def _request_body(self, wire: h11.Connection, reader: asyncio.StreamReader) -> bytes:
         """The body of one whole request. Anything but a POST is refused before its body is read."""
         body = bytearray()
         while True:
@@ -158,7 +158,7 @@ class Front:
                 case h11.NEED_DATA:
                     wire.receive_data(await reader.read(64 << 10))
                 case h11.Request():
-                    self._check(event)
+                    self._refuse_request(event)
                 case h11.Data():
                     body += event.data
                     if len(body) > self._allowed.body_bytes:
@@ -168,7 +168,7 @@ class Front:
                 case _:
                     raise h11.RemoteProtocolError("no request")
 
-    def _check(self, request: h11.Request) -> None:
+    def _refuse_request(self, request: h11.Request) -> None:
         if request.target != b"/quack":
             raise h11.RemoteProtocolError("nothing is here", error_status_hint=404)
         if request.method != b"POST":

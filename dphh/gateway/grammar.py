@@ -8,7 +8,7 @@ empty.
 
 from __future__ import annotations
 
-_LINES = """
+_GRAMMAR_LINES = """
 SELECT_NODE: modifiers* cte_map select_list* from_table* where_clause* group_expressions*
     group_sets aggregate_handling having* sample! qualify*
 SET_OPERATION_NODE: modifiers* cte_map setop_type left* right* setop_all
@@ -63,9 +63,9 @@ CHILD_TYPE: first second*TYPE
 """
 
 
-def _grammar() -> dict[str, dict[str, str]]:
+def _parse_grammar() -> dict[str, dict[str, str]]:
     kinds: dict[str, dict[str, str]] = {}
-    for line in _LINES.replace("\n    ", " ").split("\n"):
+    for line in _GRAMMAR_LINES.replace("\n    ", " ").split("\n"):
         kind, _, fields = line.partition(": ")
         for field in fields.split():
             name = field.rstrip("!").partition("*")[0]
@@ -73,19 +73,19 @@ def _grammar() -> dict[str, dict[str, str]]:
     return kinds
 
 
-GRAMMAR = _grammar()
+GRAMMAR = _parse_grammar()
 
-_TYPES = """
+_TYPE_NAMES = """
     BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT
     FLOAT DOUBLE DECIMAL VARCHAR DATE TIME TIMESTAMP INTERVAL LIST STRUCT NULL
 """
 #: The types that a value may be cast to.
-TYPES = frozenset(_TYPES.split()) | {"TIMESTAMP WITH TIME ZONE"}
+TYPES = frozenset(_TYPE_NAMES.split()) | {"TIMESTAMP WITH TIME ZONE"}
 
 #: Table functions that are allowed besides the macros of dphh.
 TABLE_FUNCTIONS = frozenset(("unnest", "range", "generate_series"))
 
-_FUNCTIONS = """
+_FUNCTION_NAMES = """
     + - * / // % ** ^ || & | << >> ~ @ ~~ !~~ ~~* !~~* ~~~ ^@ -> ->>
     abs acos asin atan atan2 cbrt ceil ceiling cos cot degrees even exp floor gamma gcd greatest
     isfinite isinf isnan lcm least lgamma ln log log10 log2 mod pi pow power radians round sign sin
@@ -130,11 +130,11 @@ _FUNCTIONS = """
 #: Scalar functions, aggregates and window functions. None reads a file, a setting, a catalogue, a
 #: variable or another statement; none takes a function's name as text; none produces much output
 #: from little input, as `repeat` would.
-FUNCTIONS = frozenset(_FUNCTIONS.split())
+FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 
 #: Functions that DuckDB calls by their bare names, without parentheses, like columns.
-_BARE = """
+_BARE_FUNCTION_NAMES = """
 current_catalog current_date current_role current_schema current_time current_timestamp current_user
 localtime localtimestamp session_user user
 """
-BARE_FUNCTIONS = frozenset(_BARE.split())
+BARE_FUNCTIONS = frozenset(_BARE_FUNCTION_NAMES.split())

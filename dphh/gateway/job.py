@@ -32,7 +32,7 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.service import budgets
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 from dphh.plan import Plan
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
@@ -47,7 +47,7 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            table = _answer(message)
+            table = _answer_message(message)
     except (BudgetRefused, UsageError) as problem:
         # These errors are about the request and its price, which the analyst may know.
         asked = " ".join(map(str, problem.args))  # unescaped: str() would escape file names
@@ -70,16 +70,22 @@ def _names_a_place(said: str, ledger: str) -> bool:
     return any(place in said for place in places)
 
 
-def _answer(message: Message) -> pa.Table:
+def _answer_message(message: Message) -> pa.Table:
     what, arguments = message["what"], message["arguments"]
     asker = message["analyst"]
     run_id, token = message["hold"] or (None, None)
     book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     macro = macros()[what]
-    with _little():
-        plan = _plan(macro, arguments, book)
-        if asker != OWNER:
-            _refuse_counting(plan, book.declared_groups().get(corpus_name(what, arguments), {}))
+    with _limited_resources():
+        if asker == OWNER:
+            plan = _plan_of_message(macro, arguments, book)
+        else:
+            declared = book.declared_groups().get(corpus_name(what, arguments), {})
+            _refuse_undeclared(arguments.get("by"), (), declared)  # before pricing asks for groups
+            plan = _plan_of_message(macro, arguments, book)
+            asked = dict(plan.price.parameters)
+            _refuse_undeclared(asked.get("by"), asked.get("groups") or (), declared)
+            _refuse_counting(plan)
     if macro.spends:
         return plan.run(
             ledger=book,
@@ -93,11 +99,11 @@ def _answer(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    told = [("yours", str(budget.cap)), ("used", how_far(budget))]
+    told = [("yours", str(budget.cap)), ("used", usage_phrase(budget))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
-def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
+def _plan_of_message(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     assert macro.verb is not None
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
@@ -105,15 +111,32 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     return plan_of(macro.verb, with_public(arguments, corpus, book, files=False), corpus)
 
 
-def _refuse_counting(plan: Plan, declared: Groups) -> None:
-    """Refuse runs whose failure would reveal the exact number of users, and runs within groups that
-    the owner has not declared, whose failure would reveal whether there is such a column."""
+def _refuse_undeclared(column: object, groups: object, declared: Groups) -> None:
+    """Refuse columns and groups that the owner has not declared: how a run by an undeclared column
+    ends would reveal whether the corpus has it. The message depends on the request and on what is
+    declared, which analysts may see, and not on the data."""
+    if column is None:
+        return
+    public = declared.get(column) if isinstance(column, str) else None
+    if public is None:
+        of = "; ".join(f"{by}: {', '.join(values)}" for by, values in sorted(declared.items()))
+        raise UsageError(
+            f"by: the corpus's owner has declared no groups of {column!r}. Declared are "
+            f"{of or 'none'}. Nothing was spent; "
+            + ("name a declared column" if of else "leave by and groups out")
+            + ", or ask the owner to declare the groups"
+        )
+    assert isinstance(groups, tuple)
+    if unknown := [group for group in groups if group not in public]:
+        raise UsageError(
+            f"groups: {', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} not declared; "
+            f"declared are {', '.join(public)}. Nothing was spent"
+        )
+
+
+def _refuse_counting(plan: Plan) -> None:
+    """Refuse runs whose failure would reveal the exact number of users."""
     if known := VERBS[plan.verb].assumes_known(plan.price):
-        asked = dict(plan.price.parameters)
-        column, groups = asked.get("by"), asked.get("groups")
-        public = declared.get(str(column), ())
-        if known.option == "by" and isinstance(groups, tuple) and {*groups} <= {*public}:
-            return
         raise UsageError(
             f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "
             f"outcome would reveal it. Nothing was spent; {known.instead}"
@@ -121,7 +144,7 @@ def _refuse_counting(plan: Plan, declared: Groups) -> None:
 
 
 @contextmanager
-def _little() -> Iterator[None]:
+def _limited_resources() -> Iterator[None]:
     """Limit time and memory of pricing. Pricing reads no data, so only an absurd option is slow."""
     import resource
 

@@ -43,13 +43,13 @@ class Provider:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
-        _check(self.issuer)
-        self._ask()
+        _check_address(self.issuer)
+        self._fetch_keys()
 
     def named(self, token: str) -> str | None:
         """The analyst's name in a valid token, else None."""
         try:
-            key = self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            key = self._signing_key(str(jwt.get_unverified_header(token).get("kid", "")))
             if key is None:
                 return None
             claims = jwt.decode(
@@ -66,28 +66,28 @@ class Provider:
         name = claims.get(self.claim)
         return name if isinstance(name, str) else None
 
-    def _key(self, name: str) -> Any:
+    def _signing_key(self, name: str) -> Any:
         with self._lock:
             age = time.monotonic() - self._asked
             if age > (_KEYS_SECONDS if name in self._keys else _ASK_SECONDS):
                 try:
-                    self._ask()
+                    self._fetch_keys()
                 except UsageError as problem:
                     log.error("%s", problem)
             return self._keys.get(name)
 
-    def _ask(self) -> None:
+    def _fetch_keys(self) -> None:
         """Fetch the provider's keys from the address that it publishes."""
         self._asked = time.monotonic()
-        about = _json(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        about = _fetch_json(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if about.get("issuer") != self.issuer:
             raise UsageError(
                 f"--oidc-issuer: found {self.issuer}, but the provider calls itself "
                 f"{about.get('issuer')!r}; give that"
             )
-        _check(str(about.get("jwks_uri")))
+        _check_address(str(about.get("jwks_uri")))
         try:
-            keys = jwt.PyJWKSet.from_dict(_json(str(about["jwks_uri"]))).keys
+            keys = jwt.PyJWKSet.from_dict(_fetch_json(str(about["jwks_uri"]))).keys
         except jwt.PyJWTError as problem:
             raise UsageError(
                 f"--oidc-issuer: the keys of {self.issuer} cannot be read ({problem}); give an "
@@ -118,13 +118,13 @@ class SignedIn:
         )
 
 
-def _check(address: str) -> None:
+def _check_address(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         raise UsageError(f"--oidc-issuer: give an https address; found {address!r}")
 
 
-def _json(address: str) -> dict[str, Any]:
+def _fetch_json(address: str) -> dict[str, Any]:
     try:
         with urllib.request.urlopen(address, timeout=5) as response:
             found = json.loads(response.read(_MOST_BYTES))

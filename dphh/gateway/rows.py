@@ -43,12 +43,12 @@ def of_table(table: pa.Table) -> Rows:
 def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list[pa.Table], int]:
     """The rows in batches, and their total size; refused as soon as they are too large."""
     kept = pa.schema([field.with_name(f"c{n}") for n, field in enumerate(schema)])
-    leaves = sum(_leaves(field.type) for field in schema)
+    leaves = sum(_stored_columns(field.type) for field in schema)
     size = leaves * _COLUMN_BYTES
-    _check(size)
+    _check_size(size)
     batches: list[list[pa.RecordBatch]] = [[]]
     batch_size = 0
-    for rows in _vectors(found):
+    for rows in _batches_of_vectors(found):
         weight = rows.nbytes + rows.num_rows * leaves * _VALUE_BYTES
         if weight > VECTOR_BYTES:
             raise UsageError(
@@ -56,7 +56,7 @@ def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list
                 f"{VECTOR_BYTES:,} bytes; select fewer or shorter columns"
             )
         size += weight
-        _check(size)
+        _check_size(size)
         if batch_size and batch_size + weight > BATCH_BYTES:
             batches.append([])
             batch_size = 0
@@ -71,18 +71,18 @@ def reading(place: str, names: list[str]) -> str:
     return f"SELECT {selected} FROM {place}"
 
 
-def _vectors(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _batches_of_vectors(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for rows in found:
         for start in range(0, rows.num_rows, VECTOR):
             yield rows.slice(start, VECTOR)
 
 
-def _leaves(kind: pa.DataType) -> int:
+def _stored_columns(kind: pa.DataType) -> int:
     """How many columns DuckDB stores for this type: itself and all nested ones."""
-    return 1 + sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
+    return 1 + sum(_stored_columns(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def _check(size: int) -> None:
+def _check_size(size: int) -> None:
     if size > ANSWER_BYTES:
         raise UsageError(f"The answer is larger than {ANSWER_BYTES:,} bytes; ask for less of it")
 

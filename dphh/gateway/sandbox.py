@@ -56,17 +56,19 @@ class Sandbox:
                 if "refused" in message:
                     raise UsageError(message["refused"])
                 if "call" not in message:
-                    return Rows(message["names"], message["size"], message["batches"], self._batch)
+                    return Rows(
+                        message["names"], message["size"], message["batches"], self._fetch_batch
+                    )
                 calls += 1
                 if calls > CALLS:
                     self.stop()
                     raise UsageError(f"The query calls dphh over {CALLS} times; use fewer calls")
                 asked = time.monotonic()
-                self._call(message, answering)
+                self._answer_call(message, answering)
                 if macros()[message["call"]].spends:  # a run has its own limits
                     until = min(until + time.monotonic() - asked, start + TOTAL_SECONDS)
         except Gone:
-            raise self._ended() from None
+            raise self._error_of_end() from None
 
     def forget(self) -> None:
         """Drop the rows of the last statement."""
@@ -75,23 +77,23 @@ class Sandbox:
         except Gone:
             self.stopped = True
 
-    def _batch(self, number: int) -> bytes:
+    def _fetch_batch(self, number: int) -> bytes:
         try:
             self._child.pipe.send({"batch": number})
             if not self._child.pipe.waits(SECONDS):
                 self.stop()
             _, batch = self._child.pipe.receive_packed()
         except Gone:
-            raise self._ended() from None
+            raise self._error_of_end() from None
         assert batch is not None
         return batch
 
-    def _ended(self) -> UsageError:
+    def _error_of_end(self) -> UsageError:
         why = "was stopped" if self.stopped else "needs more memory than a query may use"
         self.stopped = True
         return UsageError(f"The query {why}, and has ended")
 
-    def _call(self, message: Message, answering: Answering) -> None:
+    def _answer_call(self, message: Message, answering: Answering) -> None:
         try:
             table = answering(message["call"], message["arguments"])
         except (UsageError, BudgetRefused) as problem:

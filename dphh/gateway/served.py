@@ -42,7 +42,7 @@ class Served:
         # take turns with others.
         self._teller = ThreadPoolExecutor(1, "dphh-served")
         try:
-            self._port = int(self._told({"serve": self._token})["port"])
+            self._port = int(self._tell_and_check({"serve": self._token})["port"])
         except Gone:
             self.close()
             raise UsageError(
@@ -65,16 +65,16 @@ class Served:
             for number in range(rows.batches):
                 what = "more" if number else "keep"
                 if not wanted():
-                    raise _no_room()
-                told = self._told({what: name}, rows.batch(number))
+                    raise _no_room_error()
+                told = self._tell_and_check({what: name}, rows.batch(number))
                 if told.get("failed") == duckdb.OutOfMemoryException.__name__:
-                    raise _no_room()
+                    raise _no_room_error()
                 if "failed" in told and wanted():
                     raise UsageError(
                         "The answer has a column of an unsupported type; cast it to another type"
                     )
             if not wanted():
-                raise _no_room()
+                raise _no_room_error()
         except (UsageError, Gone):
             if self.alive():
                 self.drop([name])
@@ -82,18 +82,18 @@ class Served:
 
     def drop(self, names: Iterable[str]) -> None:
         if listed := list(names):
-            self._told({"drop": listed})
+            self._tell_and_check({"drop": listed})
 
     def send(self, message: wire.Message) -> bytes:
         """Send a message to quack and return its answer. One message's failure ends no other's."""
-        if (answer := self._posted(message, _SECONDS)) is not None:
+        if (answer := self._post(message, _SECONDS)) is not None:
             return answer
-        if self.alive() and self._posted(wire.Connect(self._token), _PROBE_SECONDS) is not None:
+        if self.alive() and self._post(wire.Connect(self._token), _PROBE_SECONDS) is not None:
             raise UsageError("The answer cannot be served; select fewer rows or columns")
         self._child.end()
         raise Gone
 
-    def _posted(self, message: wire.Message, seconds: float) -> bytes | None:
+    def _post(self, message: wire.Message, seconds: float) -> bytes | None:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
         try:
             connection.request("POST", "/quack", wire.written(message))
@@ -105,13 +105,13 @@ class Served:
             connection.close()
         return answer if response.status == 200 else None
 
-    def _told(self, message: Message, table: bytes | None = None) -> Message:
+    def _tell_and_check(self, message: Message, table: bytes | None = None) -> Message:
         try:
-            return self._teller.submit(self._tell, message, table).result()
+            return self._teller.submit(self._tell_process, message, table).result()
         except (CancelledError, RuntimeError):  # the thread pool was closed
             raise Gone from None
 
-    def _tell(self, message: Message, table: bytes | None) -> Message:
+    def _tell_process(self, message: Message, table: bytes | None) -> Message:
         try:
             self._child.pipe.send(message, table)
             if not self._child.pipe.waits(_SECONDS):
@@ -122,7 +122,7 @@ class Served:
             raise
 
 
-def _no_room() -> UsageError:
+def _no_room_error() -> UsageError:
     return UsageError("The gateway has no room for the answer; select fewer rows or columns")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dphh.gateway.provider import SignedIn
 
 #: What a client asks by itself when it attaches: the schemas and tables. There are none.
-_ATTACHING = {
+_STARTUP_QUERIES = {
     "SELECT catalog_name, schema_name FROM information_schema.schemata "
     "WHERE catalog_name NOT IN ('system', 'temp') ORDER BY ALL": (
         "SELECT 'dphh' AS catalog_name, 'main' AS schema_name"
@@ -50,13 +50,15 @@ _NOT_IN_FORCE = "Not authorised: connect again with a token that is in force"
 _DESKS, _DESKS_EACH = 6, 3  # statements at the same time, in all and per analyst
 _SESSIONS, _SESSIONS_EACH = 512, 128  # beyond these, the least recently used sessions end
 _KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # per session, for clients that fetch slowly
-_KEPT_BYTES_EACH = 512 * 2**20  # per analyst, so that there is room for others
-_KEPT_BYTES = 1024 * 2**20  # in all
+_STORED_BYTES_EACH = 512 * 2**20  # per analyst, so that there is room for others
+_STORED_BYTES = 1024 * 2**20  # in all
 _WATCH_SECONDS = 0.5  # between two checks for removed tokens
 
 
 @dataclass(eq=False)
 class _Session:
+    """A client's connection: its analyst, its token and its stored answers."""
+
     analyst: str
     token: str = field(repr=False)
     used: float = field(default_factory=time.monotonic)
@@ -66,6 +68,8 @@ class _Session:
 
 @dataclass(eq=False)
 class _Answer:
+    """An answer that is stored as a table in the process that serves rows."""
+
     session: _Session
     where: Served
     table: str
@@ -105,12 +109,12 @@ class Gateway:
         self._service = Service(ledger, terms or Terms())
         self._front: Front | None = None
         try:
-            self._serving()
-            self._front = Front(host, port, self._answered, allowed)
+            self._serving_process()
+            self._front = Front(host, port, self._answer_bytes, allowed)
         except BaseException:
             self.close()
             raise
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._watch_tokens, daemon=True).start()
 
     def stop(self, analyst: str | None = None) -> None:
         """Stop the statements and runs of one analyst, or of all. What had begun stays spent."""
@@ -136,10 +140,10 @@ class Gateway:
 
     # Messages
 
-    def _answered(self, data: bytes) -> bytes:
+    def _answer_bytes(self, data: bytes) -> bytes:
         """The answer to any message."""
         try:
-            return self._said(wire.read(data))
+            return self._answer_message(wire.read(data))
         except (UsageError, BudgetRefused) as problem:
             # About the request and its price, which the analyst may know.
             return wire.refused(str(problem))
@@ -151,34 +155,34 @@ class Gateway:
             log.exception("a defect of the gateway")
             return wire.refused(f"A defect of the gateway, {type(problem).__name__}")
 
-    def _said(self, message: wire.Message) -> bytes:
+    def _answer_message(self, message: wire.Message) -> bytes:
         if isinstance(message, wire.Connect):
-            return wire.connected(self._connected(message.token))
-        session = self._session(message.session)
+            return wire.connected(self._open_session(message.token))
+        session = self._session_of(message.session)
         match message:
             case wire.Prepare():
-                return self._prepared(session, message)
+                return self._answer_prepare(session, message)
             case wire.Fetch():
-                return self._fetched(session, message)
+                return self._answer_fetch(session, message)
             case wire.Disconnect():
                 with self._lock:
                     self._sessions.pop(message.session, None)
-                self._forget([session])
+                self._forget_sessions([session])
                 return wire.done()
 
-    def _connected(self, token: str) -> str:
-        analyst = self._who(token)
+    def _open_session(self, token: str) -> str:
+        analyst = self._analyst_of_token(token)
         if analyst is None:
             log.warning("a client came with a token of nobody's")
             raise UsageError("Authentication failed")
         session = secrets.token_hex(16).upper()
         with self._lock:
-            ended = self._too_many(analyst)
+            ended = self._sessions_to_end(analyst)
             self._sessions[session] = _Session(analyst, token)
-        self._forget(ended)
+        self._forget_sessions(ended)
         return session
 
-    def _too_many(self, analyst: str) -> list[_Session]:
+    def _sessions_to_end(self, analyst: str) -> list[_Session]:
         """Sessions to end so that this analyst can have one more."""
         ended = []
         for most, whose in ((_SESSIONS_EACH, {analyst}), (_SESSIONS, None)):
@@ -188,67 +192,70 @@ class Gateway:
                 ended.append(self._sessions.pop(oldest))
         return ended
 
-    def _session(self, name: str) -> _Session:
+    def _session_of(self, name: str) -> _Session:
         session = self._sessions.get(name)
         if session is None:
             raise UsageError(_NOT_IN_FORCE)
-        self._check(session)
+        self._check_session(session)
         session.used = time.monotonic()
         return session
 
-    def _check(self, session: _Session) -> None:
-        if self._who(session.token) != session.analyst:
+    def _check_session(self, session: _Session) -> None:
+        if self._analyst_of_token(session.token) != session.analyst:
             raise UsageError(_NOT_IN_FORCE)
 
-    def _still(self, session: _Session) -> bool:
+    def _token_is_valid(self, session: _Session) -> bool:
         try:
             return self._analysts.still(session.analyst, session.token)
         except DphhError as problem:
             log.error("%s", problem)
             return False
 
-    def _who(self, token: str) -> str | None:
+    def _analyst_of_token(self, token: str) -> str | None:
         try:
             return self._analysts.who(token)
         except DphhError as problem:
             log.error("%s", problem)
             return None
 
-    def _watch(self) -> None:
+    def _watch_tokens(self) -> None:
         """Stop the statements and runs of analysts whose token was removed."""
         while not self._ended.wait(_WATCH_SECONDS):
             with self._lock:
                 busy = list(self._sandboxes.items())
             for sandbox, session in busy:
-                if not self._still(session):
+                if not self._token_is_valid(session):
                     sandbox.stop()
                     self._service.stop(session.analyst)
 
-    def _prepared(self, session: _Session, message: wire.Prepare) -> bytes:
+    def _answer_prepare(self, session: _Session, message: wire.Prepare) -> bytes:
         statement = message.statement
-        if (fixed := _ATTACHING.get(" ".join(statement.split()))) is not None:
-            return self._shown(session, message, None, fixed)
-        if "".join(statement.lower().split()).rstrip(";") == _STOP:
+        if (fixed := _STARTUP_QUERIES.get(" ".join(statement.split()))) is not None:
+            return self._serve_rows(session, message, None, fixed)
+        if "".join(statement.lower().split()).rstrip(";") == _STOP_STATEMENT:
             self.stop(session.analyst)
-            return self._shown(session, message, of_table(pa.table({"stopped": [True]})), "")
-        with self._sandbox(session) as sandbox:
-            return self._shown(session, message, self._asked(session, sandbox, statement), "")
+            return self._serve_rows(session, message, of_table(pa.table({"stopped": [True]})), "")
+        with self._borrowed_sandbox(session) as sandbox:
+            return self._serve_rows(
+                session, message, self._run_statement(session, sandbox, statement), ""
+            )
 
-    def _shown(
+    def _serve_rows(
         self, session: _Session, message: wire.Prepare, rows: Rows | None, sql: str
     ) -> bytes:
         """Serve the rows; if the serving process dies of them, try once more with a new one."""
         for _ in range(2):
             try:
-                served, quack = self._quack(session)
+                served, quack = self._quack_session(session)
                 if rows is not None:
-                    sql = reading(f"answers.{self._kept(session, served, rows)}", rows.names)
+                    table = self._store_answer(session, served, rows)
+                    sql = reading(f"answers.{table}", rows.names)
                 return served.send(wire.Prepare(quack, sql, message.query))
             except Gone:
                 continue
         raise UsageError("The answer cannot be served; select fewer rows or columns")
 
-    def _fetched(self, session: _Session, message: wire.Fetch) -> bytes:
+    def _answer_fetch(self, session: _Session, message: wire.Fetch) -> bytes:
         if session.quack is not None:
             served, quack = session.quack
             try:
@@ -257,7 +264,7 @@ class Gateway:
                 pass
         raise UsageError("Result has been closed; ask again, what was paid for costs nothing")
 
-    def _serving(self) -> Served:
+    def _serving_process(self) -> Served:
         """The process that serves answers, started again if it has died."""
         with self._starting:
             if self._served is None or not self._served.alive():
@@ -267,30 +274,30 @@ class Gateway:
                 self._served = Served()
             return self._served
 
-    def _quack(self, session: _Session) -> tuple[Served, str]:
-        served = self._serving()
+    def _quack_session(self, session: _Session) -> tuple[Served, str]:
+        served = self._serving_process()
         if session.quack is None or session.quack[0] is not served:
             session.quack = (served, served.connect())
         return session.quack
 
     # Statements
 
-    def _asked(self, session: _Session, sandbox: Sandbox, statement: str) -> Rows:
+    def _run_statement(self, session: _Session, sandbox: Sandbox, statement: str) -> Rows:
         def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
-            if not self._still(session):
+            if not self._token_is_valid(session):
                 raise UsageError(_NOT_IN_FORCE)
             return self._service.answer(session.analyst, what, arguments)
 
         return sandbox.ask(statement, answering)
 
     @contextmanager
-    def _sandbox(self, session: _Session) -> Iterator[Sandbox]:
+    def _borrowed_sandbox(self, session: _Session) -> Iterator[Sandbox]:
         sandbox = self._take_sandbox(session)
         try:
             yield sandbox
         finally:
             sandbox.forget()
-            self._give_back(sandbox, session.analyst)
+            self._return_sandbox(sandbox, session.analyst)
 
     def _take_sandbox(self, session: _Session) -> Sandbox:
         analyst = session.analyst
@@ -309,7 +316,7 @@ class Gateway:
             self._sandboxes[sandbox] = session
             return sandbox
 
-    def _give_back(self, sandbox: Sandbox, analyst: str) -> None:
+    def _return_sandbox(self, sandbox: Sandbox, analyst: str) -> None:
         with self._lock:
             del self._sandboxes[sandbox]
             closing = [sandbox] if sandbox.stopped else []
@@ -322,48 +329,48 @@ class Gateway:
 
     # Answers
 
-    def _kept(self, session: _Session, served: Served, rows: Rows) -> str:
+    def _store_answer(self, session: _Session, served: Served, rows: Rows) -> str:
         """Store the rows as a table. Old answers are dropped first, to stay within the limits."""
         answer = _Answer(session, served, f"answer_{uuid.uuid4().hex}", rows.size)
         with self._lock:
             self._answers.append(answer)
-            going = _too_much(self._answers)
-            self._let_go(going)
-        self._drop(going)
+            going = _answers_to_drop(self._answers)
+            self._remove_answers(going)
+        self._drop_tables(going)
         try:
             served.keep(answer.table, rows, lambda: not answer.gone)
         except (UsageError, Gone):
             with self._lock:
-                self._let_go([answer])
+                self._remove_answers([answer])
             raise
         return answer.table
 
-    def _let_go(self, going: Sequence[_Answer]) -> None:
+    def _remove_answers(self, going: Sequence[_Answer]) -> None:
         for each in going:
             each.gone = True
         self._answers = [each for each in self._answers if not each.gone]
 
-    def _forget(self, sessions: Iterable[_Session]) -> None:
+    def _forget_sessions(self, sessions: Iterable[_Session]) -> None:
         """Drop all answers of ended sessions."""
         for session in sessions:
             session.ended = True
             with self._lock:
                 going = [each for each in self._answers if each.session is session]
-                self._let_go(going)
-            self._drop(going)
+                self._remove_answers(going)
+            self._drop_tables(going)
             if session.quack is not None and session.quack[0].alive():
                 served, quack = session.quack
                 with suppress(Gone):
                     served.send(wire.Disconnect(quack))
 
-    def _drop(self, answers: Iterable[_Answer]) -> None:
+    def _drop_tables(self, answers: Iterable[_Answer]) -> None:
         listed = list(answers)
         for served in {each.where for each in listed if each.where.alive()}:
             with suppress(Gone):
                 served.drop(each.table for each in listed if each.where is served)
 
 
-def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
+def _answers_to_drop(answers: Sequence[_Answer]) -> list[_Answer]:
     """The answers to drop, by the limits per session, per analyst and in all."""
     *_, latest = answers
     of_session: Counter[_Session] = Counter()
@@ -377,8 +384,8 @@ def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
             session.ended
             or late
             or of_session[session] >= _KEPT_ANSWERS
-            or size > _KEPT_BYTES_EACH
-            or of_all + each.size > _KEPT_BYTES
+            or size > _STORED_BYTES_EACH
+            or of_all + each.size > _STORED_BYTES
         ):
             going.append(each)
             continue
@@ -389,4 +396,4 @@ def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
 
 
 #: `FROM dphh_stop()`, with or without a semicolon: sent by Ctrl-C in `dphh shell`.
-_STOP = "fromdphh_stop()"
+_STOP_STATEMENT = "fromdphh_stop()"

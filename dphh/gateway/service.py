@@ -51,6 +51,8 @@ class Terms:
 
 
 class Service:
+    """Answers macros for analysts and runs their plans in worker processes."""
+
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger, self._terms = ledger, terms
         self._lock = threading.Lock()
@@ -65,16 +67,18 @@ class Service:
         return answered(
             what,
             arguments,
-            accounts=lambda: self._budgets(analyst),
+            accounts=lambda: self._budgets_of(analyst),
             groups=self._ledger.declared_groups,
-            releases=lambda: self._settled(analyst),
-            release=lambda run_id: self._release(analyst, run_id),
-            verb=lambda macro, asked: self._of_verb(analyst, what, macro, asked),
+            releases=lambda: self._settled_runs(analyst),
+            release=lambda run_id: self._release_for(analyst, run_id),
+            verb=lambda macro, asked: self._priced_or_run(analyst, what, macro, asked),
         )
 
-    def _of_verb(self, analyst: str, what: str, macro: Macro, arguments: Arguments) -> pa.Table:
+    def _priced_or_run(
+        self, analyst: str, what: str, macro: Macro, arguments: Arguments
+    ) -> pa.Table:
         corpus = corpus_name(what, arguments)
-        if corpus not in self._corpora(analyst):
+        if corpus not in self._corpora_of(analyst):
             found = f"corpus: found no corpus {corpus!r} of yours; FROM dphh_ledger() lists yours"
             if analyst == OWNER:
                 found += (
@@ -86,11 +90,11 @@ class Service:
         # What is counted, or known before, is what they may see.
         for option in ("of", "domain", "prior"):
             if isinstance(run_id := arguments.get(option), str):
-                self._release(analyst, run_id)
+                self._release_for(analyst, run_id)
         if not macro.spends:
-            with self._worker(analyst) as worker:
-                return self._work(worker, analyst, what, arguments, None)
-        return self._run(analyst, what, arguments)
+            with self._borrowed_worker(analyst) as worker:
+                return self._ask_worker(worker, analyst, what, arguments, None)
+        return self._reserve_and_run(analyst, what, arguments)
 
     def stop(self, analyst: str | None = None) -> None:
         """End the workers of one analyst, or of all."""
@@ -105,43 +109,43 @@ class Service:
         for child in self._spare:
             child.close()
 
-    def _run(self, analyst: str, verb: str, arguments: Arguments) -> pa.Table:
+    def _reserve_and_run(self, analyst: str, verb: str, arguments: Arguments) -> pa.Table:
         run_id = _run_id(analyst, verb, arguments)
         runs = self._ledger.runs()
-        self._refuse_older_ledger(len(runs))
-        earlier = next((run for run in runs if _holds(run, run_id)), None)
+        self._refuse_outdated_ledger(len(runs))
+        earlier = next((run for run in runs if _has_run_id(run, run_id)), None)
         if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
-            return self._stored(run_id)
-        self._refuse_searching(analyst)
+            return self._stored_release(run_id)
+        self._limit_refusals(analyst)
         # A token of this request's own: it cannot cancel another request's reservation.
         hold = Hold(run_id, secrets.token_hex(16))
-        with self._worker(analyst) as worker:
+        with self._borrowed_worker(analyst) as worker:
             try:
-                return self._work(worker, analyst, verb, arguments, hold)
+                return self._ask_worker(worker, analyst, verb, arguments, hold)
             finally:
                 # The worker has answered or is dead. If it only reserved, it drew nothing, and
-                # the price is given back unless another process works on the same run.
+                # the reservation is cancelled unless another process works on the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
                 with suppress(DphhError):
-                    self._seen(len(self._ledger.runs()))
+                    self._most_runs_before(len(self._ledger.runs()))
 
-    def _refuse_older_ledger(self, runs: int) -> None:
+    def _refuse_outdated_ledger(self, runs: int) -> None:
         """No run is ever deleted from a ledger, so one with fewer runs is an outdated copy."""
-        before = self._seen(runs)
+        before = self._most_runs_before(runs)
         if runs < before:
             raise LedgerError(
                 f"{self._ledger.path} has {runs} runs, and had {before}: an older copy has "
                 "replaced it. Put the newer file back, or restart the gateway if it is lost."
             )
 
-    def _seen(self, runs: int) -> int:
+    def _most_runs_before(self, runs: int) -> int:
         """Record how many runs the ledger has, and return the largest number seen before."""
         with self._lock:
             before, self._runs = self._runs, max(self._runs, runs)
         return before
 
-    def _refuse_searching(self, analyst: str) -> None:
+    def _limit_refusals(self, analyst: str) -> None:
         """Limit refusals because of another corpus to a few per day: by asking for less and less
         until it no longer refuses, an analyst could learn what that corpus has left."""
         late = time.monotonic() - _SEARCHING_SECONDS
@@ -153,7 +157,7 @@ class Service:
                 f"{_SEARCHES} of your requests today. Nothing was spent. Ask the corpora's owner."
             )
 
-    def _work(
+    def _ask_worker(
         self, worker: Child, analyst: str, what: str, arguments: Arguments, hold: Hold | None
     ) -> pa.Table:
         order = {
@@ -181,16 +185,16 @@ class Service:
         if "refused" in message:
             raise UsageError(message["refused"])
         if "failed" in message and worker in self._stopped:
-            raise UsageError(f"Stopped. {_ON_THE_LEDGER}")
+            raise UsageError(f"Stopped. {_LEDGER_ADVICE}")
         if "failed" in message:
             log.error("%s for %s, %s: %s", what, analyst, hold, message["failed"])
             raise UsageError(
-                f"The run failed; only the corpus's owner can see why. {_ON_THE_LEDGER}"
+                f"The run failed; only the corpus's owner can see why. {_LEDGER_ADVICE}"
             )
         return table
 
     @contextmanager
-    def _worker(self, analyst: str) -> Iterator[Child]:
+    def _borrowed_worker(self, analyst: str) -> Iterator[Child]:
         """A worker process for one analyst; kept for the next request unless it has ended."""
         with self._lock:
             working = Counter(self._working.values())
@@ -208,17 +212,17 @@ class Service:
                 del self._working[worker]
                 keep = not self._spare and worker.alive() and worker not in self._stopped
                 self._stopped.discard(worker)
-                self._spare += [worker] if keep else [] if self._spare else [_fresh()]
+                self._spare += [worker] if keep else [] if self._spare else [_new_worker()]
             if not keep:
                 worker.close()
 
-    def _corpora(self, analyst: str) -> set[str]:
-        return {budget.label for budget in self._budgets(analyst)}
+    def _corpora_of(self, analyst: str) -> set[str]:
+        return {budget.label for budget in self._budgets_of(analyst)}
 
-    def _budgets(self, analyst: str) -> Sequence[Account | Share]:
+    def _budgets_of(self, analyst: str) -> Sequence[Account | Share]:
         return budgets(self._ledger, analyst)
 
-    def _visible(self, analyst: str, mine: Set[str]) -> list[Entry]:
+    def _visible_runs(self, analyst: str, mine: Set[str]) -> list[Entry]:
         """Runs that touch only corpora in `mine`, and the analyst's own runs that touch any."""
         return [
             run
@@ -227,18 +231,18 @@ class Service:
             and (mine >= set(run.accounts) or run.run_id.startswith(f"{analyst}/"))
         ]
 
-    def _settled(self, analyst: str) -> tuple[list[Entry], Set[str]]:
-        mine = self._corpora(analyst)
-        return self._visible(analyst, mine), mine
+    def _settled_runs(self, analyst: str) -> tuple[list[Entry], Set[str]]:
+        mine = self._corpora_of(analyst)
+        return self._visible_runs(analyst, mine), mine
 
-    def _release(self, analyst: str, run_id: Any) -> pa.Table:
-        visible = self._visible(analyst, self._corpora(analyst))
+    def _release_for(self, analyst: str, run_id: Any) -> pa.Table:
+        visible = self._visible_runs(analyst, self._corpora_of(analyst))
         settled = (run.run_id for run in visible if run.state == "settled")
         if run_id not in settled:
             raise UsageError("run_id: no such release; FROM dphh_releases() lists those for you")
-        return self._stored(run_id)
+        return self._stored_release(run_id)
 
-    def _stored(self, run_id: str) -> pa.Table:
+    def _stored_release(self, run_id: str) -> pa.Table:
         manifest, parquet = self._ledger.release(run_id)
         return Release.from_parquet(parquet, manifest).table
 
@@ -250,21 +254,21 @@ def budgets(ledger: Ledger, analyst: str) -> Sequence[Account | Share]:
     return ledger.shares(analyst)
 
 
-_ON_THE_LEDGER = "FROM dphh_ledger() says what is spent: all of it, if the run had begun"
+_LEDGER_ADVICE = "FROM dphh_ledger() says what is spent: all of it, if the run had begun"
 
 
-def _fresh() -> Child:
+def _new_worker() -> Child:
     return Child("dphh.gateway.job")
 
 
-def _holds(run: Entry, run_id: str) -> bool:
+def _has_run_id(run: Entry, run_id: str) -> bool:
     return run.run_id == run_id and run.state != "cancelled"
 
 
 def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     """The run id that the analyst gave, or a hash of the request."""
     given = arguments.get("run_id")
-    request = {name: _plain(value) for name, value in arguments.items()}
+    request = {name: _with_plain_numbers(value) for name, value in arguments.items()}
     asked = json.dumps([verb, {**request, "run_id": None}], sort_keys=True)
     own = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
     if given is None or given == own:
@@ -274,8 +278,8 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     return f"{analyst}/{checked_run_id(given, longest=100)}"
 
 
-def _plain(value: Any) -> Any:
+def _with_plain_numbers(value: Any) -> Any:
     """Makes 1.0 and 1 the same number, so that both give the same run id."""
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_with_plain_numbers(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -19,8 +19,9 @@ from typing import Any
 
 import duckdb
 
-from dphh.asking.macros import Parameters, help_sql, macro_sql, macros, packed_sql, parameters_sql
-from dphh.errors import DphhError, PortTakenError, UsageError
+from dphh.asking.help import help_sql
+from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
+from dphh.errors import DphhError, PortTakenError, UnreachableError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.server import Gateway
@@ -45,12 +46,12 @@ class Address:
             raise UsageError(f"--ca-cert: there is no file {self.ca_cert}; give one in PEM format")
 
     def setup_sql(self) -> str:
-        believed = f"SET ca_cert_file = {_text(str(self.ca_cert))};" if self.ca_cert else ""
-        return f"{believed}CREATE SECRET (TYPE quack, TOKEN {_text(self.token)});"
+        believed = f"SET ca_cert_file = {_sql_text(str(self.ca_cert))};" if self.ca_cert else ""
+        return f"{believed}CREATE SECRET (TYPE quack, TOKEN {_sql_text(self.token)});"
 
     def ask_sql(self, asked: str) -> str:
         """The query, on its own connection: CREATE TABLE AS and queries with two macros need it."""
-        return f"FROM quack_query({_text(self.uri)}, {asked})"
+        return f"FROM quack_query({_sql_text(self.uri)}, {asked})"
 
 
 def start_script(address: Address) -> str:
@@ -63,7 +64,7 @@ def start_script(address: Address) -> str:
             f"{forwarding_sql(address, name, macro.parameters)};"
             for name, macro in macros().items()
         ),
-        f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP))};",
+        f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP_QUERY))};",
         looking(),
         f"{help_sql()};",
         ".output",
@@ -80,11 +81,14 @@ def forwarding_sql(address: Address, name: str, parameters: Parameters) -> str:
 
 def banner(address: Address) -> str:
     """A text that lists the corpora and their remaining budgets."""
-    with _client(address) as con:
-        rows = con.execute(
-            f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
-            f"FROM ({address.ask_sql(_LEDGER)})"
-        ).fetchall()
+    try:
+        with _client(address) as con:
+            rows = con.execute(
+                f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
+                f"FROM ({address.ask_sql(_LEDGER_QUERY)})"
+            ).fetchall()
+    except duckdb.Error as problem:
+        raise _not_connected(address, problem) from None
     lines = [
         f"  {corpus}: {percent(used)} of ({cap:g}, {cap_delta:g}) is used, by "
         f"{plural(runs, 'run')}; left epsilon {cut(left)} at delta {cut(left_delta)}"
@@ -97,6 +101,21 @@ def banner(address: Address) -> str:
     return "\n".join([head, *lines, *([tail] if rows else [])])
 
 
+def _not_connected(address: Address, problem: duckdb.Error) -> DphhError:
+    said = str(problem).partition("\n")[0]  # the lines below quote a macro of dphh
+    if "Authentication failed" in said:
+        return UsageError(
+            f"--connect: {address.uri} does not know this token. Ask the owner of the gateway for "
+            "a new one, and give it in $DPHH_TOKEN or with --token-file"
+        )
+    if isinstance(problem, duckdb.IOException):
+        return UnreachableError(
+            f"--connect: no gateway answers at {address.uri} ({said}). See that host and port are "
+            "right, or try again later"
+        )
+    return UsageError(f"--connect: {address.uri} cannot be connected to: {said}")
+
+
 def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str, ...] = ()) -> int:
     """Run the shell until it ends; Ctrl-C stops what the gateway runs for it."""
     with tempfile.TemporaryFile("w", encoding="utf-8") as script:  # an unnamed file
@@ -107,7 +126,7 @@ def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str,
             [shell_program(), "-cmd", f".read /dev/fd/{file}", *arguments], pass_fds=[file]
         )
     # The terminal also sends SIGINT to the shell, which keeps waiting for the gateway's answer.
-    before = signal.signal(signal.SIGINT, lambda *_: _in_background(stop))
+    before = signal.signal(signal.SIGINT, lambda *_: _run_in_background(stop))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: shell.terminate())
     try:
@@ -128,7 +147,7 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
 
 def remote_stop(address: Address) -> None:
     with suppress(DphhError, duckdb.Error), _client(address) as con:
-        con.execute(address.ask_sql(_STOP))
+        con.execute(address.ask_sql(_STOP_QUERY))
 
 
 def _free_port() -> int:
@@ -144,7 +163,7 @@ def _client(address: Address) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _text(value: str) -> str:
+def _sql_text(value: str) -> str:
     if "'" in value or not value.isprintable():
         raise UsageError(
             "--connect: a URI, token or path contains a quote or a line break; remove it"
@@ -152,11 +171,11 @@ def _text(value: str) -> str:
     return f"'{value}'"
 
 
-_LEDGER = "'FROM dphh_ledger()'"
-_STOP = "'FROM dphh_stop()'"
+_LEDGER_QUERY = "'FROM dphh_ledger()'"
+_STOP_QUERY = "'FROM dphh_stop()'"
 
 
-def _in_background(stop: Callable[[], Any]) -> None:
+def _run_in_background(stop: Callable[[], Any]) -> None:
     threading.Thread(target=stop, daemon=True).start()
 
 

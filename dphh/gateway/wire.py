@@ -17,8 +17,8 @@ from dphh.errors import UsageError
 MOST_BYTES = 1 << 20
 
 _CONNECT, _CONNECTED, _PREPARE, _FETCH, _DONE, _DISCONNECT, _ERROR = 1, 2, 3, 7, 10, 11, 100
-_END = b"\xff\xff"
-_NONE = (1 << 64) - 1  # stands for a number that is not given
+_END_OF_FIELDS = b"\xff\xff"
+_NOT_GIVEN = (1 << 64) - 1  # stands for a number that is not given
 _MOST_TOKEN = 16 << 10
 
 
@@ -28,26 +28,34 @@ class Malformed(UsageError):  # noqa: N818 - describes the message
 
 @dataclass(frozen=True)
 class Connect:
+    """Opens a session with a token."""
+
     token: str = field(repr=False)
-    query: int = _NONE
+    query: int = _NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Prepare:
+    """Asks for the result of one SQL statement."""
+
     session: str
     statement: str
-    query: int = _NONE
+    query: int = _NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Fetch:
+    """Asks for more rows of a result."""
+
     session: str
     result: tuple[int, int]  # a 128-bit number: its upper half, signed, and its lower half
-    query: int = _NONE
+    query: int = _NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Disconnect:
+    """Ends a session."""
+
     session: str
 
 
@@ -66,16 +74,16 @@ def read(data: bytes) -> Message:
     if kind not in (_CONNECT, _PREPARE, _FETCH, _DISCONNECT):
         raise Malformed("The gateway does not support this message: it only runs queries")
     session = reader.text(64) if reader.is_field(2) else ""
-    query = reader.number() if reader.is_field(3) else _NONE
+    query = reader.number() if reader.is_field(3) else _NOT_GIVEN
     reader.end()
-    message = _body(reader, kind, session, query)
+    message = _read_body(reader, kind, session, query)
     reader.end()
     if reader.rest():
         raise Malformed("The message has bytes after its end")
     return message
 
 
-def _body(reader: _Reader, kind: int, session: str, query: int) -> Message:
+def _read_body(reader: _Reader, kind: int, session: str, query: int) -> Message:
     if kind == _CONNECT:
         token = reader.text(_MOST_TOKEN) if reader.is_field(1) else ""
         # DuckDB's version and platform, and the oldest and newest protocol that it speaks.
@@ -92,6 +100,8 @@ def _body(reader: _Reader, kind: int, session: str, query: int) -> Message:
 
 
 class _Reader:
+    """Reads fields of a quack message from its bytes."""
+
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
@@ -102,17 +112,17 @@ class _Reader:
         return found
 
     def end(self) -> None:
-        if self._take(2) != _END:
+        if self._take_bytes(2) != _END_OF_FIELDS:
             raise Malformed("The message is not in the form that a DuckDB client writes")
 
     def number(self) -> int:
         """An integer in groups of seven bits, lowest first; at most 64 bits."""
         found = 0
         for shift in range(0, 70, 7):
-            byte = self._take(1)[0]
+            byte = self._take_bytes(1)[0]
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
-                if found > _NONE:
+                if found > _NOT_GIVEN:
                     break
                 return found
         raise Malformed("A number of the message is too large")
@@ -120,7 +130,7 @@ class _Reader:
     def signed(self) -> int:
         found = 0
         for shift in range(0, 70, 7):
-            byte = self._take(1)[0]
+            byte = self._take_bytes(1)[0]
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
                 found -= (byte >> 6) << (shift + 7)
@@ -134,14 +144,14 @@ class _Reader:
         if length > most:
             raise Malformed("A text of the message is too long")
         try:
-            return self._take(length).decode()
+            return self._take_bytes(length).decode()
         except UnicodeDecodeError:
             raise Malformed("A text of the message is not UTF-8") from None
 
     def rest(self) -> int:
         return len(self._data) - self._at
 
-    def _take(self, length: int) -> bytes:
+    def _take_bytes(self, length: int) -> bytes:
         if self.rest() < length:
             raise Malformed("The message is incomplete")
         self._at += length
@@ -154,31 +164,45 @@ class _Reader:
 def written(message: Message) -> bytes:
     match message:
         case Connect():
-            body = _field(1) + _text(message.token) + _field(2) + _text("v1.5.5")
-            body += _field(4) + _number(1) + _field(5) + _number(1)
-            return _head(_CONNECT, "", message.query) + body + _END
+            body = (
+                _field_bytes(1)
+                + _text_bytes(message.token)
+                + _field_bytes(2)
+                + _text_bytes("v1.5.5")
+            )
+            body += _field_bytes(4) + _number_bytes(1) + _field_bytes(5) + _number_bytes(1)
+            return _header_bytes(_CONNECT, "", message.query) + body + _END_OF_FIELDS
         case Prepare():
-            body = _field(1) + _text(message.statement)
-            return _head(_PREPARE, message.session, message.query) + body + _END
+            body = _field_bytes(1) + _text_bytes(message.statement)
+            return _header_bytes(_PREPARE, message.session, message.query) + body + _END_OF_FIELDS
         case Fetch():
             upper, lower = message.result
-            body = _field(1) + _signed(upper) + _number(lower)
-            return _head(_FETCH, message.session, message.query) + body + _END
+            body = _field_bytes(1) + _signed_bytes(upper) + _number_bytes(lower)
+            return _header_bytes(_FETCH, message.session, message.query) + body + _END_OF_FIELDS
         case Disconnect():
-            return _head(_DISCONNECT, message.session, _NONE) + _END
+            return _header_bytes(_DISCONNECT, message.session, _NOT_GIVEN) + _END_OF_FIELDS
 
 
 def connected(session: str) -> bytes:
-    body = _field(1) + _text("v1.5.5") + _field(2) + _text("dphh") + _field(3) + _number(1)
-    return _head(_CONNECTED, session, _NONE) + body + _END
+    body = (
+        _field_bytes(1)
+        + _text_bytes("v1.5.5")
+        + _field_bytes(2)
+        + _text_bytes("dphh")
+        + _field_bytes(3)
+        + _number_bytes(1)
+    )
+    return _header_bytes(_CONNECTED, session, _NOT_GIVEN) + body + _END_OF_FIELDS
 
 
 def done() -> bytes:
-    return _head(_DONE, "", _NONE) + _END
+    return _header_bytes(_DONE, "", _NOT_GIVEN) + _END_OF_FIELDS
 
 
 def refused(why: str) -> bytes:
-    return _head(_ERROR, "", _NONE) + _field(1) + _text(why) + _END
+    return (
+        _header_bytes(_ERROR, "", _NOT_GIVEN) + _field_bytes(1) + _text_bytes(why) + _END_OF_FIELDS
+    )
 
 
 def session_of(answer: bytes) -> str:
@@ -189,16 +213,23 @@ def session_of(answer: bytes) -> str:
     return reader.text(64)
 
 
-def _head(kind: int, session: str, query: int) -> bytes:
-    named = _field(2) + _text(session) if session else b""
-    return _field(1) + _number(kind) + named + _field(3) + _number(query) + _END
+def _header_bytes(kind: int, session: str, query: int) -> bytes:
+    named = _field_bytes(2) + _text_bytes(session) if session else b""
+    return (
+        _field_bytes(1)
+        + _number_bytes(kind)
+        + named
+        + _field_bytes(3)
+        + _number_bytes(query)
+        + _END_OF_FIELDS
+    )
 
 
-def _field(number: int) -> bytes:
+def _field_bytes(number: int) -> bytes:
     return number.to_bytes(2, "little")
 
 
-def _number(value: int) -> bytes:
+def _number_bytes(value: int) -> bytes:
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)
@@ -206,7 +237,7 @@ def _number(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def _signed(value: int) -> bytes:
+def _signed_bytes(value: int) -> bytes:
     found = bytearray()
     while not -64 <= value < 64:
         found.append(value & 0x7F | 0x80)
@@ -214,6 +245,6 @@ def _signed(value: int) -> bytes:
     return bytes([*found, value & 0x7F])
 
 
-def _text(value: str) -> bytes:
+def _text_bytes(value: str) -> bytes:
     data = value.encode("utf-8", "replace")
-    return _number(len(data)) + data
+    return _number_bytes(len(data)) + data

@@ -1,1 +1,1 @@
-"""The n-gram ladder in public numbers: rungs, forecasts, classes, and what nobody holds."""
+"""The n-gram ladder in public numbers: rungs, forecasts, classes, and absent grams."""

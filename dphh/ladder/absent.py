@@ -39,6 +39,8 @@ Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
 @dataclass(frozen=True)
 class Spurious:
+    """Spurious grams: their keys, bins and noised weights of both rounds."""
+
     keys: Integers
     bins: Integers
     first: Integers
@@ -215,7 +217,7 @@ def proposed(size: int, number: int, absent: int, randomness: Randomness, purpos
     If that takes `size` draws or more, all numbers are returned in random order, so none is
     missing.
     """
-    draws = -(-(2 * number + _MORE) * size // (absent - number + 1))
+    draws = -(-(2 * number + _DRAWS_FOR_CERTAINTY) * size // (absent - number + 1))
     if draws >= size:
         return _in_random_order(size, randomness, purpose)
     drawn = uniform_below(randomness, size, draws, purpose).astype(np.int64)
@@ -224,7 +226,7 @@ def proposed(size: int, number: int, absent: int, randomness: Randomness, purpos
 
 
 #: 4 ln(2^256), rounded up.
-_MORE = 710
+_DRAWS_FOR_CERTAINTY = 710
 
 
 def _in_random_order(count: int, randomness: Randomness, purpose: str) -> Integers:

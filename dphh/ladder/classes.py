@@ -23,14 +23,14 @@ from dphh.ladder.lift import LIFTS, STEP, Lift, lift_index
 from dphh.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
-_RIGHT = np.int64(2**PAIR - 1)
-_LEAST_MASS = 1e-3
+_RIGHT_HALF = np.int64(2**PAIR - 1)
+_LEAST_FORECAST_MASS = 1e-3
 
 
 @dataclass(frozen=True)
 class OtherWords:
-    """Level 1 with a list: what the words that it lacks need. They stand in no class, so in rows of
-    their own: whether round 1's threshold was reached."""
+    """Level 1 with a list: the parameters of words that the list lacks. They belong to no class;
+    their two rows are the words that reached round 1's threshold, and all others."""
 
     first_threshold: int
     second_threshold: int
@@ -40,14 +40,14 @@ class OtherWords:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to see the classes: some of them are one, and have one forecast."""
+    """A partition of the classes: each part is treated as one class with one forecast."""
 
     #: Of each class the number of what it is part of.
     merged: Integers
     forecasts: Floats
 
     def summed(self, of_classes: Any) -> Any:
-        """What the classes of each part come to together."""
+        """The sums of these values over the classes of each part."""
         sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
         np.add.at(sums, self.merged, of_classes)
         return sums
@@ -98,7 +98,7 @@ class ValidClasses:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def of(self, keys: Integers) -> Integers:
-        one, other = keys >> PAIR, keys & _RIGHT
+        one, other = keys >> PAIR, keys & _RIGHT_HALF
         group: Integers = self.left[one] + self.right[other]
         if self.public is None:
             return group
@@ -111,7 +111,7 @@ class ValidClasses:
     def keys(self, group: int, indices: Integers) -> Integers:
         """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
         if self.public is None:
-            return self._in_blocks(group, indices)
+            return self._keys_in_blocks(group, indices)
         # First what stands in the class's blocks and is not moved, then what is moved here.
         start, end = (
             int(np.r_[0, self.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
@@ -122,11 +122,11 @@ class ValidClasses:
         within = np.minimum(indices, max(stay - 1, 0))
         within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
         keys = np.empty(len(indices), dtype=np.int64)
-        keys[indices < stay] = self._in_blocks(group, within[indices < stay])
+        keys[indices < stay] = self._keys_in_blocks(group, within[indices < stay])
         keys[indices >= stay] = here[indices[indices >= stay] - stay]
         return keys
 
-    def _in_blocks(self, group: int, indices: Integers) -> Integers:
+    def _keys_in_blocks(self, group: int, indices: Integers) -> Integers:
         first = self.ends[group - 1] if group else 0
         indices = indices + (self.cumulative[first - 1] if first else 0)
         block = np.searchsorted(self.cumulative, indices, side="right")
@@ -139,8 +139,8 @@ class ValidClasses:
 
 @dataclass(frozen=True, eq=False)
 class PublicClasses:
-    """What a prior makes of classes: with E's steps e_l + e_r what `shifts` adds, and the classes
-    of the pairs that the public text has."""
+    """How a prior changes classes: `shifts`, by the expectation's steps e_l + e_r, for pairs that
+    the public text lacks; and the classes of the pairs that it has."""
 
     left: Integers
     right: Integers
@@ -153,25 +153,25 @@ class PublicClasses:
     places: Integers
 
 
-def _steps(masses: Floats, shared: Floats) -> Integers:
+def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
     """floor((ln mass - ln shared / 2) / STEP)."""
-    own = np.log(np.maximum(masses, _LEAST_MASS))
-    steps: Integers = np.floor((own - np.log(np.maximum(shared, _LEAST_MASS)) / 2) / STEP).astype(
-        np.int64
-    )
+    own = np.log(np.maximum(masses, _LEAST_FORECAST_MASS))
+    steps: Integers = np.floor(
+        (own - np.log(np.maximum(shared, _LEAST_FORECAST_MASS)) / 2) / STEP
+    ).astype(np.int64)
     return steps
 
 
-def _expected(
+def _expected_steps(
     lift: Lift | None, suf: Integers, pre: Integers
 ) -> tuple[Integers, Integers, int, Integers]:
-    """Steps of what the public text lets expect, from 0; the lowest of their sums; and what each
-    sum adds to the class of a pair that the text lacks."""
+    """The expectations by the public text in steps from 0, for left and right grams; their lowest
+    sum; and what each sum adds to the class of a pair that the text lacks."""
     nothing = np.zeros(len(suf), dtype=np.int64)
     if lift is None:
         return nothing, nothing, 0, np.zeros(1, dtype=np.int64)
     own, before = lift.counts.astype(np.float64), lift.counts_before.astype(np.float64)
-    e, f = _steps(own, before[suf]), _steps(own, before[pre])
+    e, f = _forecast_steps(own, before[suf]), _forecast_steps(own, before[pre])
     lowest = int(e.min(initial=0) + f.min(initial=0))
     e, f = e - e.min(initial=0), f - f.min(initial=0)
     sums = np.arange(int(e.max(initial=0) + f.max(initial=0)) + 1) + lowest
@@ -181,18 +181,19 @@ def _expected(
 def valid_classes(
     below: Rung, masses: Floats, masses_before: Floats, lift: Lift | None = None
 ) -> ValidClasses:
-    """From the released grams of level k - 1, their masses, and the masses of level k - 2.
+    """The valid grams of level k in classes, from the released grams of level k - 1, their masses,
+    and the masses of level k - 2.
 
     For k = 2, `masses_before` is one number: the mass of all words.
     """
     words = below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
-    suf = nothing if words else below.keys & _RIGHT
+    suf = nothing if words else below.keys & _RIGHT_HALF
     pre = nothing if words else below.keys >> PAIR
-    a, b = _steps(masses, masses_before[suf]), _steps(masses, masses_before[pre])
+    a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
     lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
     a, b = a - a.min(initial=0), b - b.min(initial=0)
-    e, f, lowest_expected, shifts = _expected(lift, suf, pre)
+    e, f, lowest_expected, shifts = _expected_steps(lift, suf, pre)
 
     wide, high = int(max(a.max(initial=0), b.max(initial=0))) + 1, len(shifts)
     ending, beginning = np.lexsort((e, a, suf)), np.lexsort((f, b, pre))
@@ -215,13 +216,13 @@ def valid_classes(
 
     listed = moved = nothing[:0]
     if lift is not None:
-        ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT
+        ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT_HALF
         sums = e[ends] + f[begins]
         moved = listed = lifts * (a[ends] + b[begins])
         moved = moved + shifts[sums]
         listed = listed + lift_index(sums + lowest_expected, lift.counts_of_keys)
     classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
-    ways = () if lift is None else _ways(classes, lowest)
+    ways = () if lift is None else _ways_to_merge(classes, lowest)
     order = np.argsort(group, kind="stable")
     sizes = (end_counts[one] * begin_counts[other])[order]
     cumulative = np.cumsum(sizes)
@@ -255,8 +256,9 @@ def valid_classes(
     )
 
 
-def _ways(classes: int, lowest: int) -> tuple[Way, ...]:
-    """A class is the step of its forecast and, within that, the place of its lift."""
+def _ways_to_merge(classes: int, lowest: int) -> tuple[Way, ...]:
+    """Two partitions of the classes: by the forecast times the lift, and by the forecast alone. A
+    class number encodes the forecast's step and the index of the lift."""
     steps, places = np.divmod(np.arange(classes), len(LIFTS))
     ways = []
     for by_lift in (LIFTS, np.zeros_like(LIFTS)):

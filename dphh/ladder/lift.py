@@ -1,5 +1,4 @@
-"""What a public text says of valid grams: how often it has them, beside how often it would by
-chance.
+"""The lift of valid grams in a public text: their count, relative to the count expected by chance.
 
 For a pair (l, r) that overlap in o, its public counts let expect E = n_l n_r / n_o. If the text
 has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least. In steps as forecasts have
@@ -29,7 +28,7 @@ LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10,
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """Of the level above a ladder's top."""
+    """The lifts of a public text for the level above a ladder's top."""
 
     #: Public counts of the grams of the top, and of the rung below it; of words, of all words.
     counts: Integers
@@ -48,19 +47,20 @@ def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
 
 
 def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
-    """`numbers`: of each word of the prior its number among the released ones, or -1."""
+    """The lift for the level above these rungs. `numbers`: for each word of the prior, its number
+    among the released words, or -1."""
     top = len(rungs)
     keys, counts = _released_pairs(prior, numbers, rungs, top + 1)
-    before = np.array([prior.total]) if top == 1 else _counts(prior, numbers, rungs, top - 1)
+    before = np.array([prior.total]) if top == 1 else _public_counts(prior, numbers, rungs, top - 1)
     order = np.argsort(keys)
-    return Lift(_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
+    return Lift(_public_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
 
 
-def _counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
-    """How often the public text has each released gram of this length."""
+def _public_counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
+    """The count in the public text of each released gram of this length."""
     keys, counts = _released_pairs(prior, numbers, rungs, length)
     found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
-    places = _places(rungs[length - 1].keys, keys)
+    places = _index_or_minus_1(rungs[length - 1].keys, keys)
     found[places[places >= 0]] = counts[places >= 0]
     return found
 
@@ -78,14 +78,14 @@ def _released_pairs(
     parts, counts = [part[some] for part in parts], public.counts[some]
     for rung in rungs[1 : length - 1]:
         pairs = pairwise(parts)
-        parts = [_places(rung.keys, (left << PAIR) | right) for left, right in pairs]
+        parts = [_index_or_minus_1(rung.keys, (left << PAIR) | right) for left, right in pairs]
         some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
         parts, counts = [part[some] for part in parts], counts[some]
     return (parts[0] if length == 1 else (parts[0] << PAIR) | parts[1]), counts
 
 
-def _places(ascending: Integers, sought: Integers) -> Integers:
-    """Where each stands, or -1."""
+def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:
+    """The index of each sought number in the ascending array, or -1."""
     if not len(ascending):
         return np.full(len(sought), -1, dtype=np.int64)
     at = np.minimum(np.searchsorted(ascending, sought), len(ascending) - 1)

@@ -30,7 +30,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class OtherPassed:
-    """Words that the list lacks, ascending by how they are spelled."""
+    """The released words that the list lacks, in ascending order of their spelling."""
 
     words: Any
     #: Whether round 1 released it.
@@ -41,7 +41,7 @@ class OtherPassed:
 
 @dataclass(frozen=True)
 class PassedWords(Passed):
-    """What level 1 releases of a list, and beside it."""
+    """What level 1 releases: listed words, and words that the list lacks."""
 
     others: OtherPassed
 

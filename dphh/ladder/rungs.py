@@ -21,7 +21,7 @@ from dphh.levels import Pruning
 
 Integers = NDArray[np.int64]
 PAIR = 32
-_RIGHT = np.int64(2**PAIR - 1)
+_RIGHT_HALF = np.int64(2**PAIR - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
 
 def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
     """The rung of the released pairs `keys`, which must be ascending."""
-    left, right = keys >> PAIR, keys & _RIGHT
+    left, right = keys >> PAIR, keys & _RIGHT_HALF
     last = (below if pruning == "both" else words).words[right, -1:]
     return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
 
@@ -125,7 +125,7 @@ def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
     """V_k from the released grams of level k - 1."""
     everything_meets = pruning == "single" or below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
-    ends_in = nothing if everything_meets else below.keys & _RIGHT
+    ends_in = nothing if everything_meets else below.keys & _RIGHT_HALF
     begins_with = np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR
     overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
     ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)

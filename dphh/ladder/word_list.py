@@ -1,4 +1,5 @@
-"""Words of a public list, by class of their public share: what is valid at level 1 with a prior.
+"""The words of a public list in classes by their public share: the valid words of level 1 with a
+prior.
 
 A word of the list is its number there, and as a valid gram the pair of the empty gram, number 0,
 and itself: so its key is its number. The class is floor(ln share / STEP), the forecast the public
@@ -19,14 +20,16 @@ from dphh.ladder.rungs import Integers
 
 @dataclass(frozen=True)
 class WordList:
-    """The words, ascending, as an Arrow array; and for how many others a user counts."""
+    """The listed words, ascending, as an Arrow array; and the most other words for which a user
+    counts."""
 
     words: Any
     max_items: int
 
 
 def listed_classes(counts: Integers, total: int, others: OtherWords) -> ValidClasses:
-    """Of words that occur so often among `total` of a public text. Forecasts are public shares."""
+    """The classes of listed words, from their counts in a public text of `total` words. Forecasts
+    are public shares."""
     step = np.floor(np.log(counts / total) / STEP).astype(np.int64)
     lowest = int(step.min())
     group = step - lowest

@@ -1,11 +1,11 @@
 """The ledger: the budget that survives the process.
 
-`book` is the ledger itself, and `accounts` that part of it which names corpora and caps them;
-`nouns` what it is asked and hands out, `paying` who pays for a run and who refuses it, `export` its
-runs in a file. `schema` is its file, `records` its rows, `unfinished` what a run needs to go on,
-`sources` which corpora share data, `marks` what their files are known by wherever they lie, `moved`
-what became of those that lie elsewhere now, `corpora` what it says of one, `budget` what fits
-under a cap, and `shares` what each analyst may spend of it.
+`book` is the ledger itself. `accounts` is the part of it that names corpora and caps them.
+`entries`: its requests and answers. `paying`: which accounts pay for a run, and which refuse it.
+`export`: its runs as a file. `schema`: its SQLite file. `records`: its rows. `unfinished`: what a
+run needs to continue. `sources`: which corpora share data. `marks`: hashes that recognise moved
+files. `moved`: what was spent on moved files. `corpora`: what it knows of a corpus. `budget`: what
+fits under a cap. `shares`: what each analyst may spend of a cap.
 """
 
 from dphh.ledger.book import Ledger

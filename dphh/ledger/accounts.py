@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -19,15 +18,15 @@ from dphh.files.whole_files import write_whole
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
-from dphh.ledger.columns_there import refuse_columns_that_no_file_has
+from dphh.ledger.columns_there import refuse_missing_columns_of_files
 from dphh.ledger.declared import Groups, declare, declared
 from dphh.ledger.entries import Account, unknown_account
-from dphh.ledger.history import Change, changes, note, of_both
-from dphh.ledger.marks import Marks, marks, pass_on_marks
-from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
-from dphh.ledger.older_copy import behind, come_down, refuse_newer_copy
+from dphh.ledger.history import Change, caps_as_text, changes, note
+from dphh.ledger.marks import Marks, copy_marks, marks
+from dphh.ledger.moved import Earlier, earlier_runs_on, is_there, moved_to, refuse_unmoved_data
+from dphh.ledger.older_copy import behind, lower_note, refuse_newer_copy
 from dphh.ledger.origins import source_of
-from dphh.ledger.paying import Look, by_name, look, moved_here
+from dphh.ledger.paying import Look, account_by_name, look, moved_here
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
@@ -35,10 +34,11 @@ from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.unit.period import ALWAYS, Period, Spans
 from dphh.wording.options import named_in_words
+from dphh.wording.warned import warn
 
 
 class Accounts:
-    """What a ledger says of its accounts, and how their owner changes them."""
+    """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         if path is not None and not isinstance(path, (str, Path)):
@@ -51,7 +51,7 @@ class Accounts:
         self.path = Path(os.path.realpath(named.expanduser()))
 
     def __repr__(self) -> str:
-        """Where it is, and what every account has spent and left."""
+        """The ledger's path, and what every account has spent and left."""
         try:
             said = self.absent() or accounts_text(self.accounts())
             return f"Ledger({str(self.path)!r})\n{said}"
@@ -75,21 +75,21 @@ class Accounts:
         *,
         if_missing: bool = False,
     ) -> Account:
-        """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
-        for releases with Gaussian noise, "sums" for all others). Where its unit is a user in one
-        period, each period has the cap, and `person`, (epsilon, delta), caps what a person may
-        lose over all periods. `if_missing`: where the very corpus has this name already, it stays
-        as it is, with the cap that it has.
+        """Name a corpus and cap it. `kept`: the rule of the cap, if not the one that the first run
+        settles ("divergence" for releases with Gaussian noise, "sums" for all others). If the unit
+        is a user in one period, each period has this cap, and `person`, (epsilon, delta), caps the
+        total for a person over all periods. `if_missing`: a corpus that has this name already keeps
+        its cap.
 
-        Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
-        even where they counted users by another column.
+        Earlier runs on any of its files, under any path, count as spent, also if they had another
+        user column (then at their claimed price).
         """
         cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
         if not isinstance(source, (Source, Corpus)):
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
-            refuse_columns_that_no_file_has(source)
+            refuse_missing_columns_of_files(source, "Nothing was added")
             source = source_of(source)
         if source.periods is not None:
             raise UsageError(
@@ -99,12 +99,12 @@ class Accounts:
         of_a_person = checked_person(person, cap, source.period)
         source = source.absolute()
         fingerprint = source.fingerprint()
-        earlier = self._earlier(source)
+        earlier = self._earlier_runs_on(source)
         with writing(self.path) as con:
             rows = records.accounts(con)
             there = next((row for row in rows if row.name == name), None)
             if there is not None and if_missing and there.fingerprint == fingerprint:
-                return there.account(records.both_prices(con, there.id))
+                return there.account(records.unit_and_person_prices(con, there.id))
             if there is not None:
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
@@ -113,35 +113,35 @@ class Accounts:
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
             records.insert_cap(con, account, cap, of_a_person)
-            note(con, records.now(con), "cap", name, None, of_both(cap, of_a_person))
+            note(con, records.now(con), "cap", name, None, caps_as_text(cap, of_a_person))
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
-                pass_on_marks(con, unnamed, account)
+                copy_marks(con, unnamed, account)
                 con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
             earlier.charge(con, account)
             others = {row.id: row.label for row in rows if row.name is not None}
         for other, file in earlier.moved.items():
             if other in others:
-                warnings.warn(moved_here(others[other], file), Notice, stacklevel=3)
+                warn(moved_here(others[other], file), Notice)
         return self.status(name)
 
     @named_in_words
     def move(
         self, name: str, where: str | Path | Sequence[str | Path], *, sure: bool = False
     ) -> Account:
-        """Say where the data of an account lie now. Its cap stays, and what it spent.
+        """Record the new location of an account's data. Its cap and its costs stay.
 
-        Refused where no file there is known as one of its files, and where files of it are left at
-        the old place, unless whoever asks is `sure`.
+        Refused, unless `sure`, if no file there is known as a file of the account, or if some of
+        its files are still at the old location.
         """
         with reading(self.path) as con:
-            row = by_name([] if con is None else records.accounts(con), name)
+            row = account_by_name([] if con is None else records.accounts(con), name)
         source = moved_to(row.source, where, name)
-        earlier = self._earlier(source)
+        earlier = self._earlier_runs_on(source)
         if not sure:
-            refuse_what_did_not_move(row, source, earlier)
+            refuse_unmoved_data(row, source, earlier)
         with writing(self.path) as con:
-            if by_name(records.accounts(con), name).source != row.source:
+            if account_by_name(records.accounts(con), name).source != row.source:
                 raise LedgerError(
                     f"The account {name!r} was moved by another process: repeat the request."
                 )
@@ -152,10 +152,10 @@ class Accounts:
         return self.status(name)
 
     def deleted(self, name: str) -> Account:
-        """Say that the data of an account are deleted, so that no run says that they are gone.
-        Where a copy comes up that keeps its times, the account still pays for it."""
+        """Record that the data of an account are deleted, so that runs no longer warn of missing
+        files. For a copy with the same file times the account still pays."""
         with reading(self.path) as con:
-            row = by_name([] if con is None else records.accounts(con), name)
+            row = account_by_name([] if con is None else records.accounts(con), name)
         if row.source.kind != "path" or is_there(row.source):
             raise UsageError(
                 f"The account {name!r} still has files at {', '.join(row.source.where)}, or this "
@@ -169,27 +169,29 @@ class Accounts:
     def remove(self, name: str) -> None:
         """Forget an account that nothing was ever charged to, such as one with a wrong column."""
         with writing(self.path) as con:
-            account = self._unpaid(con, name, "removed")
+            account = self._never_charged(con, name, "removed")
             shares = ["shares"] if has_shares(con) else []
             for table in ("caps", "marks", "deleted", "declared", *shares):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
-            note(con, records.now(con), "cap", name, of_both(account.cap, account.person), None)
-            come_down(con, self.path)
+            note(
+                con, records.now(con), "cap", name, caps_as_text(account.cap, account.person), None
+            )
+            lower_note(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
-        """Another name for an account that nothing was ever charged to."""
+        """Rename an account that nothing was ever charged to."""
         checked_name(new)
         with writing(self.path) as con:
-            account = self._unpaid(con, name, "renamed")
+            account = self._never_charged(con, name, "renamed")
             if any(row.name == new for row in records.accounts(con)):
                 raise UsageError(f"The account {new!r} exists. Choose another name.")
             con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
             note(con, records.now(con), "name", new, name, new)
         return self.status(new)
 
-    def _unpaid(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
-        account = by_name(records.accounts(con), name)
+    def _never_charged(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
+        account = account_by_name(records.accounts(con), name)
         # A cancelled run's charge stays: its request names the account.
         charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
         if (runs := charged.fetchone()[0]) > 0:
@@ -208,16 +210,16 @@ class Accounts:
         kept: Kept = "open",
         person: tuple[float, float] | None = None,
     ) -> Account:
-        """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
-        further runs. The cap of a `person` stays as it is where none is given."""
+        """Change a cap and its rule (`kept`). A cap below what was spent is allowed, and refuses
+        all further runs. Without `person`, the cap of a person stays as it is."""
         cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
-            row = by_name(records.accounts(con), name)
+            row = account_by_name(records.accounts(con), name)
             before = None if row.person is None else (row.person.epsilon, row.person.delta)
             of_a_person = checked_person(person or before, cap, row.source.period)
             records.insert_cap(con, row.id, cap, of_a_person)
-            records.settle_how_kept(con, row.id)
-            changed = of_both(row.cap, row.person), of_both(cap, of_a_person)
+            records.settle_cap_rule(con, row.id)
+            changed = caps_as_text(row.cap, row.person), caps_as_text(cap, of_a_person)
             note(con, records.now(con), "cap", name, *changed)
         return self.status(name)
 
@@ -225,15 +227,16 @@ class Accounts:
         """The named accounts that share data with a source (or with an account, by its name)."""
         if isinstance(source, str):
             source = self.status(source).source
-        return tuple(each.account.label for each in self._look(source).shared)
+        return tuple(each.account.label for each in self._look_at_accounts(source).shared)
 
     def moved_here(self, source: Source) -> tuple[str, ...]:
-        """Of files that were an account's before they were moved: why it pays for a source."""
-        shared = self._look(source).shared
+        """Sentences that say which account pays for a source because its files were moved from
+        there."""
+        shared = self._look_at_accounts(source).shared
         return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
 
     def absent(self) -> str | None:
-        """That there is no ledger, where there is none."""
+        """A message if the ledger does not exist, else None."""
         with reading(self.path) as con:
             if con is not None:
                 return None
@@ -246,31 +249,34 @@ class Accounts:
         )
 
     def behind(self) -> str | None:
-        """That the ledger was replaced by an older copy or lost, where that can be told."""
+        """A message if the ledger was lost or replaced by an older copy, as far as that can be
+        detected, else None."""
         with reading(self.path) as con:
             return behind(con, self.path)
 
     def gone(self) -> tuple[Account, ...]:
-        """Named accounts that had files, of which none is there any more."""
+        """Named accounts that had files, none of which exists any more."""
         with reading(self.path) as con:
-            have = set() if con is None else records.have_files(con)
-        rows = [row for row in self._named()[0] if row.id in have and not is_there(row.source)]
+            have = set() if con is None else records.accounts_with_files(con)
+        rows = [
+            row for row in self._named_accounts()[0] if row.id in have and not is_there(row.source)
+        ]
         return tuple(self.status(row.label) for row in rows)
 
     def caps_corpora(self) -> bool:
         """Whether any corpus is capped here. If so, a corpus whose files cannot be traced must name
         its account."""
-        named, _ = self._named()
+        named, _ = self._named_accounts()
         return bool(named)
 
     def accounts(self) -> list[Account]:
-        """Every corpus, in the order in which the ledger met them."""
-        return [row.account(prices) for row, prices in self._priced()]
+        """Every corpus, in the order of the first run or naming."""
+        return [row.account(prices) for row, prices in self._accounts_with_prices()]
 
     def status(self, name: str, periods: Spans | None = None) -> Account:
-        """One corpus by its name or, if it has none, by its path or label; as it is for one more
-        run over these periods, where its unit is a user in one."""
-        found = [(row, prices) for row, prices in self._priced(name)]
+        """One corpus by its name or, if it has none, by its path or label. What is left is for one
+        more run over these periods, if the unit is a user in one period."""
+        found = [(row, prices) for row, prices in self._accounts_with_prices(name)]
         if not found:
             raise unknown_account(name)
         row, prices = min(found, key=lambda each: each[0].name is None)
@@ -293,36 +299,37 @@ class Accounts:
         set_share(self.path, name, analyst, epsilon, delta)
 
     def shares(self, analyst: str | None = None) -> list[Share]:
-        """What analysts may spend and have spent, of every account that they have a share of."""
+        """Analysts' shares of all accounts: what they may spend and have spent."""
         return shares(self.path, analyst)
 
     def declare_groups(self, name: str, column: str, groups: str | Sequence[str]) -> None:
-        """Say which values of a column are public, so that people may be counted within them."""
+        """Declare which values of a column are public, so that users may be counted within them."""
         values = checked_groups(column, groups) if groups else ()
         source = self.status(name).source
         if source.kind == "path":
-            refuse_columns_that_no_file_has(in_groups(corpus_from_json(source.to_json()), column))
+            grouped = in_groups(corpus_from_json(source.to_json()), column)
+            refuse_missing_columns_of_files(grouped, "Nothing was declared")
         with writing(self.path) as con:
             declare(con, name, column, values)
 
     def declared_groups(self) -> dict[str, Groups]:
-        """Of every account that has any, by its name: the columns, and the values of each."""
+        """The declared columns and values of every account that has any, by the account's name."""
         with reading(self.path) as con:
             return {} if con is None else declared(con)
 
     def note_token(self, analyst: str, was: str | None, now: str | None) -> None:
-        """That an analyst was given a token, or that it was taken back."""
+        """Record that an analyst got a token, or that the token was revoked."""
         with writing(self.path) as con:
             note(con, records.now(con), "token", None, was, now, analyst)
 
     def history(self, name: str | None = None) -> list[Change]:
-        """What owners changed, of one account or all: caps, shares, tokens, groups, names, places;
-        who did it, when, and from what to what."""
+        """Owners' changes of one account or of all: caps, shares, tokens, groups, names and
+        locations; each with the user, the day, the old and the new value."""
         with reading(self.path) as con:
             return [] if con is None else changes(con, name)
 
     def backup(self, path: str | Path) -> None:
-        """Copy the ledger as it is at one moment, whoever writes meanwhile; whole or not at all."""
+        """Copy the ledger atomically, as it is at one moment, even while other processes write."""
         target = written_here("backup", path)
         if Path(os.path.realpath(target)) == self.path:
             raise UsageError(f"{target} is the ledger itself. Name another file.")
@@ -347,10 +354,10 @@ class Accounts:
                 "has space and may be written to."
             ) from error
 
-    def _look(self, source: Source) -> Look:
-        return look(source.absolute(), *self._named())
+    def _look_at_accounts(self, source: Source) -> Look:
+        return look(source.absolute(), *self._named_accounts())
 
-    def _earlier(self, source: Source) -> Earlier:
+    def _earlier_runs_on(self, source: Source) -> Earlier:
         while True:
             with reading(self.path) as con:
                 if con is not None and (known := marks(con)).key is not None:
@@ -359,23 +366,23 @@ class Accounts:
                     break
             with writing(self.path):
                 pass  # a new ledger, or an earlier dphh's: it has a key from now on
-        return earlier_on(source, rows, runs, known)
+        return earlier_runs_on(source, rows, runs, known)
 
-    def _named(self) -> tuple[list[AccountRow], Marks]:
+    def _named_accounts(self) -> tuple[list[AccountRow], Marks]:
         """The named accounts, and the marks of all."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
             known = Marks() if con is None else marks(con)
         return [row for row in rows if row.name is not None], known
 
-    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
+    def _accounts_with_prices(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
         """Accounts and what their runs cost, read at one moment."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
             wanted = [row for row in rows if label is None or row.label == label]
             if con is None:
                 return []
-            return [(row, records.both_prices(con, row.id)) for row in wanted]
+            return [(row, records.unit_and_person_prices(con, row.id)) for row in wanted]
 
 
 def checked_name(name: str) -> None:

@@ -1,4 +1,4 @@
-"""What is spent of a corpus's cap and what is left: a bar, and words."""
+"""Draws the spent part of a corpus's cap as a bar, and states what is left."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from dphh.ledger.budget import percent
-from dphh.ledger.wording import Spent, SpentByPeriod, officers_sentence, period_lines
+from dphh.ledger.wording import Spent, SpentByPeriod, guarantee_sentence, period_lines
 from dphh.wording import shown
 
 
 def account_html(account: Spent) -> str:
-    said = f"{shown.html(account.label)}: {escape(officers_sentence(account))}"
+    said = f"{shown.html(account.label)}: {escape(guarantee_sentence(account))}"
     if account.used is None:
         return f"<div class='budget'><div>{said}.</div></div>"
     return (

@@ -2,9 +2,9 @@
 
 A run reserves its whole price before a row is read, begins, stores each level as it is drawn, and
 settles with its release. From the reservation on the price stays spent, whatever happens to the
-process; only a run that never began can be cancelled, and one that began can go on. What was
-reserved is the reserver's: each later step goes by the hold that the reservation gave, never by the
-run's id alone, which another request may have by then. Order is by sequence number; clocks are
+process; only a run that never began can be cancelled, and one that began can go on. Each later step
+needs the hold that the reservation returned; the run id alone does not suffice, because another
+request may have it by then. Order is by sequence number; clocks are
 recorded for people and decide nothing.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.
@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.budget import checked_draw
+from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.ledger.entries import (
     Entry,
     Hold,
@@ -31,7 +33,7 @@ from dphh.ledger.entries import (
     Reservation,
     StoredRelease,
     checked_run_id,
-    not_held,
+    error_not_held,
     unknown_account,
     unknown_run,
 )
@@ -41,25 +43,26 @@ from dphh.ledger.paying import (
     charges,
     check_own,
     first_to_refuse,
+    locations_of_named,
     look,
     payers,
     refuse_unknown_origin,
     repeated,
-    where_all_lie,
 )
 from dphh.ledger.remaining import Ahead, ahead
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
+from dphh.wording.options import named_in_words
 
 
 class Ledger(Accounts):
     """One SQLite file. Each method is one transaction, safe among any number of processes.
 
-    With an `analyst`, every run is asked for by them: it pays from their share of the account that
-    it names, as well as from the account. With an `attempt`, a secret, what is reserved is held by
-    it, so that who gave it to a process can cancel in that process's stead when it has died.
+    With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
+    that it names, and from the account. With an `attempt`, a secret, all holds have this secret, so
+    that the parent of a process that died can cancel the process's reservations.
     """
 
     def __init__(
@@ -78,8 +81,8 @@ class Ledger(Accounts):
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
         The same request with the same run id spends nothing, and carries the stored release if
-        there is one: a run that did not finish may begin again. Whoever asks the same holds the
-        same run, and the price comes back only when nobody does any more.
+        there is one: a run that did not finish may begin again. Repeated requests hold the same
+        run, and its price is free again only when all holds are cancelled.
 
         `files` tells the data from others (`files_check`), and is kept for requests to come; a
         test's run has none. With `once`, a run of the same request and files is held, whatever its
@@ -89,7 +92,7 @@ class Ledger(Accounts):
         while True:
             # Folders are walked before the file is locked; if an account came or moved meanwhile,
             # again.
-            named, marks = self._named()
+            named, marks = self._named_accounts()
             seen = look(request.source, named, marks, to_keep=True)
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request, files)):
@@ -97,7 +100,7 @@ class Ledger(Accounts):
                 if (earlier := repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
-                if where_all_lie(rows) != where_all_lie(named) or marks.key is None:
+                if locations_of_named(rows) != locations_of_named(named) or marks.key is None:
                     continue  # of a new ledger, the key is there from now on
                 refuse_unknown_origin(request, named)
                 paying = payers(con, rows, request, seen)
@@ -109,40 +112,40 @@ class Ledger(Accounts):
             raise BudgetRefused(refusing.refusal(request))
 
     def asked_before(self, request: Request, files: str) -> Entry | None:
-        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        """The run that `reserve` with `once` would hold, or None. Changes nothing."""
         with reading(self.path) as con:
             found = None if con is None else records.asked_before(con, request, files)
         return None if found is None else records.entry(found, ())
 
     def asked_of_other_data(self, request: Request) -> Entry | None:
-        """The last run of this very request, whatever its data were. Only looks."""
+        """The last run of an equal request, on any data, or None. Changes nothing."""
         with reading(self.path) as con:
             found = None if con is None else records.asked_of_other_data(con, request)
         return None if found is None else records.entry(found, ())
 
     def would_refuse(self, request: Request) -> str | None:
-        """What `reserve` would refuse this with now; None where it would not. Only looks, so
-        another run may come first."""
+        """The message with which `reserve` would refuse this request now, or None. Changes nothing,
+        so another run may come first."""
         try:
-            named, _ = self._named()
+            named, _ = self._named_accounts()
             refuse_unknown_origin(request, named)
-            refusing = first_to_refuse(self._payers(request), request, self.analyst)
+            refusing = first_to_refuse(self._payers_of(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)
         return None if refusing is None else refusing.refusal(request)
 
     def ahead(self, request: Request) -> Ahead | None:
-        """What this would meet at the account that allows least; None where none is capped.
-        Only looks."""
+        """What this request would use of the account with the least room for it; None if no account
+        has a cap. Changes nothing."""
         found = [
             ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
-            for payer in self._payers(request)
+            for payer in self._payers_of(request)
             for met in payer.met(request)
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
-    def _payers(self, request: Request) -> list[Payer]:
-        seen = look(request.source, *self._named())
+    def _payers_of(self, request: Request) -> list[Payer]:
+        seen = look(request.source, *self._named_accounts())
         with reading(self.path) as con:
             if con is not None:
                 return payers(con, records.accounts(con), request, seen)
@@ -153,25 +156,25 @@ class Ledger(Accounts):
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
     ) -> Beginning | None:
-        """Record that rows are about to be read; from here on nothing can give the price back.
+        """Record that rows are about to be read; from here on the run cannot be cancelled.
 
         With a `setting`, a run that has begun and is not settled begins again if its setting is
         the same, and gets the key that it had. Without one, it begins once and keeps no levels.
         """
         with reading(self.path) as con:
             if con is None:
-                raise not_held(hold)
+                raise error_not_held(hold)
             source = Source.from_json(json.loads(records.held(con, hold)["source"]))
-        touched = {each.account.id for each in look(source, *self._named()).shared}
+        touched = {each.account.id for each in look(source, *self._named_accounts()).shared}
         with writing(self.path) as con:
             found = records.held(con, hold)
             beginning = None
             if setting is None or found["state"] == "reserved":
-                records.move(con, records.in_state(found, "begin", "reserved"), "running")
+                records.move(con, records.sequence_in_state(found, "begin", "reserved"), "running")
                 if setting is not None:
                     beginning = unfinished.insert(con, found["sequence"], setting, key)
             else:
-                beginning = unfinished.go_on(con, found, setting)
+                beginning = unfinished.continue_run(con, found, setting)
             charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
             if not touched <= {account for (account,) in charged}:
                 raise LedgerError(
@@ -181,14 +184,15 @@ class Ledger(Accounts):
         return beginning
 
     def level(self, hold: Hold, step: str) -> bytes | None:
-        """What stands for this step of a run that is going on; None if it was not drawn yet."""
+        """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
             if con is None:
-                raise not_held(hold)
+                raise error_not_held(hold)
             return unfinished.level(con, unfinished.running(records.held(con, hold)), step)
 
     def keep_level(self, hold: Hold, step: str, data: bytes) -> bytes:
-        """Store what was drawn for this step, unless another process was first; what stands."""
+        """Store what was drawn for this step, unless another process was first; returns the stored
+        rows."""
         with writing(self.path) as con:
             run = unfinished.running(records.held(con, hold))
             if (standing := unfinished.level(con, run, step)) is None:
@@ -202,14 +206,14 @@ class Ledger(Accounts):
         parquet: bytes,
         drew: Sequence[Event] | None = None,
     ) -> None:
-        """Store the release. Only what stands in the ledger may be shown.
+        """Store the release. Only a release that is stored in the ledger may be shown.
 
-        `drew`: what the run drew of what it reserved, where its releases alone left the rest of it
-        undone. The rest is given back with this, to accounts that can take it back.
+        `drew`: the events that the run drew, if its releases alone determined that it needed fewer
+        than it reserved. The rest is given back to accounts whose rule allows that.
         """
         with writing(self.path) as con:
             found = records.held(con, hold)
-            run = records.in_state(found, "settle", "running")
+            run = records.sequence_in_state(found, "settle", "running")
             if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
                 records.insert_drawn(con, run, checked_draw(booked, drew))
             records.move(con, run, "settled")
@@ -217,19 +221,19 @@ class Ledger(Accounts):
             unfinished.forget(con, run)
 
     def failed(self, hold: Hold) -> None:
-        """Record that an attempt has ended without a release, so that none is awaited. Its price
-        stays spent, and the same request goes on with it."""
+        """Record that an attempt has ended without a release. Its price stays spent, and a repeated
+        request continues it."""
         with writing(self.path) as con:
             unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
-        """Let go of a run that never began, so that it provably drew nothing.
+        """Cancel a run that never began, so that it provably drew nothing.
 
-        Its price comes back once nobody else holds it.
+        Its price is free again once no other process holds it.
         """
         with writing(self.path) as con:
-            run = records.in_state(records.held(con, hold), "cancel", "reserved")
-            if records.let_go(con, run, hold):
+            run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")
+            if records.delete_hold(con, run, hold):
                 records.move(con, run, "cancelled")
 
     def release(self, run: str | Hold) -> StoredRelease:
@@ -237,11 +241,28 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             if isinstance(run, Hold):
                 if con is None:
-                    raise not_held(run)
+                    raise error_not_held(run)
                 return records.release(con, records.held(con, run))
             if con is None:
                 raise unknown_run(run)
             return records.release(con, records.run(con, run))
+
+    @named_in_words
+    def corpus(
+        self,
+        name: str,
+        *,
+        files: str | Path | Sequence[str | Path] = (),
+        periods: str | Sequence[str] | None = None,
+    ) -> Corpus:
+        """The corpus of an account, read as its owner said when it was added; its account pays.
+
+        files, periods: read these alone. The files must belong to the corpus."""
+        corpus = named_corpus(name, self, periods=periods)
+        if corpus is None:
+            raise unknown_account(name)
+        some = [files] if isinstance(files, (str, Path)) else files
+        return files_of_named(corpus, [str(file) for file in some], self) if some else corpus
 
     def runs(self, name: str | None = None) -> list[Entry]:
         """Every run in the order of reservation, or those that an account paid for."""

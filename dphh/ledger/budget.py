@@ -1,14 +1,15 @@
 """What an account has spent, whether one more run fits under its cap, and what is left of it.
 
-Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
-alone. How a cap is kept is settled by the first run that pays of it, before anything is released:
+Analysts choose runs after they have seen earlier releases, so a cap needs a privacy filter, not
+composition alone. The first run that an account pays for settles the rule by which its cap is kept,
+before anything is released:
 
 - divergence: releases draw from one fixed amount and thresholds' deltas from another
   (`dphh.ledger.exact`), where it is a run of Gaussian releases and thresholds;
 - sums: the runs' epsilons add up, and so do their deltas, where it is any other.
 
-Either holds at the cap's (E, D), whoever asks what and in whatever order. A run that is alone needs
-neither: it keeps its own theorem. Caps from before this rule are "composed": what counts is the
+Either rule guarantees the cap's (E, D) for any adaptive sequence of requests. A single run needs
+neither: its own theorem holds. Caps from before this rule are "composed": what counts is the
 composition of the events of all runs, which is (E, D) for requests that were fixed beforehand and
 (E, 2 D) for others. The theorems, with their proofs: docs/ledger.md, "What a cap promises".
 """
@@ -31,20 +32,20 @@ from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.unit.period import ALWAYS, Spans
 from dphh.wording.lines import plural
 
-#: How a cap is kept; "open" until the first run settles it.
+#: The rule by which a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
 
-#: What an owner may say of it.
+#: The rules that an owner may choose.
 SETTLED_BY_OWNERS: tuple[Kept, ...] = ("open", "divergence", "sums")
 
-#: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
+#: How far the composition of a run's events may exceed its claim: a bound on rounding errors.
 _ROUNDING = 1e-9
-_DOWN = Context(prec=4, rounding=ROUND_DOWN)
+_FOUR_DIGITS_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """An epsilon and the delta at which it is meant."""
+    """A pair (epsilon, delta)."""
 
     epsilon: float
     delta: float
@@ -55,7 +56,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Cap(Budget):
-    """What an owner allows, and how that is kept."""
+    """The (epsilon, delta) that an owner allows, and the rule by which this cap is kept."""
 
     kept: Kept = "open"
 
@@ -65,14 +66,16 @@ class Cap(Budget):
 
 @dataclass(frozen=True)
 class Booking:
-    """What one run does, and the epsilon and delta that its mechanism's theorem gives it."""
+    """The privacy events of one run, and the epsilon and delta that its mechanism's theorem
+    proves."""
 
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    #: Of a settled run: what it drew, where its releases left something of it undone.
+    #: For a settled run: the events that it drew, if it did not draw all of them.
     drew: tuple[Event, ...] | None = None
-    #: Of a corpus with periods: those that it reads, and how many of them are one person's at most.
+    #: For a corpus with periods: the periods that the run reads, and the most of them that one
+    #: person can be in.
     read: Spans = ALWAYS
     of_a_person: int = 1
 
@@ -82,7 +85,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class GivenBack:
-    """What settled runs had reserved and did not draw, in parts of a cap's two amounts."""
+    """What settled runs reserved but did not draw, as shares of a cap's noise and of its delta."""
 
     runs: int
     of_noise: float
@@ -90,18 +93,20 @@ class GivenBack:
 
     def __str__(self) -> str:
         return (
-            f"{_part(self.of_noise)} of the cap's noise and {_part(self.of_thresholds)} of its "
-            f"thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
+            f"{plural(self.runs, 'run')} used less than reserved, so that "
+            f"{_percent_given_back(self.of_noise)} of the cap's noise and "
+            f"{_percent_given_back(self.of_thresholds)} of its thresholds can be used again"
         )
 
 
-def _part(share: float) -> str:
-    """In percent; what is there and would round to none is said to be less than what shows."""
+def _percent_given_back(share: float) -> str:
+    """A share in percent with one decimal; a positive share that rounds to 0.0% is "less than
+    0.1%"."""
     return "less than 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def percent(share: float) -> str:
-    """Of a cap, whole percents: no rounding makes all of it of a part, nor nothing."""
+    """A share of a cap in whole percent; rounding never makes a partial share 0% or 100%."""
     if 0 < share < 0.01:
         return "less than 1%"
     if 0.99 < share < 1:
@@ -110,7 +115,7 @@ def percent(share: float) -> str:
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
-    """A budget that cannot give anything back: both finite and not negative, delta below 1."""
+    """Check a budget: epsilon finite and at least 0, delta at least 0 and below 1."""
     epsilon, delta = float(epsilon), float(delta)  # their repr is then the decimal people wrote
     if not 0 <= epsilon < math.inf:
         raise UsageError(f"epsilon must be a number of 0 or more, found {epsilon!r}.")
@@ -120,7 +125,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 
 
 def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
-    """A budget, and how its owner has it kept; "open" leaves that to the first run."""
+    """Check a cap and its rule; "open" leaves the rule to the first run."""
     budget = checked_budget(epsilon, delta)
     if kept not in SETTLED_BY_OWNERS:
         raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
@@ -133,9 +138,9 @@ def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
 
 
 def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
-    """A price whose claim covers what its events compose to, but for the rounding of floats.
+    """Check that a run's claimed (epsilon, delta) covers the composition of its events.
 
-    A run without events of what it publishes is composed as its claim says.
+    A run whose events do not cost a budget anything is composed as one (epsilon, delta) step.
     """
     claim = checked_budget(epsilon, delta)
     if not any(cost.is_charged for cost in costs_of(events)):
@@ -150,7 +155,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 
 def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event, ...]:
-    """What a run drew of what it booked: never more, whatever order of divergence it is told in."""
+    """Check that a run drew no more than it booked, at every order of the Renyi divergence."""
     if not less_drawn(drew, booked):
         raise LedgerError(
             "The run used more than it had reserved, and must not be published. This is a defect "
@@ -159,8 +164,8 @@ def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event,
     return tuple(drew)
 
 
-def kept_for(price: Booking, delta: float) -> Kept:
-    """How a cap is kept whose first run costs this."""
+def rule_for_first_run(price: Booking, delta: float) -> Kept:
+    """The rule by which a cap is kept if its first run has this price."""
     return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
 
 
@@ -169,32 +174,35 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     if not prices:
         return True
     alone = len(prices) == 1
-    if _kept(cap, prices) == "divergence" and not alone:
+    if _how_cap_is_kept(cap, prices) == "divergence" and not alone:
         most = allowed(cap.epsilon, cap.delta)
-        return _drawn(prices, most).within(most)
-    epsilon, delta = _sums(prices)
-    if epsilon <= _exact(cap.epsilon) and delta <= _exact(cap.delta):
+        return _amounts_drawn(prices, most).within(most)
+    epsilon, delta = _sums_of_claims(prices)
+    if epsilon <= _as_fraction(cap.epsilon) and delta <= _as_fraction(cap.delta):
         return True
     if not alone and cap.kept != "composed":
         return False
-    return _composed(prices).delta(cap.epsilon) <= cap.delta
+    return _composition_of(prices).delta(cap.epsilon) <= cap.delta
 
 
 def promise(cap: Cap) -> str:
-    """What is promised to a user whose data the cap protects, in a line of words."""
+    """The guarantee of a cap to each user, as one line of text."""
     whole = f"({cap.epsilon:g}, {cap.delta:g})"
     if cap.kept == "composed":
         return f"{whole}, where no request followed from a release"
     return f"{whole}, whoever asks what in whatever order"
 
 
-def how_kept(cap: Cap) -> str:
-    """How a cap is kept, in a line of words."""
+def rule_in_words(cap: Cap) -> str:
+    """The rule by which a cap is kept, as one line of text."""
     match cap.kept:
         case "open":
-            return "as the first run settles it"
+            return "by the rule that fits its first run"
         case "divergence":
-            return "releases and thresholds draw from two amounts that are fixed"
+            return (
+                "noise and thresholds have a part each, the fuller one is shown; epsilons do not "
+                "add up"
+            )
         case "sums":
             return "epsilons add up, and deltas do"
         case "composed":
@@ -205,18 +213,19 @@ def how_kept(cap: Cap) -> str:
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
-    """What share of a cap its runs have used, of what is scarcest; above 1 where they pass it."""
+    """The share of a cap that its runs have used: the larger of its two amounts' shares; above 1 if
+    the runs exceed the cap."""
     if not prices:
         return 0.0
-    match _kept(cap, prices):
+    match _how_cap_is_kept(cap, prices):
         case "divergence":
             most = allowed(cap.epsilon, cap.delta)
-            took = _drawn(prices, most)
+            took = _amounts_drawn(prices, most)
             shares = [(took.divergence, most.divergence), (float(took.delta), float(most.delta))]
         case "composed":
             shares = [(spent(prices, cap).epsilon, cap.epsilon)]
         case _:
-            epsilon, delta = _sums(prices)
+            epsilon, delta = _sums_of_claims(prices)
             shares = [(float(epsilon), cap.epsilon), (float(delta), cap.delta)]
     share = max(share_of(took, whole) for took, whole in shares)
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
@@ -228,42 +237,43 @@ def share_of(took: float, whole: float) -> float:
 
 def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
-    epsilon, delta = _sums(prices)
+    epsilon, delta = _sums_of_claims(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
-    basic = _rounded_up(epsilon) if delta <= _exact(at) or cap is None else math.inf
-    if isinstance(cap, Cap) and _kept(cap, prices) == "divergence":
+    basic = _rounded_up(epsilon) if delta <= _as_fraction(at) or cap is None else math.inf
+    if isinstance(cap, Cap) and _how_cap_is_kept(cap, prices) == "divergence":
         most = allowed(cap.epsilon, cap.delta)
-        prices = [replace(price, events=_counted(price, most)) for price in prices]
-    return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
+        prices = [replace(price, events=_charged_events(price, most)) for price in prices]
+    return Budget(min(basic, _composition_of(prices).epsilon(at) if prices else 0.0), at)
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 
-    Where noise matters the run is taken to be one of `items`. Without a `delta`, it is what is left
-    of the cap's; or, of a composed cap where the sums leave nothing, half of what the composition
-    leaves.
+    Under the rule "divergence" the run is assumed to be one of `items`. Without a `delta`, the run
+    takes the rest of the cap's delta; under a composed cap whose sums leave nothing, half of the
+    delta that the composition leaves.
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
-    if _kept(cap, prices) == "divergence":
-        return _divergence_left(prices, cap, delta)
-    sum_epsilon, sum_delta = _sums(prices)
+    if _how_cap_is_kept(cap, prices) == "divergence":
+        return _left_of_divergence(prices, cap, delta)
+    sum_epsilon, sum_delta = _sums_of_claims(prices)
     if delta is None:
-        remaining = _rounded_down(max(_exact(cap.delta) - sum_delta, Fraction(0)))
+        remaining = _rounded_down(max(_as_fraction(cap.delta) - sum_delta, Fraction(0)))
         if remaining == 0 and cap.kept == "composed":
-            remaining = max(cap.delta - _composed(prices).delta(cap.epsilon), 0.0) / 2
+            remaining = max(cap.delta - _composition_of(prices).delta(cap.epsilon), 0.0) / 2
         delta = remaining
     basic = 0.0
-    if sum_delta + _exact(delta) <= _exact(cap.delta):
-        basic = _rounded_down(max(_exact(cap.epsilon) - sum_epsilon, Fraction(0)))
+    if sum_delta + _as_fraction(delta) <= _as_fraction(cap.delta):
+        basic = _rounded_down(max(_as_fraction(cap.epsilon) - sum_epsilon, Fraction(0)))
     if cap.kept == "composed":
-        basic = max(basic, _composed_left(prices, cap, delta))
+        basic = max(basic, _epsilon_left_by_composition(prices, cap, delta))
     return Budget(min(basic, cap.epsilon), delta)
 
 
 def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whose: str = "") -> str:
-    """What was asked, what was spent, what is left, what to do. `whose`: of what the cap is."""
+    """The message of a refusal: what was asked, spent and left, and what to do. `whose` names the
+    analyst or the periods that the cap is for."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)
@@ -281,36 +291,37 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whos
     )
 
 
-def _composed(prices: Sequence[Booking]) -> Composition:
+def _composition_of(prices: Sequence[Booking]) -> Composition:
     return compose([event for price in prices for event in price.events])
 
 
-def _kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
-    return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
+def _how_cap_is_kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
+    return rule_for_first_run(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
-def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
-    return drawn((event for price in prices for event in _counted(price, most)), most.order)
+def _amounts_drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
+    return drawn((event for price in prices for event in _charged_events(price, most)), most.order)
 
 
-def _counted(price: Booking, most: Amounts) -> tuple[Event, ...]:
-    """What a run drew; of one that fits the cap only by being alone, what it reserved: nothing may
-    follow it, however it went (docs/ledger.md, "What never ran")."""
+def _charged_events(price: Booking, most: Amounts) -> tuple[Event, ...]:
+    """The events that are charged for a run: those that it drew. A run that fits the cap only
+    because it is the single one is charged all that it reserved, because no run may follow it
+    (docs/ledger.md, "What never ran")."""
     if price.drew is None or not drawn(price.events, most.order).within(most):
         return price.events
     return price.drew
 
 
 def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
-    """What never ran of runs that were booked."""
-    if _kept(cap, prices) != "divergence":
+    """What booked runs reserved but did not draw; None if that is nothing."""
+    if _how_cap_is_kept(cap, prices) != "divergence":
         return None
     most = allowed(cap.epsilon, cap.delta)
-    less = [price for price in prices if _counted(price, most) != price.events]
+    less = [price for price in prices if _charged_events(price, most) != price.events]
     if not less:
         return None
     before = drawn((event for price in less for event in price.events), most.order)
-    after = _drawn(less, most)
+    after = _amounts_drawn(less, most)
     return GivenBack(
         len(less),
         max(before.divergence - after.divergence, 0.0) / most.divergence,
@@ -318,9 +329,9 @@ def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
     )
 
 
-def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
+def _left_of_divergence(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
     most = allowed(cap.epsilon, cap.delta)
-    rest = _drawn(prices, most).up_to(most)
+    rest = _amounts_drawn(prices, most).up_to(most)
     if delta is None:
         delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
     if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
@@ -329,8 +340,9 @@ def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
-def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
-    """The same by composition alone: bisects the noise, which is monotone in what it costs."""
+def _epsilon_left_by_composition(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
+    """The epsilon that exact composition leaves for one more run, found by bisection of its
+    noise."""
     if delta == 0 or cap.delta == 0:
         return 0.0
     before = [event for price in prices for event in price.events]
@@ -348,26 +360,26 @@ def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> floa
     return gaussian_epsilon(GAUSSIAN_SHARE * delta, high)
 
 
-def _sums(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
-    epsilon = sum((_exact(price.epsilon) for price in prices), Fraction(0))
-    return epsilon, sum((_exact(price.delta) for price in prices), Fraction(0))
+def _sums_of_claims(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
+    epsilon = sum((_as_fraction(price.epsilon) for price in prices), Fraction(0))
+    return epsilon, sum((_as_fraction(price.delta) for price in prices), Fraction(0))
 
 
-def _exact(number: float) -> Fraction:
-    """The decimal that stands for this float, as a fraction: exact under addition."""
+def _as_fraction(number: float) -> Fraction:
+    """The shortest decimal that equals this float, as an exact fraction."""
     return Fraction(repr(number))
 
 
 def _rounded_up(number: Fraction) -> float:
     near = float(number)
-    return near if _exact(near) >= number else math.nextafter(near, math.inf)
+    return near if _as_fraction(near) >= number else math.nextafter(near, math.inf)
 
 
 def _rounded_down(number: Fraction) -> float:
     near = float(number)
-    return near if _exact(near) <= number else math.nextafter(near, 0.0)
+    return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
 
 
 def cut(number: float) -> str:
-    """Four digits, rounded down, so that what is shown would be granted."""
-    return f"{float(_DOWN.create_decimal(repr(number))):.4g}"
+    """Four digits, rounded down, so that a request for the shown number is granted."""
+    return f"{float(_FOUR_DIGITS_DOWN.create_decimal(repr(number))):.4g}"

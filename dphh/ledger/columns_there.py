@@ -1,7 +1,9 @@
-"""A wrong column is told when a corpus is named: once it was charged it cannot be put right.
+"""Refuses a wrong column when a corpus is named, because it cannot be corrected after a charge, and
+when the command line shows a plan.
 
-Only Parquet files of this machine are looked at, and of each its schema; what is not there yet, or
-is read otherwise, is found by the first run, which a wrong column costs nothing either.
+Only the schemas of local Parquet files are read (`dphh.sources.formats` has text files). For all
+other corpora, and for files that do not exist yet, the first run finds a wrong column and spends
+nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +17,19 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import files_of, is_remote, keeps_waiting
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
-#: So many files are looked at.
-MOST = 1000
-#: What folders' names spell is a column too.
-_SPELLED = re.compile(r"([^/=]+)=[^/]*/")
+#: The largest number of files whose schemas are read.
+MOST_FILES = 1000
+#: A folder's name such as country=FR gives the column country.
+_PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
 
-def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
-    """Where some file can be looked at and none of those has a column, none of it is there."""
+def refuse_missing_columns_of_files(corpus: Corpus, done: str) -> None:
+    """Refuse a column that none of the files has whose schemas can be read. `done` ends the
+    message, such as "Nothing was added"."""
     found: dict[str, None] = {}
-    for file in _parquet_files(corpus)[:MOST]:
+    for file in _parquet_files(corpus)[:MOST_FILES]:
         if keeps_waiting(file):
             return
         if found.keys() >= set(corpus.columns.values()):
@@ -35,14 +38,11 @@ def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
             names = pq.read_schema(file).names
         except (OSError, pa.ArrowException):
             return  # the first run says what is wrong with it
-        found |= dict.fromkeys([*names, *_SPELLED.findall(file)])
+        found |= dict.fromkeys([*names, *_PARTITION_FOLDER.findall(file)])
     for option, column in corpus.columns.items():
         if found and column not in found:
-            meant = nearest(column, found)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {', '.join(found)}. Nothing was added"
-            )
+            said = no_column(option, column, found, f"it has {', '.join(found)}")
+            raise CorpusError(f"{said}. {done}")
 
 
 def _parquet_files(corpus: Corpus) -> list[str]:

@@ -1,4 +1,4 @@
-"""A corpus as the ledger knows it: where it lives, what its account is called, and back again."""
+"""Converts between a corpus and what the ledger stores of it: its location and its account."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
 from dphh.errors import UsageError
-from dphh.ledger.book import Ledger
+from dphh.ledger.accounts import Accounts
 from dphh.ledger.origins import origin_of, source_of
 from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
@@ -25,8 +25,9 @@ __all__ = [
 
 
 def how_rows_were_made(corpus: Corpus, origin: Origin | None = None) -> RowWise | None:
-    """How it is known that each row comes of one user's rows alone; of files, which are taken as
-    they are, None. `origin`, here and below: what the query told, where it was asked."""
+    """How it is known that each row is made from one user's rows only; None for files, which are
+    read as they are. `origin`, here and below: what lineage found in the query, if it was analysed
+    before."""
     if corpus.source is None:
         return None
     origin = origin or origin_of(corpus)
@@ -36,8 +37,9 @@ def how_rows_were_made(corpus: Corpus, origin: Origin | None = None) -> RowWise 
 
 
 def mixed(corpus: Corpus, origin: Origin | None = None) -> str | None:
-    """Why a run on this corpus is refused: what one user adds may depend on others. None where its
-    rows are made one by one, or its owner answers for it, or its query cannot be seen."""
+    """The message that refuses a corpus in which one user's rows may depend on other users; None if
+    lineage saw each row made from one row, if the owner declared it, or if the query cannot be
+    seen."""
     if corpus.row_wise or not (mixes := (origin or origin_of(corpus)).mixes):
         return None
     return (
@@ -50,7 +52,7 @@ def mixed(corpus: Corpus, origin: Origin | None = None) -> str | None:
 
 
 def unseen(corpus: Corpus, origin: Origin | None = None) -> str | None:
-    """Where it cannot be told which files a corpus reads, so that their accounts do not pay."""
+    """A warning that the files of a corpus are unknown, so their accounts do not pay; else None."""
     if corpus.kind == "path" or corpus.name is not None:
         return None
     origin = origin or origin_of(corpus)
@@ -79,12 +81,13 @@ def corpus_of(source: Source, name: str | None = None) -> Corpus:
 
 def named_corpus(
     name: str,
-    ledger: Ledger,
+    ledger: Accounts,
     said: Sequence[str] = (),
     periods: str | Sequence[str] | None = None,
 ) -> Corpus | None:
-    """The corpus that the ledger knows by this name, if it does. Its owner has said how it is
-    read; `said` are the options by which whoever asks says it too. `periods`: read these alone."""
+    """The corpus that the ledger knows by this name, or None. Its owner has declared how it is
+    read, so `said`, the options of the caller that declare it again, are refused. `periods`: read
+    only these."""
     account = next((each for each in ledger.accounts() if each.name == name), None)
     if account is None:
         return None
@@ -97,15 +100,15 @@ def named_corpus(
     return corpus if periods is None else corpus.in_periods(periods)
 
 
-def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Ledger) -> Corpus:
+def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Accounts) -> Corpus:
     """Some files of a corpus that the ledger names, read as its owner said; its account pays."""
     some = replace_corpus(corpus, where=tuple(map(absolute, files)))
     check_account(some, ledger)
     return some
 
 
-def check_account(corpus: Corpus, ledger: Ledger) -> None:
-    """A name must be of the account that this corpus belongs to; files pay wherever they are."""
+def check_account(corpus: Corpus, ledger: Accounts) -> None:
+    """Check that the corpus's name belongs to an account of the same data."""
     if corpus.name is None:
         return
     account = ledger.status(corpus.name)

@@ -1,7 +1,7 @@
 """Groups that a corpus's owner declares: values of a column that are public knowledge.
 
-Who asks `by=` one of these columns needs to name no groups. Analysts at the gateway may count
-within declared groups alone: that there is such a column is then no secret.
+A request with `by=` one of these columns needs no list of groups. Analysts at the gateway may count
+within declared groups only, so that a refusal does not disclose whether a column exists.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dphh.errors import UsageError
 from dphh.ledger import records
 from dphh.ledger.history import note
-from dphh.ledger.paying import by_name
+from dphh.ledger.paying import account_by_name
 from dphh.ledger.schema import has_column
 
-#: Of an account: the columns, and the values that are declared of each.
+#: The declared columns of an account, each with its declared values.
 Groups = dict[str, tuple[str, ...]]
 
 
 def declare(con: sqlite3.Connection, name: str, column: str, groups: Sequence[str]) -> None:
-    """In the place of those that were declared of this column; none takes them back."""
-    account = by_name(records.accounts(con), name)
+    """Replace the declared groups of this column; an empty list revokes them."""
+    account = account_by_name(records.accounts(con), name)
     before = declared(con).get(name, {}).get(column)
     con.execute("DELETE FROM declared WHERE account = ? AND by = ?", (account.id, column))
     if groups:
@@ -36,7 +36,7 @@ def declare(con: sqlite3.Connection, name: str, column: str, groups: Sequence[st
 
 
 def declared(con: sqlite3.Connection) -> dict[str, Groups]:
-    """Of every account that has any, by its name."""
+    """The declared groups of every account that has any, by the account's name."""
     if not has_column(con, "declared", "groups"):
         return {}
     found: dict[str, Groups] = {}

@@ -1,4 +1,4 @@
-"""The ledger's nouns: what it is asked, and what it hands out."""
+"""The ledger's data types: its requests, its answers, and its records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
-from dphh.ledger.by_period import OfAPerson
+from dphh.ledger.by_period import PersonBudget
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
@@ -24,7 +24,7 @@ Manifest = dict[str, Any]
 
 
 class StoredRelease(NamedTuple):
-    """What a settled run released."""
+    """The manifest and the Parquet file of a settled run."""
 
     manifest: Manifest
     parquet: bytes
@@ -32,11 +32,11 @@ class StoredRelease(NamedTuple):
 
 @dataclass(frozen=True)
 class Hold:
-    """What an attempt at a run has in hand: with it, and not by the run's name, the run is begun,
-    gone on with, settled or cancelled.
+    """The secret that a reservation returns. Only its holder can begin, continue, settle or cancel
+    the run; the run id does not suffice.
 
-    Whoever asks the same request again has a hold of their own, on the same run. An id that came
-    free may have been reserved again, by another request at another price: an old hold is not its.
+    A repeated request gets its own hold on the same run. The id of a cancelled run may be reserved
+    again by another request at another price; the old hold is not valid for that one.
     """
 
     run_id: str
@@ -45,7 +45,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A run that may begin; or, where `release` is there, the same run as it was settled."""
+    """A run that may begin, or, if `release` is given, a run that is already settled."""
 
     hold: Hold
     sequence: int
@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """A corpus, what its owner allows, what was spent and what one more run could have."""
+    """A corpus in the ledger: its cap, what was spent, and what is left for one more run."""
 
     name: str | None  # None: nobody has named it, and it has no cap
     source: Source
@@ -95,7 +95,7 @@ class Account:
     #: Of a unit of one period: the one of which most was drawn, which `spent` and `left` are of; a
     #: person's cap; and what was drawn of users in several periods.
     fullest: str = ""
-    person: OfAPerson | None = None
+    person: PersonBudget | None = None
     together: tuple[Together, ...] = ()
 
     @property
@@ -104,12 +104,14 @@ class Account:
 
     @property
     def user(self) -> User:
-        """The unit that is protected: a user by one column or, of several, less than a user."""
+        """The columns that identify the protected unit; with several columns it is less than a
+        user."""
         return self.source.user
 
     @property
     def period(self) -> Period | None:
-        """Within which a user's rows are a unit, if not at all times."""
+        """The period within which a user's rows are one unit; None if the unit is the whole
+        user."""
         return self.source.period
 
     def to_json(self) -> dict[str, Any]:
@@ -124,11 +126,11 @@ class Account:
                 for part in ("cap", "spent", "left", "given_back")
             },
             "used": self.used,
-            **self._of_periods,
+            **self._json_of_periods,
         }
 
     @property
-    def _of_periods(self) -> dict[str, Any]:
+    def _json_of_periods(self) -> dict[str, Any]:
         if self.period is None:
             return {}
         return {
@@ -146,11 +148,12 @@ class Account:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of which data at which price; whoever asks, and whatever the run is called.
+    """A verb, its parameters, its data and its price, without the caller and the run id.
 
-    `account` is one more that pays, for data that the ledger cannot recognise, such as a frame; it
-    never replaces those that the source touches. Where any corpus is capped, a request that is not
-    `whole` has to name one. A claim below what its events cost is no request.
+    `account` names an additional account that pays, for data that the ledger cannot recognise, such
+    as a frame; accounts that share data with the source pay in any case. If any corpus is capped, a
+    request that is not `whole` must name an account. A claim below the cost of the events is
+    refused.
     """
 
     source: Source
@@ -171,15 +174,16 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Tells the same request again from another one, however its events are worded."""
-        return self._digest(priced_in(self.price.events))
+        """A hash that is equal for equal requests; it does not depend on the notes of events."""
+        return self._digest_with(priced_in(self.price.events))
 
     @property
     def digests(self) -> tuple[str, str]:
-        """As it is written, and as an earlier dphh wrote it, with the notes of its events."""
-        return self.digest, self._digest(events_to_json(self.price.events))
+        """The digest as it is now, and as earlier versions computed it, with the notes of
+        events."""
+        return self.digest, self._digest_with(events_to_json(self.price.events))
 
-    def _digest(self, events: list[Json]) -> str:
+    def _digest_with(self, events: list[Json]) -> str:
         asked = [
             self.verb,
             self.parameters,
@@ -193,7 +197,7 @@ class Request:
 
 
 def canonical(value: Any, what: str) -> str:
-    """One text for one value, so that equal requests have equal digests."""
+    """The value as canonical JSON, so that equal requests have equal digests."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -201,7 +205,7 @@ def canonical(value: Any, what: str) -> str:
 
 
 def checked_run_id(run_id: object, longest: int = 200) -> str:
-    """What names a run, in the ledger and in its manifest."""
+    """Check a run id: a short text without control characters."""
     if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= longest:
         return run_id
     raise UsageError(f"run_id: give a printable text of 1 to {longest} characters")
@@ -221,7 +225,7 @@ def unknown_run(run_id: str) -> UnknownRunError:
     )
 
 
-def not_held(hold: Hold) -> NotHeldError:
+def error_not_held(hold: Hold) -> NotHeldError:
     return NotHeldError(
         f"Run {hold.run_id} is not reserved by this attempt: it never was, or was given back. "
         "Repeat the request, which reserves it again."

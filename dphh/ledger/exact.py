@@ -1,8 +1,9 @@
-"""A cap kept exactly: two amounts, fixed before anything was released, that runs draw from.
+"""The rule "divergence": two amounts, fixed before anything is released, that runs draw from.
 
-Divergence: the Renyi divergence, of one fixed order, of every Gaussian release and every step of an
-epsilon of its own. Delta: of every threshold. Neither amount can be had for the other, so it does
-not matter who asks what, in what order, in the light of which release. The theorem, with its proof:
+Divergence: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
+steps with an epsilon of their own. Delta: the sum of the deltas of all thresholds. Neither amount
+can be exchanged for the other, so the guarantee holds for adaptive requests in any
+order. The theorem, with its proof:
 docs/ledger.md, "What a cap promises".
 """
 
@@ -17,16 +18,16 @@ from functools import lru_cache
 from dphh.privacy.events import Event, cost_of, costs_of
 from dphh.privacy.set_union import NEW_ITEMS_SHARE
 
-#: What of a cap's delta thresholds may have. As much as new items may have of a run's, so that
-#: k runs of (epsilon, delta) / k fit a cap of (epsilon, delta); the rest is the divergence's.
+#: The share of a cap's delta for thresholds, as large as that for new items in one run, so that k
+#: runs of (epsilon, delta) / k fit a cap of (epsilon, delta). The rest is the divergence's.
 THRESHOLDS_SHARE = NEW_ITEMS_SHARE
-#: More than a few logarithms, products and sums lose.
+#: A bound on the relative rounding error of a few logarithms, products and sums.
 _ROUNDINGS = 2.0**-44
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """What is allowed, or drawn: a divergence of this order, and delta."""
+    """A Renyi divergence of this order, and a delta: allowed by a cap, or drawn by runs."""
 
     order: float
     divergence: float
@@ -36,7 +37,7 @@ class Amounts:
         return self.divergence <= most.divergence and self.delta <= most.delta
 
     def up_to(self, most: Amounts) -> Amounts:
-        """What is left of what is allowed."""
+        """What is left of the allowed amounts `most` after these were drawn."""
         return Amounts(
             self.order,
             max(most.divergence - self.divergence, 0.0),
@@ -45,13 +46,13 @@ class Amounts:
 
     @property
     def sigma(self) -> float:
-        """The noise of one Gaussian release that draws all this divergence."""
+        """The sigma of one Gaussian release that draws exactly this divergence."""
         return math.sqrt(self.order / 2 / self.divergence) if self.divergence > 0 else math.inf
 
 
 @lru_cache(maxsize=64)
 def allowed(epsilon: float, delta: float) -> Amounts:
-    """The amounts of a cap, of the order at which most noise is to be had of it.
+    """The two amounts of a cap, at the order of divergence that allows the least noise.
 
     d + (1 - d) R <= delta, where R is the delta that the divergence B leaves at epsilon:
     e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
@@ -77,14 +78,14 @@ def allowed(epsilon: float, delta: float) -> Amounts:
 
 
 def drawn(events: Iterable[Event], order: float) -> Amounts:
-    """What events draw, rounded up."""
+    """The amounts that these events draw, rounded up."""
     divergences: list[float] = []
     delta = Fraction(0)
     for cost in costs_of(events):
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response is not None:
-            divergences.append(_of_response(cost.response, order))
+            divergences.append(_divergence_of_response(cost.response, order))
         if cost.certain is not None:
             divergences.append(cost.certain)
         if cost.delta is not None:
@@ -93,15 +94,18 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
 
 
 def less_drawn(some: Iterable[Event], whole: Iterable[Event]) -> bool:
-    """Whether some events draw no more than others at every order: no more noise, no more delta,
-    and of steps of an epsilon of their own the very same."""
-    (noise, delta, others), (most_noise, most_delta, same) = _told(some), _told(whole)
+    """Whether some events draw no more than others at every order: no larger sum of 1 / sigma^2, no
+    larger delta, and exactly the same steps with an epsilon of their own."""
+    (noise, delta, others), (most_noise, most_delta, same) = (
+        _sums_and_steps(some),
+        _sums_and_steps(whole),
+    )
     most = 1 + 2.0**-40  # more than a few roundings
     return noise <= most_noise * most and delta <= most_delta * Fraction(most) and others == same
 
 
-def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
-    """The sum of 1 / sigma^2, of delta, and the steps of an epsilon of their own."""
+def _sums_and_steps(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
+    """The sums of 1 / sigma^2 and of delta, and the steps that have an epsilon of their own."""
     noise: list[float] = []
     delta = Fraction(0)
     others: list[Event] = []
@@ -117,15 +121,17 @@ def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
 
 
 def draws_noise(events: Iterable[Event]) -> bool:
-    """Whether a run is Gaussian releases and thresholds alone, which gain by such amounts."""
+    """Whether a run has only Gaussian releases and thresholds, for which the rule "divergence"
+    allows more runs than sums do."""
     costs = costs_of(events)
     return any(cost.sigma is not None for cost in costs) and all(
         cost.response is None and cost.certain is None for cost in costs
     )
 
 
-def _of_response(epsilon: float, order: float) -> float:
-    """Of randomised response, rounded up: its loss is epsilon or, less often, -epsilon."""
+def _divergence_of_response(epsilon: float, order: float) -> float:
+    """The Renyi divergence of randomised response at this order, rounded up: its privacy loss is
+    epsilon or, less often, -epsilon."""
     log_p = -math.log1p(math.exp(-epsilon))
     more, less = (order - 1) * epsilon, -order * epsilon
     log_mean = log_p + more + math.log1p(math.exp(less - more))

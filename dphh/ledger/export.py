@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
-    """Whole or not at all, and never over the ledger itself."""
+    """Write the table atomically, and never over the ledger itself."""
     if target.suffix not in (".parquet", ".csv"):
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
     if Path(os.path.realpath(target)) == book:
@@ -34,7 +34,7 @@ def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
     try:
         with draft.open("wb") as file:
             if target.suffix == ".csv":
-                _without_formulas(frame).write_csv(file)
+                _escape_formulas(frame).write_csv(file)
             else:
                 frame.write_parquet(file)
             file.flush()
@@ -48,11 +48,11 @@ def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
         ) from error
 
 
-def _drawn_text(entry: Entry) -> str | None:
+def _drawn_events_text(entry: Entry) -> str | None:
     return None if entry.drawn is None else json.dumps(events_to_json(entry.drawn))
 
 
-def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Run ids are analysts' own: a spreadsheet must not compute one (`Release.to_csv`)."""
     import polars as pl
 
@@ -68,7 +68,7 @@ def changes(found: Sequence[Change]) -> pl.DataFrame:
 
 
 def runs(entries: Sequence[Entry]) -> pl.DataFrame:
-    """Flat columns, so that Parquet and CSV say the same."""
+    """The runs as a table with flat columns, so that Parquet and CSV have the same content."""
     import polars as pl
 
     columns: dict[str, tuple[list[Any], Any]] = {
@@ -79,7 +79,7 @@ def runs(entries: Sequence[Entry]) -> pl.DataFrame:
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
         "events": ([json.dumps(events_to_json(e.events)) for e in entries], pl.String),
-        "drawn": ([_drawn_text(e) for e in entries], pl.String),
+        "drawn": ([_drawn_events_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),
         "state": ([e.state for e in entries], pl.String),

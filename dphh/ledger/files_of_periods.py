@@ -1,8 +1,8 @@
 """Which files of a corpus may hold rows of the periods that a run reads.
 
-A file of another week is no data of this week's run: when it comes, the same request of this week
-is still the same. Parquet's footer says the first and the last date of each file, and the name of a
-folder says its own; of what says neither, every file may hold rows of any period.
+A file of another week is not data of this week's run, so a new file does not change a request for
+this week. A Parquet footer states the first and last date of its file, and a folder's name may
+state its date. Any other file may hold rows of any period.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dphh.unit.period import Period, Spans
 
 
 def with_files_of_periods(source: Source) -> Source:
-    """The same source, of these files alone."""
+    """The same source, restricted to the files that may hold rows of its periods."""
     period, periods = source.period, source.periods
     if source.kind != "path" or period is None or periods is None:
         return source
@@ -34,21 +34,21 @@ def with_files_of_periods(source: Source) -> Source:
 
 
 def _may_hold(file: str, period: Period, read: Spans) -> bool:
-    found = _from_to(file, period)
+    found = _first_and_last_period(file, period)
     return found is None or any(found[0] <= last and first <= found[1] for first, last in read)
 
 
-def _from_to(file: str, period: Period) -> tuple[int, int] | None:
-    """The first period of a file and the last; None where nobody can tell."""
+def _first_and_last_period(file: str, period: Period) -> tuple[int, int] | None:
+    """The first and last period of a file's rows; None if neither footer nor folder states them."""
     if keeps_waiting(file):
         return None
     try:
         footer = pq.read_metadata(file)
     except (OSError, pa.ArrowException):
-        return _by_folder(file, period)
+        return _period_of_folder(file, period)
     names = [footer.schema.column(place).path for place in range(footer.num_columns)]
     if period.column not in names:
-        return _by_folder(file, period)
+        return _period_of_folder(file, period)
     place = names.index(period.column)
     groups = [footer.row_group(group).column(place) for group in range(footer.num_row_groups)]
     ends: list[Any] = []
@@ -63,7 +63,7 @@ def _from_to(file: str, period: Period) -> tuple[int, int] | None:
     return None if not ends or None in ends else (min(ends), max(ends))
 
 
-def _by_folder(file: str, period: Period) -> tuple[int, int] | None:
+def _period_of_folder(file: str, period: Period) -> tuple[int, int] | None:
     spelled = re.search(rf"(?:^|/){re.escape(period.column)}=([^/]*)/", file)
     if spelled is None:
         return None

@@ -1,7 +1,8 @@
-"""Who allowed what: caps, shares, tokens, declared groups, names and places, as they were changed.
+"""The history of owners' changes: of caps, shares, tokens, declared groups, names and locations.
 
-One row a change, in its transaction, and none is ever changed or removed. A day stands for a time,
-as everywhere in the ledger. `who` is the system's name of the user: a note for people, no proof.
+Each change is one row, written in the change's own transaction, and never changed or removed. Times
+are days, as everywhere in the ledger. `who` is the operating system's user name, which is a note
+and not a proof.
 """
 
 from __future__ import annotations
@@ -48,24 +49,25 @@ def note(
     now: Budget | str | None,
     analyst: str | None = None,
 ) -> None:
-    """Inside the transaction that makes the change."""
+    """Record a change, inside the transaction that makes it."""
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (account, analyst, what, _said(was), _said(now), _user(), day),
+        (account, analyst, what, _as_text(was), _as_text(now), _system_user(), day),
     )
 
 
-def of_both(cap: Cap | None, person: Budget | None) -> str | None:
-    """An account's cap, and that of a person over all periods where there is one."""
+def caps_as_text(cap: Cap | None, person: Budget | None) -> str | None:
+    """An account's cap as text, with the cap of a person over all periods if it has one."""
     if cap is None or person is None:
-        return _said(cap)
-    return f"{_said(cap)}; of a person {_said(Budget(person.epsilon, person.delta))}"
+        return _as_text(cap)
+    return f"{_as_text(cap)}; of a person {_as_text(Budget(person.epsilon, person.delta))}"
 
 
 def changes(con: sqlite3.Connection, name: str | None = None) -> list[Change]:
-    """In their order; of one account with what it was called before, and its analysts' tokens."""
-    if not _there(con, "history"):
+    """The changes in order; those of one account include its earlier names and its analysts'
+    tokens."""
+    if not _table_exists(con, "history"):
         return []
     query = "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
     found = [
@@ -86,9 +88,10 @@ def changes(con: sqlite3.Connection, name: str | None = None) -> list[Change]:
 
 
 def note_earlier(con: sqlite3.Connection) -> None:
-    """Of a ledger that had no history: its caps and shares, without who set them."""
+    """For a ledger of a version without history: record its caps and shares, without an owner's
+    name."""
     tables = [("caps", "'cap'", "NULL")]
-    if _there(con, "shares"):
+    if _table_exists(con, "shares"):
         tables.append(("shares", "'share'", "analyst"))
     for table, what, analyst in tables:
         query = f"""
@@ -97,7 +100,7 @@ def note_earlier(con: sqlite3.Connection) -> None:
         """
         before: dict[tuple[str, str | None], str] = {}
         for name, kind, whose, epsilon, delta, day in con.execute(query).fetchall():
-            now = _said(Budget(epsilon, delta))
+            now = _as_text(Budget(epsilon, delta))
             con.execute(
                 "INSERT INTO history (account, analyst, what, was, now, recorded) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
@@ -106,14 +109,14 @@ def note_earlier(con: sqlite3.Connection) -> None:
             before[name, whose] = str(now)
 
 
-def _said(value: Budget | str | None) -> str | None:
+def _as_text(value: Budget | str | None) -> str | None:
     if not isinstance(value, Budget):
         return value
     kept = f", kept by {value.kept}" if isinstance(value, Cap) and value.kept != "open" else ""
     return f"epsilon {value.epsilon:g}, delta {value.delta:g}{kept}"
 
 
-def _user() -> str:
+def _system_user() -> str:
     try:
         import pwd
 
@@ -122,6 +125,6 @@ def _user() -> str:
         return os.environ.get("USERNAME") or f"user {getattr(os, 'getuid', lambda: 'unknown')()}"
 
 
-def _there(con: sqlite3.Connection, table: str) -> bool:
+def _table_exists(con: sqlite3.Connection, table: str) -> bool:
     query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
     return bool(con.execute(query, (table,)).fetchone()[0])

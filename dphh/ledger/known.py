@@ -1,7 +1,8 @@
-"""Whether a ledger knows data as private: what is given as public must be none of them.
+"""Whether a ledger knows data as private. Such data cannot be declared public.
 
-Files are told by path, by identity on the disk, by marks where they were moved, and by their bytes
-where they were copied. A query over them, or a part of a file written anew, cannot be told.
+Files are recognised by path, by identity on the disk, by their marks if they were moved, and by
+their bytes if they were copied. The result of a query over them, or a rewritten part of a file, is
+not recognised.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from dphh.ledger.schema import reading
 from dphh.ledger.sources import Places, Source, places
 
 
-def read_of(source: Source) -> Places:
-    """What is read of files, by a path or by a query: labels of frames are all alike."""
+def places_read_by(source: Source) -> Places:
+    """The files that a source reads, by a path or by a query; labels of frames do not identify
+    data."""
     return replace(places(source.absolute()), labels=frozenset())
 
 
@@ -31,7 +33,7 @@ def share_data(one: Places, other: Places) -> bool:
 
 def is_known(ledger: Ledger, source: Source) -> bool:
     """Whether any corpus of the ledger, named or not, shares data with a source."""
-    here = read_of(source)
+    here = places_read_by(source)
     with reading(ledger.path) as con:
         if con is None:
             return False
@@ -40,12 +42,14 @@ def is_known(ledger: Ledger, source: Source) -> bool:
     if any(of_files.known_to(account.id, found) for account in accounts):
         return True
     known = [account.source for account in accounts] + [run.source for run in ledger.runs()]
-    return any(share_data(read_of(each), here) for each in {repr(s): s for s in known}.values())
+    return any(
+        share_data(places_read_by(each), here) for each in {repr(s): s for s in known}.values()
+    )
 
 
 def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:
-    sizes = _by_size(others)
-    for size, files in _by_size(some).items():
+    sizes = _files_by_size(others)
+    for size, files in _files_by_size(some).items():
         for file in files:
             for other in sizes.get(size, ()):
                 with suppress(OSError):
@@ -54,8 +58,8 @@ def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:
     return False
 
 
-def _by_size(files: Iterable[str]) -> dict[int, list[str]]:
-    """Files that hold something, by how many bytes."""
+def _files_by_size(files: Iterable[str]) -> dict[int, list[str]]:
+    """The files that are not empty, grouped by size in bytes."""
     found: dict[int, list[str]] = defaultdict(list)
     for file in files:
         with suppress(OSError):

@@ -1,16 +1,15 @@
-"""What a file is known by wherever it lies, so that data that were moved pay on their account.
+"""Marks of files: short hashes that recognise moved files, so that their account still pays.
 
 A mark is forty bits of a keyed hash of a file's size, its time of change, its first bytes and its
 last, where Parquet keeps its footer. Moving a file keeps all of these, on one disk or to another
 (`mv`, `cp -p`, `rsync -a`); writing it anew does not.
 
-What is kept is to tell nobody what a file holds, nor how many there are (of a corpus in folders
-named by user, that is its number of users). The key is the ledger's own, so that the marks of two
-ledgers do not compare. An account has as many slots as any other, and those that no file needs are
-filled by chance. And the time of change belongs to a mark because it is what guesses at contents
-lack: who reads the ledger and does not know a file's time within a minute finds 200 of a minute's
-nanoseconds that fit a wrong guess too (docs/threats.md). So a copy with another time is another
-file.
+A reader of the ledger must not learn what a file holds, nor how many files there are (in folders
+named by user, that is the number of users). So each ledger has its own key, and marks of two
+ledgers do not compare. Every account has the same number of slots; unused slots have random marks.
+The time of change is part of a mark because a guess at a file's contents lacks it: for a reader who
+does not know the time within a minute, 200 of the minute's nanoseconds fit a wrong guess too
+(docs/threats.md). So a copy with another time is another file.
 
 Functions that take a connection work inside the caller's transaction.
 """
@@ -31,18 +30,18 @@ from hashlib import blake2b
 
 from dphh.ledger.schema import has_column, one_verb_at_a_time
 
-BYTES = 5
-#: Marks that an account keeps; of more files, so many by chance.
+BYTES_OF_MARK = 5
+#: The number of marks that an account stores; of more files, a random choice of that many.
 SLOTS = 4096
 #: Bytes of a file's beginning and end.
 FIRST, LAST = 4 * 1024, 16 * 1024
 #: Bytes below which a file has no mark if its time of change is a whole second, as some tools leave
 #: it: there are few of these, and few contents that so small a file may have.
-SMALL = 64 * 1024
+SMALL_FILE = 64 * 1024
 #: How a Parquet file ends, plain or encrypted. In a folder nothing else is read.
-_PARQUET = (b"PAR1", b"PARE")
+_PARQUET_MAGIC = (b"PAR1", b"PARE")
 #: Files of other formats are told by their names, as readers tell them.
-_BY_NAME = re.compile(r"\.((csv|tsv|jsonl|ndjson)(\.gz|\.zst)?|duckdb|ddb)$", re.IGNORECASE)
+_DATA_FILE_NAME = re.compile(r"\.((csv|tsv|jsonl|ndjson)(\.gz|\.zst)?|duckdb|ddb)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -50,56 +49,57 @@ class Marks:
     """The marks that a ledger keeps, by account, and its key."""
 
     key: bytes | None = field(default=None, repr=False)
-    #: Slots of each, one after the other.
+    #: The slots of each account, as consecutive bytes.
     of_accounts: Mapping[int, bytes] = field(default_factory=dict, repr=False)
 
     def of_files(self, files: Iterable[str]) -> dict[str, bytes]:
-        """By their real paths. Other files than data have none, nor those that cannot be read."""
+        """The marks of these files, by real path; none for unreadable files and for other files
+        than data."""
         if self.key is None:
             return {}
         found = {}
         for file in files:
             try:
-                mark = self._of_file(file)
+                mark = self._mark_of_file(file)
             except OSError:
                 continue
             if mark is not None:
                 found[file] = mark
         return found
 
-    def _of_file(self, file: str) -> bytes | None:
+    def _mark_of_file(self, file: str) -> bytes | None:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
             return None  # whoever opens a pipe may wait for good
-        if status.st_size < SMALL and status.st_mtime_ns % 10**9 == 0:
+        if status.st_size < SMALL_FILE and status.st_mtime_ns % 10**9 == 0:
             return None
         assert self.key is not None
         told = (status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
         with one_verb_at_a_time:  # the file may be a ledger, which unlocks when anything closes it
-            return _mark(self.key, file, *told)
+            return _compute_mark(self.key, file, *told)
 
     def known_to(self, account: int, marks: Mapping[str, bytes]) -> str | None:
-        """A file among these that was one of the account's."""
-        known = set(_cut(self.of_accounts.get(account, b"")))
+        """One of these files that has a mark of the account, or None."""
+        known = set(_split_into_marks(self.of_accounts.get(account, b"")))
         return min((file for file, mark in marks.items() if mark in known), default=None)
 
 
 @lru_cache(maxsize=1 << 16)
-def _mark(key: bytes, file: str, size: int, changed: int, *_identity: int) -> bytes | None:
+def _compute_mark(key: bytes, file: str, size: int, changed: int, *_identity: int) -> bytes | None:
     with open(file, "rb", buffering=0) as opened:
         first = opened.read(FIRST)
         opened.seek(max(0, size - LAST))
         last = opened.read(LAST)
-    if not last.endswith(_PARQUET) and _BY_NAME.search(file) is None:
+    if not last.endswith(_PARQUET_MAGIC) and _DATA_FILE_NAME.search(file) is None:
         return None
-    told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)
+    told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES_OF_MARK)
     told.update(first)
     told.update(last)
     return told.digest()
 
 
 def marks(con: sqlite3.Connection) -> Marks:
-    """What the ledger keeps; nothing where an earlier dphh wrote it."""
+    """The marks in the ledger; none in a ledger of an earlier version."""
     if not has_column(con, "marks", "slots"):
         return Marks()
     (key,) = con.execute("SELECT key FROM marking").fetchone()
@@ -107,11 +107,11 @@ def marks(con: sqlite3.Connection) -> Marks:
 
 
 def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) -> None:
-    """Beside those that the account has; where there is no room, in the place of old ones."""
+    """Add marks to the account's; if it has no free slots, replace old marks."""
     if not found:
         return
     row = con.execute("SELECT slots FROM marks WHERE account = ?", (account,)).fetchone()
-    slots = _cut(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])
+    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES_OF_MARK) if row is None else row[0])
     missing = sorted(set(found) - set(slots))
     free = [place for place, mark in enumerate(slots) if mark not in found]
     chance = secrets.SystemRandom()
@@ -122,8 +122,8 @@ def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) 
         con.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (account, b"".join(slots)))
 
 
-def pass_on_marks(con: sqlite3.Connection, before: int, account: int) -> None:
-    """Of a corpus that nobody had named, to the account that names it."""
+def copy_marks(con: sqlite3.Connection, before: int, account: int) -> None:
+    """Copy the marks of an unnamed corpus to the account that names it."""
     for (slots,) in con.execute("SELECT slots FROM marks WHERE account = ?", (before,)).fetchall():
         con.execute("INSERT OR IGNORE INTO marks VALUES (?, ?)", (account, slots))
     forget_marks(con, before)
@@ -133,5 +133,5 @@ def forget_marks(con: sqlite3.Connection, account: int) -> None:
     con.execute("DELETE FROM marks WHERE account = ?", (account,))
 
 
-def _cut(slots: bytes) -> list[bytes]:
-    return [slots[start : start + BYTES] for start in range(0, len(slots), BYTES)]
+def _split_into_marks(slots: bytes) -> list[bytes]:
+    return [slots[start : start + BYTES_OF_MARK] for start in range(0, len(slots), BYTES_OF_MARK)]

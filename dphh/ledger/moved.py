@@ -1,6 +1,6 @@
-"""Data that lie elsewhere than their account says: what was spent on them, and what became of them.
+"""Finds data that were moved from their account's location, and what was spent on them.
 
-Files are known again by their marks (`marks.py`), wherever they were moved.
+Moved files are recognised by their marks (`marks.py`).
 """
 
 from __future__ import annotations
@@ -22,41 +22,43 @@ from dphh.ledger.sources import Places, Source, places
 
 @dataclass(frozen=True)
 class Earlier:
-    """What was spent on a source's files before, by whatever path and wherever they lay."""
+    """What earlier runs spent on a source's files, under any path and at any earlier location."""
 
     here: Places
-    #: Of the files that are there now, by their real paths.
+    #: The marks of the source's present files, by real path.
     found: Mapping[str, bytes]
-    #: Accounts that do not lie there, of which files came there; and one such file each.
+    #: Accounts at other locations from which files were moved here, each with one such file.
     moved: Mapping[int, str]
-    #: Whether runs on a source, as the ledger writes it, read any of these files.
-    _shares: dict[str, bool] = field(default_factory=dict)
+    #: For each earlier source, as JSON: whether it reads any of these files.
+    _read_by_source: dict[str, bool] = field(default_factory=dict)
 
     def charge(self, con: sqlite3.Connection, account: int) -> None:
-        """To an account that has the files now, in the caller's transaction."""
+        """Charge the earlier runs to the account that has the files now, in the caller's
+        transaction."""
         theirs = {
             run
             for run, charged in con.execute("SELECT run, account FROM charges")
             if charged in self.moved
         }
         for run in records.runs(con):
-            if run["sequence"] in theirs or self._read(run["source"]):
+            if run["sequence"] in theirs or self._was_read_by(run["source"]):
                 charge = (account, run["sequence"])
                 con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
         keep_marks(con, account, set(self.found.values()))
-        records.settle_how_kept(con, account)
+        records.settle_cap_rule(con, account)
 
-    def _read(self, earlier: str) -> bool:
-        if earlier not in self._shares:
+    def _was_read_by(self, earlier: str) -> bool:
+        if earlier not in self._read_by_source:
             source = Source.from_json(json.loads(earlier))
-            self._shares[earlier] = places(source).overlap(self.here)
-        return self._shares[earlier]
+            self._read_by_source[earlier] = places(source).overlap(self.here)
+        return self._read_by_source[earlier]
 
 
-def earlier_on(
+def earlier_runs_on(
     source: Source, rows: Sequence[AccountRow], runs: Iterable[str], known: Marks
 ) -> Earlier:
-    """By what the ledger has; walks folders and opens files, so before it is locked."""
+    """What the ledger knows of earlier runs on these files. Walks folders and opens files, so it is
+    called before the ledger is locked."""
     here = places(source)
     found = known.of_files(here.paths)
     moved = {
@@ -66,12 +68,13 @@ def earlier_on(
     }
     earlier = Earlier(here, found, moved)
     for each in set(runs):
-        earlier._read(each)
+        earlier._was_read_by(each)
     return earlier
 
 
 def is_there(source: Source) -> bool:
-    """Whether any file of a source is there, or may be: elsewhere and in memory nobody can tell."""
+    """Whether any file of a source exists. True for remote files and tables in memory, which are
+    not checked."""
     named = source.where if source.kind == "path" else source.files
     if not named or any(is_remote(each) for place in named for each in spellings(place)):
         return True
@@ -79,7 +82,7 @@ def is_there(source: Source) -> bool:
 
 
 def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str) -> Source:
-    """The same corpus at another place, where there must be something."""
+    """The same corpus at another path. Refuses a path without files."""
     if source.kind != "path":
         raise UsageError(
             f"The account {name!r} is of a table in memory, which has no path to move. Pass the "
@@ -92,8 +95,9 @@ def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str
     return there
 
 
-def refuse_what_did_not_move(row: AccountRow, there: Source, earlier: Earlier) -> None:
-    """An account that went to other data would leave its own to a fresh cap."""
+def refuse_unmoved_data(row: AccountRow, there: Source, earlier: Earlier) -> None:
+    """Refuse to move an account to other data, which would leave its own data to an account with a
+    fresh cap."""
     old = places(row.source)
     known = row.id in earlier.moved or old.overlap(earlier.here)
     left = old.paths - earlier.here.paths

@@ -1,4 +1,4 @@
-"""Network file systems: two machines that write one ledger there may both spend the last of it.
+"""Refuses ledgers on network file systems, where two machines could both spend the last budget.
 
 SQLite's promise rests on POSIX locks, which many network file systems keep within a machine alone
 or not at all. So a ledger there is read, and not written, until its owner says that it is safe.
@@ -12,19 +12,19 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-#: Set to 1 by who knows that locks hold between machines, or that one machine alone writes.
+#: Set to 1 if locks hold between machines, or if only one machine writes the ledger.
 ALLOWED = "DPHH_LEDGER_ON_NETWORK"
-#: As the kernel names them.
-_NETWORK = re.compile(
+#: Names of network file systems in Linux.
+_NETWORK_KIND = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|ncpfs|afs|coda|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|pvfs2"
     r"|fuse\.(sshfs|glusterfs|ceph.*|s3fs|gcsfuse|rclone|goofys|blobfuse.*|davfs.*|juicefs|smbnetfs)"
 )
-_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNTS_FILE = Path("/proc/self/mountinfo")
 
 
 def refuse_network(path: Path) -> None:
     kind = file_system(path)
-    if kind is None or _NETWORK.fullmatch(kind) is None or os.environ.get(ALLOWED) == "1":
+    if kind is None or _NETWORK_KIND.fullmatch(kind) is None or os.environ.get(ALLOWED) == "1":
         return
     raise LedgerError(
         f"The ledger {path} is on a network file system ({kind}), where two machines may not see "
@@ -41,7 +41,7 @@ def file_system(path: Path, mounts: str | None = None) -> str | None:
     """
     if mounts is None:
         try:
-            mounts = _MOUNTS.read_text(errors="surrogateescape")
+            mounts = _MOUNTS_FILE.read_text(errors="surrogateescape")
         except OSError:
             return None
     found, longest = None, -1

@@ -1,13 +1,13 @@
-"""A ledger that was copied back from yesterday has forgotten what was spent since: notice it.
+"""Detects a ledger that was replaced by an older copy, which lacks what was spent since.
 
-Beside the ledger lies a small file, `ledger.sqlite.seen`, with the numbers of the last run and the
-last cap that the ledger was seen to have. Numbers only grow, for no row is ever deleted but the
-caps of an account that never paid and is removed: then the note comes down with them. They are
-noted under the ledger's write lock, of what is committed, so the note is never ahead of the ledger:
-a ledger that is behind its note is not the one that was there.
+A small file beside the ledger, `ledger.sqlite.seen` (the note), has the numbers of the ledger's
+last run and last cap. These numbers only grow, because no row is ever deleted, except the caps of
+an account that never paid and is removed; then the note is lowered too. The note is written under
+the ledger's write lock, from committed rows, so it is never ahead of the ledger. A ledger with
+smaller numbers than its note has been replaced.
 
-It notices a ledger that was replaced, or lost. Who brings back the note too, or the whole disk, is
-not noticed: nothing on that disk remembers.
+A replacement of the note too, or of the whole disk, is not detected: nothing on that disk remembers
+it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import refuse_other_file
 
-#: Appended to the ledger's own name.
+#: The note's suffix, appended to the ledger's file name.
 SUFFIX = ".seen"
-#: Of a note that is being written.
+#: The suffix of a note that is being written.
 NEW = ".new"
 
 
@@ -30,16 +30,16 @@ def refuse_older(con: sqlite3.Connection, path: Path) -> None:
     """Inside a write transaction: refuse a ledger behind its note, and bring the note up to it."""
     if (said := behind(con, path)) is not None:
         raise LedgerError(said)
-    note, now = path.with_name(path.name + SUFFIX), _last(con)
-    if now != _noted(note):
+    note, now = path.with_name(path.name + SUFFIX), _last_numbers(con)
+    if now != _read_note(note):
         with suppress(OSError):  # nobody spends less for the lack of a note
-            _write(note, now)
+            _write_note(note, now)
 
 
 def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
-    """What is wrong with a ledger that has less than its note says; None where nothing is."""
+    """The error message for a ledger with fewer runs or caps than its note says, or None."""
     note = path.with_name(path.name + SUFFIX)
-    before, now = _noted(note), (0, 0) if con is None else _last(con)
+    before, now = _read_note(note), (0, 0) if con is None else _last_numbers(con)
     if all(number >= noted for number, noted in zip(now, before, strict=True)):
         return None
     return (
@@ -52,7 +52,7 @@ def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
 
 
 def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
-    """Before a copy is written over another: refuse what is no earlier copy of this ledger."""
+    """Refuse to write a backup over a file that is not an earlier copy of this ledger."""
     refuse_other_file("backup", copy, b"SQLite format 3\0")
     if not copy.is_file() or not copy.stat().st_size:
         return
@@ -60,8 +60,8 @@ def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
         raise UsageError(f"backup: {copy} is a ledger in use; name another file")
     other = sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
-        missing = _runs(other) - _runs(con)
-        changes = [_changes(each) for each in (other, con)]
+        missing = _run_ids(other) - _run_ids(con)
+        changes = [_number_of_changes(each) for each in (other, con)]
     except sqlite3.Error:
         raise UsageError(
             f"backup: {copy} is no dphh ledger, and would be lost; name another file, or remove "
@@ -77,23 +77,23 @@ def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
         )
 
 
-def _runs(con: sqlite3.Connection) -> set[str]:
+def _run_ids(con: sqlite3.Connection) -> set[str]:
     return {run_id for (run_id,) in con.execute("SELECT run_id FROM runs")}
 
 
-def _changes(con: sqlite3.Connection) -> int:
-    """How often owners changed caps, shares or groups; an earlier dphh's ledger does not tell."""
+def _number_of_changes(con: sqlite3.Connection) -> int:
+    """The number of owners' changes; 0 for a ledger of a version without history."""
     there = con.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'").fetchone()
     return con.execute("SELECT count(*) FROM history").fetchone()[0] if there else 0
 
 
-def come_down(con: sqlite3.Connection, path: Path) -> None:
-    """Inside a write transaction that removed caps: the note says what there is from now on."""
+def lower_note(con: sqlite3.Connection, path: Path) -> None:
+    """Lower the note, inside a write transaction that removed caps."""
     with suppress(OSError):
-        _write(path.with_name(path.name + SUFFIX), _last(con))
+        _write_note(path.with_name(path.name + SUFFIX), _last_numbers(con))
 
 
-def _last(con: sqlite3.Connection) -> tuple[int, int]:
+def _last_numbers(con: sqlite3.Connection) -> tuple[int, int]:
     """The numbers of the last run and the last cap."""
     query = "SELECT coalesce(max({}), 0) FROM {}"
     numbers = [
@@ -103,8 +103,8 @@ def _last(con: sqlite3.Connection) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def _noted(note: Path) -> tuple[int, int]:
-    """What was noted; nothing where there is no note, or a power cut left none that can be read."""
+def _read_note(note: Path) -> tuple[int, int]:
+    """The numbers in the note; zeros if there is no readable note."""
     try:
         runs, caps = map(int, note.read_text().split())
     except (OSError, ValueError):
@@ -112,8 +112,8 @@ def _noted(note: Path) -> tuple[int, int]:
     return runs, caps
 
 
-def _write(note: Path, numbers: tuple[int, int]) -> None:
-    """At once or not at all, for the ledger's owner alone."""
+def _write_note(note: Path, numbers: tuple[int, int]) -> None:
+    """Write the note atomically, readable by the ledger's owner only."""
     new = note.with_name(note.name + NEW)
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

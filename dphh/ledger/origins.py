@@ -1,8 +1,8 @@
 """What an account records of a corpus, and the files that its query reads, which pay too.
 
-Of a lazy Polars frame its plan tells them (`dphh.lineage.polars_plans`), of a Spark frame its plan
-too (`dphh.lineage.spark_plans`), of a DuckDB view or relation the SQL
-(`dphh.lineage.duckdb_views`). Where rows in memory came from cannot be told from them.
+The files are found in the plan of a lazy Polars frame (`dphh.lineage.polars_plans`) or of a Spark
+frame (`dphh.lineage.spark_plans`), and in the SQL of a DuckDB view or relation
+(`dphh.lineage.duckdb_views`). The origin of rows in memory is unknown.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from dphh.lineage.origin import Origin
 from dphh.lineage.polars_plans import is_lazy, origin_of_lazy, query_of_lazy
 from dphh.lineage.spark_plans import origin_of_spark
 
-#: Hexadecimal digits of a query that stay in the ledger.
+#: The number of hexadecimal digits of a query's hash that the ledger stores.
 QUERY = 8
 
 
 def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
-    """What an account records of a corpus. `origin`: what its query told, where it was asked."""
+    """What an account records of a corpus. `origin`: what lineage found, if it was analysed
+    before."""
     return Source(
         kind=corpus.kind,
         where=corpus.where,
@@ -35,7 +36,7 @@ def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
 
 
 def origin_of(corpus: Corpus) -> Origin:
-    """What the query of a frame, a view or a relation tells of its rows."""
+    """Analyse the query of a frame, a view or a relation: which files it reads, and how."""
     match type(corpus.source).__module__.split(".")[0].lstrip("_"):
         case "duckdb":
             return origin_of_relation(corpus.source)
@@ -47,8 +48,8 @@ def origin_of(corpus: Corpus) -> Origin:
 
 
 def data_check(corpus: Corpus, source: Source, besides: str) -> str:
-    """What the ledger keeps of a corpus to know it again: of files `files_check`, and of a frame
-    over files some bits of its query too. '' where the data cannot be compared."""
+    """What the ledger stores to recognise unchanged data: `files_check`, and for a frame over files
+    also some bits of its query. '' if the data cannot be compared."""
     if corpus.kind == "path":
         return files_check(with_files_of_periods(source), besides)
     if not (query := query_of(corpus)):
@@ -58,8 +59,8 @@ def data_check(corpus: Corpus, source: Source, besides: str) -> str:
 
 
 def query_of(corpus: Corpus) -> str:
-    """How a frame, a view or a relation makes its rows of its files, as one text; '' where they may
-    come from elsewhere too, or otherwise each time, so that it says too little."""
+    """The query that makes a frame's, view's or relation's rows from its files, as one text; '' if
+    the rows may have other sources too, or may differ each time."""
     match type(corpus.source).__module__.split(".")[0].lstrip("_"):
         case "duckdb":
             return query_of_relation(corpus.source)

@@ -1,4 +1,4 @@
-"""Who pays for a request: every account that shares data with its source, and one that it names.
+"""Which accounts pay for a request: all that share data with its source, and the one it names.
 
 The functions that take a connection work inside the caller's transaction.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import records
-from dphh.ledger.by_period import Met, caps_met
+from dphh.ledger.by_period import CapToFit, caps_to_fit
 from dphh.ledger.entries import Hold, Request, Reservation, unknown_account
 from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.records import AccountRow, Prices
@@ -22,25 +22,25 @@ from dphh.unit.user import asked_by, counted_by
 
 
 class Shared(NamedTuple):
-    """An account that has to do with what a source reads."""
+    """An account that shares data with a source."""
 
     account: AccountRow
-    #: Files of the source that lie where the account's do.
+    #: Files of the source at the account's location.
     files: frozenset[str]
-    #: A file of the source that was one of the account's, which lay elsewhere.
+    #: A file of the source that was moved here from the account's location.
     moved: str | None = None
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a source reads and whose it is, at one moment."""
+    """Which accounts share data with a source, and the marks of its files, at one moment."""
 
     shared: tuple[Shared, ...]
-    #: Of the files that it reads, by their real paths; none where none was needed.
+    #: The marks of the files that it reads, by real path; empty if no marks were needed.
     marks: Mapping[str, bytes]
 
     def marks_for(self, account: int) -> set[bytes]:
-        """Of the files that are the account's."""
+        """The marks of those files that are the account's."""
         of_it = next((each for each in self.shared if each.account.id == account), None)
         if of_it is None:
             return set()
@@ -50,8 +50,8 @@ class Look:
 def look(
     source: Source, rows: Sequence[AccountRow], marks: Marks, *, to_keep: bool = False
 ) -> Look:
-    """Walks folders, and opens files where their marks are needed, or are to be kept of a run; so
-    never inside a transaction that others wait for."""
+    """Find the accounts that share data with a source. Walks folders, and opens files if their
+    marks are needed or `to_keep`, so it is never called inside a transaction."""
     here = places(source)
     of_files = marks.of_files(here.paths) if to_keep else None
     found = []
@@ -67,12 +67,12 @@ def look(
     return Look(tuple(found), of_files or {})
 
 
-def where_all_lie(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
-    """Tells whether named accounts came or were moved."""
+def locations_of_named(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
+    """A value that changes when a named account is added or moved."""
     return {(row.id, row.fingerprint) for row in rows if row.name is not None}
 
 
-def by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
+def account_by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
     for row in rows:
         if row.name == name:
             return row
@@ -84,20 +84,20 @@ class Payer(NamedTuple):
 
     account: AccountRow
     prices: Prices
-    #: A file of the request by which it pays, where it is known from elsewhere.
+    #: The file because of which it pays, if that file was moved from the account's location.
     moved: str | None = None
 
-    def met(self, request: Request) -> list[Met]:
-        """The caps that the request has to keep."""
+    def met(self, request: Request) -> list[CapToFit]:
+        """The account's caps that the request must fit."""
         account, period = self.account, self.account.source.period
         units, person = self.prices
-        return caps_met(period, account.cap, units, account.person, person, request.price)
+        return caps_to_fit(period, account.cap, units, account.person, person, request.price)
 
     def allows(self, request: Request) -> bool:
         return all(each.allows for each in self.met(request))
 
     def refusal(self, request: Request) -> str:
-        """Slow: it looks for what would fit."""
+        """The message of the refusal. Slow, because it searches for a budget that would fit."""
         refusing = next(each for each in self.met(request) if not each.allows)
         said = refusing.refusal(self.account.label, request.price)
         return (
@@ -106,7 +106,7 @@ class Payer(NamedTuple):
 
 
 def moved_here(label: str, file: str) -> str:
-    """Why an account pays for a file that does not lie where its files do."""
+    """The sentence that explains why an account pays for a file at another location."""
     return (
         f"{file} was a file of {label!r} before it was moved or copied there, so that account "
         f"pays: `dphh ledger move {label} PATH` says where its data lie now."
@@ -131,22 +131,25 @@ def refuse_unknown_origin(request: Request, named: Sequence[AccountRow]) -> None
 def payers(
     con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, seen: Look
 ) -> list[Payer]:
-    """Of the accounts, those that share its data and the one that it names."""
-    named = () if request.account is None else (by_name(rows, request.account).id,)
+    """The accounts that pay: those that share data with the request, and the one that it names."""
+    named = () if request.account is None else (account_by_name(rows, request.account).id,)
     moved = {each.account.id: each.moved for each in seen.shared}
     paying = [row for row in rows if row.id in {*moved, *named}]
-    return [Payer(row, records.both_prices(con, row.id), moved.get(row.id)) for row in paying]
+    return [
+        Payer(row, records.unit_and_person_prices(con, row.id), moved.get(row.id)) for row in paying
+    ]
 
 
 def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | None) -> Payer | None:
-    # First the one that is asked for: what others refuse tells of what is not the analyst's to see.
+    # First the account that the analyst names: refusals of others would disclose what the analyst
+    # must not see.
     for payer in sorted(paying, key=lambda payer: payer.account.name != request.account):
         account = payer.account
         same_user = account.source.unit == request.source.unit
         if same_user and payer.allows(request):
             continue
         if analyst is not None and account.name != request.account:
-            # What else the ledger names, and what is spent of it, is not theirs to see.
+            # An analyst must not see other accounts, nor what is spent of them.
             raise ElsewhereRefused(
                 "Refused: another corpus of the ledger has rows in the same files, and does not "
                 "allow this run. Nothing was spent. Ask for less, or ask the corpora's owner."
@@ -166,7 +169,8 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
 def check_own(
     con: sqlite3.Connection, paying: Sequence[Payer], request: Request, analyst: str
 ) -> None:
-    """The share that an analyst has of what they ask for, before any account is asked."""
+    """Check that an analyst names an account of which they have a share, before any account is
+    asked."""
     named = next((p.account for p in paying if p.account.name == request.account), None)
     if request.account is None or named is None:
         raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
@@ -182,7 +186,7 @@ def charge(
     analyst: str | None,
     files: str | None,
 ) -> Reservation:
-    """On the accounts that pay or, where there are none, on one that nobody has named."""
+    """Charge the run to the accounts that pay or, if there are none, to an unnamed account."""
     rows = [payer.account for payer in paying]
     if rows:
         marks = {row.id: seen.marks_for(row.id) for row in rows}
@@ -207,14 +211,15 @@ def charge(
 
 
 def unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source) -> AccountRow:
-    """The account of a corpus that nobody has named: it records and does not limit."""
+    """The account of a corpus without a name, which records costs and has no cap."""
     fingerprint = source.fingerprint()
     same = (row for row in rows if row.name is None and row.fingerprint == fingerprint)
     return next(same, None) or records.insert_account(con, None, source, fingerprint)
 
 
 def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservation | None:
-    """The run, settled or not, if this is the same request over again: then it is held by both."""
+    """The existing run with this run id, if the request is the same; the caller gets a hold on it
+    too."""
     if (found := records.find_run(con, hold.run_id)) is None:
         return None
     if found["digest"] not in request.digests:
@@ -222,7 +227,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
             f"Run {hold.run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."
         )
-    if found["state"] != "settled":  # then there is nothing left to do with it
+    if found["state"] != "settled":  # a settled run needs no hold
         records.insert_hold(con, found["sequence"], hold)
     payers = {account for run, account in charges(con) if run == found["sequence"]}
     paid = [row for row in records.accounts(con) if row.id in payers]
@@ -232,7 +237,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
-        records.files_then(con, found["sequence"]),
+        records.files_value_of_run(con, found["sequence"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows of the ledger's tables; one statement or two a function.
+"""Reads and writes the ledger's tables: one or two SQL statements per function.
 
 Functions that take a connection work inside the caller's transaction.
 """
@@ -15,7 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, given_back, kept_for, left, spent, used
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    Cap,
+    given_back,
+    left,
+    rule_for_first_run,
+    spent,
+    used,
+)
 from dphh.ledger.by_period import fullest, of_a_person, together
 from dphh.ledger.entries import (
     Account,
@@ -25,10 +34,10 @@ from dphh.ledger.entries import (
     Request,
     StoredRelease,
     canonical,
-    not_held,
+    error_not_held,
     unknown_run,
 )
-from dphh.ledger.schema import has_column, has_kept, has_persons
+from dphh.ledger.schema import has_cap_rules, has_column, has_persons
 from dphh.ledger.sources import CHECK, Source
 from dphh.privacy.events import Event, events_from_json, events_to_json
 from dphh.unit.period import ALWAYS, Spans
@@ -38,19 +47,21 @@ CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a bl
 
 
 class Prices(NamedTuple):
-    """What the runs of an account cost: the caps of its units, and the cap of a person."""
+    """The prices of an account's runs, as they count for a unit's cap and for a person's cap."""
 
     of_unit: list[Booking]
     of_person: list[Booking]
 
 
 class AccountRow(NamedTuple):
+    """An account as the ledger stores it, with its cap."""
+
     id: int
     name: str | None
     source: Source
     fingerprint: str
     cap: Cap | None
-    #: Of a person over all periods, where the unit is one period of a user.
+    #: The cap of a person over all periods, if the unit is a user in one period.
     person: Cap | None = None
 
     @property
@@ -58,7 +69,7 @@ class AccountRow(NamedTuple):
         return self.source.label if self.name is None else self.name
 
     def account(self, runs: Prices, periods: Spans = ALWAYS) -> Account:
-        """As it is for one more run over these periods."""
+        """The public form of the account, with what is left for one more run over these periods."""
         cap, period = self.cap, self.source.period
         full = fullest(runs.of_unit, cap, periods)
         return Account(
@@ -78,7 +89,7 @@ class AccountRow(NamedTuple):
 
 
 def accounts(con: sqlite3.Connection) -> list[AccountRow]:
-    kept = "kept" if has_kept(con, "caps") else "'composed'"
+    kept = "kept" if has_cap_rules(con, "caps") else "'composed'"
     person = "person_epsilon, person_delta" if has_persons(con) else "NULL, NULL"
     query = f"""
         SELECT a.id, name, source, fingerprint, epsilon, delta, {kept}, {person}
@@ -121,7 +132,7 @@ def insert_account(
 
 
 def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
-    """To where its data lie now."""
+    """Change the account's location to this source."""
     text = canonical(source.to_json(), "the source's content")
     con.execute(
         "UPDATE accounts SET source = ?, fingerprint = ? WHERE id = ?",
@@ -130,9 +141,9 @@ def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
     con.execute("DELETE FROM deleted WHERE account = ?", (account,))
 
 
-def have_files(con: sqlite3.Connection) -> set[int]:
-    """Accounts whose files were there once, by a charge or a mark, and were not said to be deleted
-    since."""
+def accounts_with_files(con: sqlite3.Connection) -> set[int]:
+    """Accounts that had files at some time (they have a charge or a mark), and whose files were not
+    declared deleted."""
     charged = "SELECT account FROM charges"
     if not has_column(con, "marks", "slots"):
         return {account for (account,) in con.execute(charged)}
@@ -151,10 +162,12 @@ def insert_cap(
     )
 
 
-def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
-    """By the first run that the account was ever asked for, cancelled or not.
+def settle_cap_rule(con: sqlite3.Connection, account: int) -> None:
+    """Settle the rule of the account's cap by the first run that was ever requested, cancelled or
+    not.
 
-    It was asked for before the account released anything, so that no release could move the choice.
+    That run was requested before the account released anything, so no release influenced the
+    choice.
     """
     query = """
         SELECT caps.id, caps.delta, events, runs.epsilon, runs.delta
@@ -162,21 +175,23 @@ def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
         WHERE account = ? AND kept = 'open' ORDER BY sequence, caps.id DESC LIMIT 1
     """
     for cap, cap_delta, events, epsilon, delta in con.execute(query, (account,)).fetchall():
-        kept = kept_for(Booking(events_of(events), epsilon, delta), cap_delta)
+        kept = rule_for_first_run(Booking(events_of(events), epsilon, delta), cap_delta)
         con.execute("UPDATE caps SET kept = ? WHERE id = ?", (kept, cap))
 
 
 def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
-    """What the runs of an account cost, or those one analyst asked for: all but the cancelled.
+    """The prices of an account's runs that were not cancelled, of all or of one analyst.
 
-    What a settled run did not draw comes back to accounts, and not to shares; and only under the
-    cap that it was reserved under, or a larger one.
+    What a settled run did not draw is given back to accounts but not to shares, and only under the
+    cap of its reservation or a larger one.
     """
-    return both_prices(con, account, analyst).of_unit
+    return unit_and_person_prices(con, account, analyst).of_unit
 
 
-def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> Prices:
-    """The same for the cap of a person, too."""
+def unit_and_person_prices(
+    con: sqlite3.Connection, account: int, analyst: str | None = None
+) -> Prices:
+    """The prices of an account's runs, for the unit's cap and for a person's cap."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     gives_back = analyst is None and has_column(con, "charges", "cap")
     persons = "person_back" if has_persons(con) else "false"
@@ -185,7 +200,7 @@ def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = Non
         SELECT runs.events, runs.epsilon, runs.delta, runs.source, accounts.source, {columns}
         FROM charges JOIN runs ON charges.run = sequence {asked}
         JOIN accounts ON accounts.id = charges.account
-        {_giving_back(con) if gives_back else ""}
+        {_caps_comparison_join(con) if gives_back else ""}
         WHERE charges.account = :account AND state <> 'cancelled'
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
@@ -193,16 +208,16 @@ def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = Non
     for events, epsilon, delta, run, ours, drew, unit_back, person_back in con.execute(
         query, {"account": account, "analyst": analyst}
     ):
-        price = Booking(events_of(events), epsilon, delta, **_reads(run, ours))
+        price = Booking(events_of(events), epsilon, delta, **_periods_read(run, ours))
         less = None if drew is None else events_of(drew)
         found.of_unit.append(replace(price, drew=less if unit_back else None))
         found.of_person.append(replace(price, drew=less if person_back else None))
     return found
 
 
-def _reads(run: str, account: str) -> dict[str, Any]:
-    """Of a run that counted users otherwise, from before the account was named, nobody can tell:
-    it counts in all periods, at its claimed price."""
+def _periods_read(run: str, account: str) -> dict[str, Any]:
+    """The periods that a run reads, as fields of `Booking`. A run with another unit, from before
+    the account was named, counts in all periods, at its claimed price."""
     if '"period"' not in account:
         return {}
     ours = Source.from_json(json.loads(account))
@@ -210,7 +225,7 @@ def _reads(run: str, account: str) -> dict[str, Any]:
     return theirs.reads if theirs.unit == ours.unit else {}
 
 
-def _giving_back(con: sqlite3.Connection) -> str:
+def _caps_comparison_join(con: sqlite3.Connection) -> str:
     person = """,
         reserved.person_epsilon <= now.person_epsilon
         AND reserved.person_delta <= now.person_delta AS person_back"""
@@ -234,14 +249,14 @@ def insert_drawn(con: sqlite3.Connection, run: int, events: Iterable[Event]) -> 
 
 
 def drawn(con: sqlite3.Connection) -> dict[int, tuple[Event, ...]]:
-    """What settled runs drew, where it was less than they had reserved."""
+    """The events that settled runs drew, for runs that drew less than they had reserved."""
     if not has_column(con, "drawn", "events"):
         return {}
     return {run: events_of(text) for run, text in con.execute("SELECT run, events FROM drawn")}
 
 
 def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
-    """The run that holds this id; a cancelled one no longer does."""
+    """The run with this id. The id of a cancelled run is free again."""
     if (found := find_run(con, run_id)) is None:
         raise unknown_run(run_id)
     return found
@@ -249,14 +264,14 @@ def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
 
 def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     query = "SELECT * FROM runs WHERE run_id = ? AND state <> 'cancelled'"
-    return next(iter(_dicts(con, query, (run_id,))), None)
+    return next(iter(_rows_as_dicts(con, query, (run_id,))), None)
 
 
 def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[str, Any] | None:
-    """The last run of this very request, if `files` tells its data from no others; whatever its id.
+    """The last run of an equal request, under any id, if its data have the same `files` value.
 
-    The last alone, of a frame's query the last: among many earlier states of the files, so few bits
-    would soon meet by chance.
+    Only the last run is compared (for a frame, the last with the same query), because `files` has
+    few bits, which would soon be equal by chance among many earlier states.
     """
     if not has_column(con, "asked", "files"):
         return None
@@ -266,23 +281,23 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
         ORDER BY sequence DESC LIMIT 1
     """
     of_query = (*request.digests, CHECK + 1, files[CHECK:])
-    found = next(iter(_dicts(con, query, of_query)), None)
+    found = next(iter(_rows_as_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 
 
 def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, Any] | None:
-    """The last run of this very request, whatever its data were."""
+    """The last run of an equal request, on any data."""
     if not has_column(con, "asked", "files"):
         return None
     query = """
         SELECT runs.* FROM runs JOIN asked ON run = sequence
         WHERE state <> 'cancelled' AND digest IN (?, ?) ORDER BY sequence DESC LIMIT 1
     """
-    return next(iter(_dicts(con, query, request.digests)), None)
+    return next(iter(_rows_as_dicts(con, query, request.digests)), None)
 
 
-def files_then(con: sqlite3.Connection, run: int) -> str:
-    """What was kept to tell a run's data from others; '' where nothing was."""
+def files_value_of_run(con: sqlite3.Connection, run: int) -> str:
+    """The stored `files` value of a run, by which its data are recognised; '' if there is none."""
     if not has_column(con, "asked", "files"):
         return ""
     found = con.execute("SELECT files FROM asked WHERE run = ?", (run,)).fetchone()
@@ -294,24 +309,24 @@ def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
 
 
 def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
-    """The run that this attempt reserved, and no other of its name."""
+    """The run that this hold belongs to. Refuses another run of the same id."""
     query = (
         "SELECT runs.* FROM runs JOIN holds ON holds.run = sequence WHERE run_id = ? AND token = ?"
     )
-    if (found := next(iter(_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
-        raise not_held(hold)
+    if (found := next(iter(_rows_as_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
+        raise error_not_held(hold)
     return found
 
 
-def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
-    """Whether this was the last hold on the run."""
+def delete_hold(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
+    """Delete this hold; returns whether it was the run's last one."""
     con.execute("DELETE FROM holds WHERE run = ? AND token = ?", (run, hold.token))
     query = "SELECT count(*) FROM holds WHERE run = ?"
     return bool(con.execute(query, (run,)).fetchone()[0] == 0)
 
 
 def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
-    found = _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    found = _rows_as_dicts(con, "SELECT * FROM runs ORDER BY sequence")
     if has_column(con, "unfinished", "failed"):
         ended = {run for (run,) in con.execute("SELECT run FROM unfinished WHERE failed")}
         for run in found:
@@ -351,12 +366,12 @@ def insert_run(
             "INSERT INTO charges SELECT :account, :run, max(id) FROM caps WHERE account = :account",
             {"account": account, "run": sequence},
         )
-        settle_how_kept(con, account)
+        settle_cap_rule(con, account)
     return sequence
 
 
-def in_state(found: dict[str, Any], verb: str, state: str) -> int:
-    """The run's sequence number, if it is in the state that a verb wants; or say why not."""
+def sequence_in_state(found: dict[str, Any], verb: str, state: str) -> int:
+    """The run's sequence number, if the run is in this state; else an error that says why not."""
     if found["state"] != state:
         raise LedgerError(
             f"Cannot {verb} run {found['run_id']}: its state is {found['state']}, and only a "
@@ -366,7 +381,7 @@ def in_state(found: dict[str, Any], verb: str, state: str) -> int:
 
 
 def move(con: sqlite3.Connection, run: int, after: str) -> None:
-    """To the next state."""
+    """Move the run to the next state."""
     con.execute("UPDATE runs SET state = ?, changed = ? WHERE sequence = ?", (after, now(con), run))
 
 
@@ -384,7 +399,7 @@ def insert_release(
 
 
 def pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
-    """What is too large for one row, in numbered pieces."""
+    """Divide data that are too large for one row into numbered pieces."""
     whole = memoryview(data)
     for number, start in enumerate(range(0, len(whole), CHUNK)):
         yield number, whole[start : start + CHUNK]
@@ -420,27 +435,30 @@ def entry(
         epsilon=found["epsilon"],
         delta=found["delta"],
         state=found["state"],
-        when=_day(found["recorded"]),
-        changed=_day(found["changed"]),
+        when=_day_of(found["recorded"]),
+        changed=_day_of(found["changed"]),
         drawn=drawn,
     )
 
 
-def _day(seconds: float) -> datetime:
-    """Of a reader who meets a ledger of an earlier dphh, which recorded more."""
+def _day_of(seconds: float) -> datetime:
+    """The day of a time; ledgers of earlier versions recorded seconds."""
     return datetime.fromtimestamp(seconds // DAY * DAY, UTC)
 
 
 def now(con: sqlite3.Connection) -> float:
-    """The day, but never before one that the ledger has recorded.
+    """The present day, but never before a day that the ledger has recorded.
 
-    No hour or second: how long a run took tells how much data it read, and so of one huge user.
+    Hours and seconds are not recorded: a run's duration discloses how much data it read, and thus a
+    user with very many rows.
     """
     con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
     return float(con.execute("SELECT latest FROM clock").fetchone()[0])
 
 
-def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+def _rows_as_dicts(
+    con: sqlite3.Connection, query: str, values: Sequence[Any] = ()
+) -> list[dict[str, Any]]:
     cursor = con.execute(query, values)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -1,44 +1,47 @@
-"""What lies ahead of an account: which part of its cap a run would take, and how many would fit."""
+"""What a new run would use of an account's cap, and how many such runs would fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dphh.ledger.budget import Booking, Cap, fits, kept_for, share_of
+from dphh.ledger.budget import Booking, Cap, fits, rule_for_first_run, share_of
 from dphh.ledger.exact import allowed, drawn
 
-#: More runs than anybody makes; counting ends there.
+#: Counting of runs that fit ends at this number.
 MOST_RUNS = 10_000
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a run would meet, of the account that allows least."""
+    """What a run would use of the account that has the least room for it."""
 
     account: str
-    #: Of the cap: the larger of its parts of the cap's two amounts. Above 1, it never fits.
+    #: The share of the cap that the run would use: the larger of its two amounts' shares. Above 1,
+    #: the run never fits.
     share: float
     #: How many such runs would still be granted, one after another; at most `MOST_RUNS`.
     runs_left: int
 
 
 def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking | None) -> Ahead:
-    """`price`: None of a run that promises nothing to whom the cap is for."""
+    """How much of a cap a run would use. `price` is None if the run promises nothing to those whom
+    the cap protects."""
     if price is None:
         return Ahead(name, float("inf"), 0)
-    return Ahead(name, share(prices, cap, price), how_often(prices, cap, price))
+    return Ahead(name, share(prices, cap, price), number_that_fit(prices, cap, price))
 
 
 def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
-    """A run that fits the cap by being alone takes the whole of it, whatever it would draw."""
+    """The share of the cap that a run would use. A run that fits only because it is the single one
+    uses the whole cap."""
     both = parts(prices, cap, price)
     return min(max(both), 1.0) if fits([price], cap) else max(*both, 1.0)
 
 
 def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, float]:
-    """Of the cap's divergence, or epsilon, and of its delta: what a run would draw of each."""
-    kept = kept_for([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
+    """The shares that a run would draw of the cap's divergence (or epsilon), and of its delta."""
+    kept = rule_for_first_run([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
     if kept != "divergence":
         return share_of(price.epsilon, cap.epsilon), share_of(price.delta, cap.delta)
     most = allowed(cap.epsilon, cap.delta)
@@ -49,8 +52,8 @@ def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, f
     )
 
 
-def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """By doubling and bisection: where so many fit, so do fewer."""
+def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
+    """How many such runs fit, by doubling and bisection: if a number of runs fits, so do fewer."""
     if not fits([*prices, price], cap):
         return 0
     low, high = 1, 2

@@ -1,4 +1,4 @@
-"""The ledger's file: its tables, where it lies, and how it is opened, read, written and closed.
+"""The ledger's SQLite file: its tables and its path, and how it is opened, read and written.
 
 Every verb of the ledger opens the file, does one transaction and closes it again. No connection
 outlives a verb, so a forked worker never inherits one. The journal is SQLite's rollback journal,
@@ -234,7 +234,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def default_path() -> Path:
-    """`DPHH_LEDGER`, or `dphh/ledger.sqlite` where this user's data lie."""
+    """The path `DPHH_LEDGER`, or `dphh/ledger.sqlite` in this user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
     data = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME", "")
@@ -251,8 +251,8 @@ def default_path() -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A connection on which nothing can be written; None where no ledger has been made yet."""
-    with one_verb_at_a_time, _explained(path, "read"):
+    """A read-only connection; None if there is no ledger yet."""
+    with one_verb_at_a_time, _explain_errors(path, "read"):
         if not path.exists() or path.stat().st_size == 0:
             yield None
             return
@@ -261,19 +261,19 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
         with closing(_connect(path)) as con:
             con.execute("PRAGMA query_only = ON")
             con.execute("BEGIN")
-            yield con if _known(con, path) else None
+            yield con if _schema_version_of(con, path) else None
             con.execute("ROLLBACK")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all."""
-    with one_verb_at_a_time, _explained(path, "write"):
+    with one_verb_at_a_time, _explain_errors(path, "write"):
         refuse_network(path)
         _create(path)
         with closing(_connect(path)) as con:
-            con.execute("BEGIN")  # what `_known` reads must be of one moment
-            known = _known(con, path)
+            con.execute("BEGIN")  # what `_schema_version_of` reads must be of one moment
+            known = _schema_version_of(con, path)
             con.execute("ROLLBACK")
             if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
                 con.execute("PRAGMA journal_mode = DELETE")
@@ -282,7 +282,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
             try:
-                _lay_out(con, _known(con, path))
+                _create_or_upgrade_tables(con, _schema_version_of(con, path))
                 refuse_older(con, path)
                 yield con
                 con.execute("COMMIT")
@@ -302,7 +302,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
-    """The file and its missing folders, for this user alone. SQLite copies the mode to journals."""
+    """Create the file and its missing folders, readable by this user only. SQLite gives journals
+    the same mode."""
     folder = path.parent
     for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -311,8 +312,9 @@ def _create(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _known(con: sqlite3.Connection, path: Path) -> int:
-    """The schema of a ledger that this dphh can read; 0 if the file is still empty."""
+def _schema_version_of(con: sqlite3.Connection, path: Path) -> int:
+    """The ledger's schema version, which this version of dphh must be able to read; 0 if the file
+    is empty."""
     application = con.execute("PRAGMA application_id").fetchone()[0]
     version = con.execute("PRAGMA user_version").fetchone()[0]
     tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -328,8 +330,8 @@ def _known(con: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
-def _lay_out(con: sqlite3.Connection, known: int) -> None:
-    """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
+def _create_or_upgrade_tables(con: sqlite3.Connection, known: int) -> None:
+    """Create the tables of a new file, or upgrade an earlier schema. No data are ever deleted."""
     if known == SCHEMA_VERSION:
         return
     missing = "".join(
@@ -350,21 +352,21 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
 
 
 def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
-    """Whether a table is there and has a column: a reader may meet a ledger of an earlier dphh."""
+    """Whether a table exists and has a column; a ledger of an earlier version may lack it."""
     return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
 
 
-def has_kept(con: sqlite3.Connection, table: str) -> bool:
-    """Whether a table of caps says how they are kept."""
+def has_cap_rules(con: sqlite3.Connection, table: str) -> bool:
+    """Whether a table of caps has a column for the caps' rules."""
     return has_column(con, table, "kept")
 
 
 def has_persons(con: sqlite3.Connection) -> bool:
-    """Whether a cap may be a person's, too."""
+    """Whether the table of caps has columns for a person's cap."""
     return has_column(con, "caps", "person_epsilon")
 
 
-_CAUSES = {
+_MESSAGES_OF_CODES = {
     sqlite3.SQLITE_NOTADB: "it is not a dphh ledger (nor any SQLite file). Name another file",
     sqlite3.SQLITE_CORRUPT: "the file is damaged. Do not go on with a new one, which would "
     "forget what was spent: restore it from a backup",
@@ -382,13 +384,14 @@ _CAUSES = {
 
 
 @contextmanager
-def _explained(path: Path, what: str) -> Iterator[None]:
-    """Turn what SQLite and the system raise into what was asked, what was found, what to do."""
+def _explain_errors(path: Path, what: str) -> Iterator[None]:
+    """Replace errors of SQLite and the system by LedgerErrors that say what was found and what to
+    do."""
     try:
         yield
     except sqlite3.Error as error:
         primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        cause = _CAUSES.get(primary, "SQLite could not do it")
+        cause = _MESSAGES_OF_CODES.get(primary, "SQLite could not do it")
         raise LedgerError(
             f"Could not {what} the ledger {path}: {cause} (SQLite says: {error}). "
             "Nothing of this request was recorded."

@@ -1,8 +1,8 @@
 """Analysts and their shares: what each may spend of a corpus's cap, and what each has spent.
 
-A share is a cap of its own on the runs that one analyst asked for. It never adds to the corpus's
-cap, which all runs stay under: shares may sum to more than the cap, and then who comes first has
-it. The tables are made with the first share; a ledger without analysts has none.
+A share is a separate cap on the runs of one analyst. It does not add to the corpus's cap, which
+holds for all runs: shares may sum to more than the cap, and then the first runs get it. The tables
+are created with the first share, so a ledger without analysts has none.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dphh.ledger.budget import (
     Budget,
     Cap,
     checked_budget,
-    kept_for,
     left,
+    rule_for_first_run,
     spent,
     used,
 )
-from dphh.ledger.by_period import caps_met, fullest, refuse_first
+from dphh.ledger.by_period import caps_to_fit, fullest, refuse_first
 from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
-from dphh.ledger.schema import has_kept, reading, writing
+from dphh.ledger.schema import has_cap_rules, reading, writing
 from dphh.unit.period import Period
 from dphh.unit.user import User
 
@@ -54,16 +54,17 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Share:
-    """What an analyst may spend of a corpus, what was spent, and what one more run could have."""
+    """An analyst's share of a corpus: its cap, what was spent, and what is left for one more
+    run."""
 
     analyst: str
     account: str
     cap: Cap
     spent: Budget
-    left: Budget  # of the share, and never more than the corpus itself has left
+    left: Budget  # what is left of the share, and never more than what the corpus has left
     runs: int
     user: User
-    used: float  # the share of the share, of what is scarcest
+    used: float  # the used fraction of the share, of its scarcer amount
     period: Period | None = None
 
     @property
@@ -76,7 +77,7 @@ class Share:
 
     @property
     def given_back(self) -> None:
-        """A share counts what its analyst reserved."""
+        """None: a share counts what its analyst reserved, and nothing is given back to it."""
 
 
 def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float) -> None:
@@ -94,8 +95,11 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
             )
         for table in TABLES:
             con.execute(table)
-        _bring_up(con)
-        before = _in_force(con, account.id).get(analyst)
+        _upgrade_table(con)
+        before = _shares_in_force(con, account.id).get(analyst)
+        same = before is not None and (before.epsilon, before.delta) == (cap.epsilon, cap.delta)
+        if before is not None and same and before.kept != "composed":
+            return  # no change, so no row of the history
         day = records.now(con)
         note(con, day, "share", name, before, cap, analyst)
         con.execute(
@@ -113,7 +117,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
         if con is None or not has_shares(con):
             return []
         for account in records.accounts(con):
-            for name, cap in _in_force(con, account.id).items():
+            for name, cap in _shares_in_force(con, account.id).items():
                 if analyst is None or name == analyst:
                     own = records.prices(con, account.id, name)
                     found.append((account, name, cap, own, records.prices(con, account.id)))
@@ -123,7 +127,9 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             account.label,
             cap,
             spent(fullest(own, cap).prices, cap),
-            _left(account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices),
+            _left_of_share(
+                account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices
+            ),
             len(own),
             account.source.user,
             used(fullest(own, cap).prices, cap),
@@ -136,27 +142,27 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
 def check_share(
     con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
 ) -> None:
-    """Refuse what passes the analyst's share; inside the transaction that reserves."""
-    cap = _in_force(con, account.id).get(analyst) if has_shares(con) else None
+    """Refuse a request that exceeds the analyst's share, inside the transaction that reserves."""
+    cap = _shares_in_force(con, account.id).get(analyst) if has_shares(con) else None
     if cap is None:
         raise BudgetRefused(
             f"Refused: {analyst} has no share of the account {account.label!r}. Nothing was spent. "
             "Only the account's owner can give one."
         )
     own = records.prices(con, account.id, analyst)
-    met = caps_met(account.source.period, cap, own, None, (), request.price)
+    met = caps_to_fit(account.source.period, cap, own, None, (), request.price)
     refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
 
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
     con.execute("INSERT INTO askers VALUES (?, ?)", (run, analyst))
-    _bring_up(con)
+    _upgrade_table(con)
     for (account,) in con.execute("SELECT account FROM charges WHERE run = ?", (run,)).fetchall():
         _settle_how_kept(con, account, analyst)
 
 
 def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> None:
-    """As of an account's cap, by the first run that the analyst asked for."""
+    """Settle the rule of the share's cap by the first run that the analyst requested."""
     query = """
         SELECT shares.id, shares.delta, events, runs.epsilon, runs.delta
         FROM shares JOIN askers USING (analyst) JOIN charges USING (run, account)
@@ -165,13 +171,13 @@ def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> Non
         ORDER BY sequence, shares.id DESC LIMIT 1
     """
     for share, most, events, epsilon, delta in con.execute(query, (account, analyst)).fetchall():
-        kept = kept_for(Booking(records.events_of(events), epsilon, delta), most)
+        kept = rule_for_first_run(Booking(records.events_of(events), epsilon, delta), most)
         con.execute("UPDATE shares SET kept = ? WHERE id = ?", (kept, share))
 
 
-def _bring_up(con: sqlite3.Connection) -> None:
-    """A table of an earlier dphh; its shares keep what they promised."""
-    if not has_kept(con, "shares"):
+def _upgrade_table(con: sqlite3.Connection) -> None:
+    """Upgrade a table of an earlier version; its shares keep their rule."""
+    if not has_cap_rules(con, "shares"):
         con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
 
 
@@ -182,14 +188,16 @@ def has_shares(con: sqlite3.Connection) -> bool:
     return bool(con.execute(query).fetchone()[0] == 2)
 
 
-def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
-    kept = "kept" if has_kept(con, "shares") else "'composed'"
+def _shares_in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
+    kept = "kept" if has_cap_rules(con, "shares") else "'composed'"
     query = f"SELECT analyst, epsilon, delta, {kept} FROM shares WHERE account = ? ORDER BY id"
     found = con.execute(query, (account,))
     return {name: Cap(epsilon, delta, how) for name, epsilon, delta, how in found}
 
 
-def _left(account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:
+def _left_of_share(
+    account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]
+) -> Budget:
     mine = left(own, cap)
     if account.cap is None:
         return mine

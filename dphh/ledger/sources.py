@@ -64,10 +64,10 @@ class Source:
     where: tuple[str, ...]
     user: User
     content: dict[str, Any] = field(default_factory=dict, hash=False)
-    #: The unit is a user in one period of this, if it is anything; and the periods that are read.
+    #: The period, if the unit is a user in one period; and the periods that are read.
     period: Period | None = None
     periods: Spans | None = None
-    #: Of a frame or a table: the paths and globs that it reads, as far as they can be told.
+    #: For a frame or a table: the paths and globs that it reads, as far as they are known.
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """Its paths; of a table in memory what it is and which columns count."""
+        """Its paths; for a table in memory, its type and columns."""
         where = ", ".join(self.where)
         column = self.content.get("column")
         return (
@@ -96,7 +96,7 @@ class Source:
         return replace(self, where=tuple(absolute_path(place) for place in self.where))
 
     def fingerprint(self) -> str:
-        """Tells where the corpus lives, with links resolved, and by which column users count."""
+        """A hash of the corpus's resolved location and of its unit."""
         where = self.where
         if self.kind == "path":
             where = tuple(p if is_remote(p) else resolved(absolute_path(p)) for p in self.where)
@@ -126,7 +126,8 @@ class Source:
 
     @property
     def reads(self) -> dict[str, Any]:
-        """Which periods a run reads, and how many of a person's units that are at most."""
+        """The periods that a run reads, and the largest number of units that one person has in
+        them."""
         if self.period is None:
             return {}
         read = ALWAYS if self.periods is None else self.periods
@@ -134,7 +135,7 @@ class Source:
 
     @property
     def unit(self) -> tuple[User, Period | None]:
-        """What is protected: what protects one unit need not protect another."""
+        """The protected unit. A guarantee for one kind of unit need not hold for another."""
         return self.user, self.period
 
 
@@ -200,11 +201,12 @@ def places(source: Source) -> Places:
 
 
 def files_state(source: Source, besides: str) -> str:
-    """Tells files that changed by their names, sizes and times; reads none, nor `besides`.
+    """A hash of the names, sizes and times of a source's files, which changes when a file changes.
+    No file is read, and `besides` is left out.
 
-    Not how many there are: of a corpus in folders named by user, that is its number of users. Who
-    reads the hash can try guesses on it, which a key beside it would not stop (docs/threats.md).
-    What lies in memory or elsewhere cannot be told like that.
+    The number of files is not stored: in folders named by user it is the number of users. A reader
+    of the hash can test guesses on it, which a key beside it would not prevent (docs/threats.md).
+    Data in memory or in remote stores have no such hash.
     """
     if source.kind != "path":
         return "in memory"
@@ -221,7 +223,7 @@ def files_state(source: Source, besides: str) -> str:
     return digest[:32]
 
 
-#: Hexadecimal digits of what stays in the ledger of a corpus's files.
+#: The number of hexadecimal digits of the files' hash that the ledger stores.
 CHECK = 4
 
 
@@ -238,7 +240,7 @@ def files_check(source: Source, besides: str) -> str:
 
 
 def _any_match(patterns: Iterable[str], paths: frozenset[str]) -> bool:
-    """Whether a real path lies in what a pattern names, or in a folder that it names."""
+    """Whether a real path matches a pattern, or is in a folder that matches it."""
     if not paths:
         return False
     for pattern in patterns:

@@ -1,8 +1,8 @@
-"""Runs that have begun and are not settled: what the ledger keeps so that they can go on.
+"""Runs that have begun and are not settled: what the ledger stores so that they can continue.
 
-A run draws each level once. Its rows are stored here before anybody sees them, so whoever runs the
-same request under the same run id, now or after the process was killed, takes the rows that stand
-and draws only what nobody has seen. What is stored is released: the settled run shows all of it.
+A run draws each level once, and its rows are stored here before they are used. A repeated request
+with the same run id, also after the process was killed, takes the stored rows and draws only the
+missing levels. All stored rows are part of the release.
 
 Functions take a connection and work inside the caller's transaction.
 """
@@ -19,18 +19,19 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger.entries import canonical
 from dphh.ledger.records import pieces
 
-#: What must be the same when a run goes on: (what, found).
+#: What must be unchanged when a run continues: names and values.
 Setting = dict[str, str]
 
-#: An attempt that fails may tell something of the data that no theorem covers (docs/threats.md).
+#: The number of attempts is limited, because a failed attempt may disclose something of the data
+#: that no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """A run that may read its rows; `attempt` is 1 unless it goes on."""
+    """A run that may read its rows; `attempt` is 1 unless it is continued."""
 
-    #: By it a run draws again what it draws once.
+    #: The key from which a continued run derives again the random words that a run draws once.
     key: bytes = field(repr=False)
     attempt: int
 
@@ -43,8 +44,8 @@ def insert(con: sqlite3.Connection, run: int, setting: Setting, key: bytes) -> B
     return Beginning(key, 1)
 
 
-def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> Beginning:
-    """One more attempt at a run that has begun, or why there can be none."""
+def continue_run(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> Beginning:
+    """Begin one more attempt at a run that has begun, or refuse it and say why."""
     run_id, run = found["run_id"], running(found)
     row = con.execute(
         "SELECT key, setting, attempts FROM unfinished WHERE run = ?", (run,)
@@ -77,12 +78,12 @@ def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> B
 
 
 def failed(con: sqlite3.Connection, run: int) -> None:
-    """For whoever looks: nobody is at this run any more, unless it is begun again."""
+    """Record that no process works on this run any more, unless it is begun again."""
     con.execute("UPDATE unfinished SET failed = 1 WHERE run = ?", (run,))
 
 
 def running(found: dict[str, Any]) -> int:
-    """The sequence number of a run that is going on."""
+    """The sequence number of a run that has begun and is not settled."""
     if found["state"] != "running":
         raise LedgerError(
             f"Run {found['run_id']} cannot continue: its state is {found['state']}. The same "
@@ -114,6 +115,6 @@ def insert_level(con: sqlite3.Connection, run: int, step: str, data: bytes) -> N
 
 
 def forget(con: sqlite3.Connection, run: int) -> None:
-    """A settled run needs no key, and its release holds its levels."""
+    """Delete a settled run's key and levels: its release contains all of them."""
     con.execute("DELETE FROM levels WHERE run = ?", (run,))
     con.execute("DELETE FROM unfinished WHERE run = ?", (run,))

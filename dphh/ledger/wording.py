@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, Cap, GivenBack, cut, how_kept, percent, promise
-from dphh.ledger.by_period import OfAPerson
+from dphh.ledger.budget import Budget, Cap, GivenBack, cut, percent, promise, rule_in_words
+from dphh.ledger.by_period import PersonBudget
 from dphh.privacy.weak import warnings
 from dphh.unit.period import Period
 from dphh.unit.together import Together
@@ -16,7 +16,7 @@ from dphh.wording.lines import plural, wrapped
 
 
 class Spent(Protocol):
-    """What is said of an account."""
+    """The fields of an account or a share that are shown."""
 
     @property
     def label(self) -> str: ...
@@ -41,20 +41,20 @@ class Spent(Protocol):
 
 
 class SpentByPeriod(Spent, Protocol):
-    """What is said besides of an account whose unit is a user in one period."""
+    """The further fields of an account whose unit is a user in one period."""
 
     @property
     def fullest(self) -> str: ...
     @property
-    def person(self) -> OfAPerson | None: ...
+    def person(self) -> PersonBudget | None: ...
     @property
     def together(self) -> tuple[Together, ...]: ...
 
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
-    lines = [(shown.shown(account.label, 10_000), officers_sentence(account))]
+    lines = [(shown.shown(account.label, 10_000), guarantee_sentence(account))]
     if account.cap is not None:
-        lines.append(("", f"kept: {how_kept(account.cap)}"))
+        lines.append(("", f"kept: {rule_in_words(account.cap)}"))
         if account.given_back is not None:
             lines.append(("", f"given back: {account.given_back}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
@@ -62,8 +62,9 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     return lines
 
 
-def officers_sentence(account: Spent) -> str:
-    """What is promised, what share of that is used, and what one more run may have."""
+def guarantee_sentence(account: Spent) -> str:
+    """A sentence with the guarantee, the share of it that is used, and what is left for one more
+    run."""
     if account.cap is None:
         said = f"{account.spent} is spent, by {plural(account.runs, 'run')}"
         return f"no cap: {said if account.runs else 'nothing is spent'}"
@@ -73,11 +74,11 @@ def officers_sentence(account: Spent) -> str:
             f"{plural(account.runs, 'run')} used {percent(account.used)} of it; no run may follow"
         )
     who = whom(account.user, account.period)
-    return f"promised to {who}: {promise(account.cap)}; {how_far(account)}"
+    return f"promised to {who}: {promise(account.cap)}; {usage_phrase(account)}"
 
 
-def how_far(account: Spent) -> str:
-    """What share of a cap is used, and what one more run may have."""
+def usage_phrase(account: Spent) -> str:
+    """A phrase with the share of a cap that is used, and what is left for one more run."""
     assert account.used is not None
     assert account.left is not None
     more = account.left
@@ -93,7 +94,8 @@ def how_far(account: Spent) -> str:
 
 
 def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
-    """Beside what is spent and left, which are of one period, always."""
+    """The lines of an account by periods. They are always shown, because spent and left are of one
+    period."""
     if account.period is None:
         return []
     noun, lines = account.period.noun, []
@@ -124,8 +126,8 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
     return [("", line) for line in lines]
 
 
-def gone_text(account: Spent, where: Sequence[str]) -> str:
-    """Of an account that had files, of which none is there any more."""
+def missing_files_text(account: Spent, where: Sequence[str]) -> str:
+    """The message about an account none of whose files exist any more."""
     label = shown.shown(account.label, 10_000)
     return (
         f"no file of the account {label!r} is at {', '.join(where)} any more. Where they were "

@@ -1,4 +1,4 @@
-"""Which rows count, as SQL over one row: a condition that asks nothing but that row's own values.
+"""Checks the SQL condition that chooses rows: it must depend on nothing but a row's own values.
 
 `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
 adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a condition
@@ -18,16 +18,16 @@ from dphh.errors import UsageError
 if TYPE_CHECKING:
     import duckdb  # a corpus without a condition waits for no engine
 
-LONGEST = 10_000
-_EXPRESSIONS = {
+LONGEST_CONDITION = 10_000
+_ALLOWED_EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
     "OPERATOR", "TYPE",
 }  # fmt: skip
-_OPERATORS = {
+_ALLOWED_OPERATORS = {
     "ARRAY_EXTRACT", "ARRAY_SLICE", "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE",
     "OPERATOR_IS_NOT_NULL", "OPERATOR_IS_NULL", "OPERATOR_NOT",
 }  # fmt: skip
-_LISTED = """
+_ALLOWED_FUNCTION_NAMES = """
     + - * / // % ~~ !~~ ~~* !~~* ~~~ ^@ || abs ceil ceiling floor round sign trunc
     contains ends_with left length len lower lcase ltrim nullif ifnull prefix regexp_extract
     regexp_full_match regexp_matches right rtrim split_part starts_with strip_accents
@@ -38,23 +38,23 @@ _LISTED = """
     list_contains list_has list_has_all list_has_any list_value list_position
 """
 #: Functions of one row's values, which are always the same.
-_FUNCTIONS = frozenset(_LISTED.split())
+_ALLOWED_FUNCTIONS = frozenset(_ALLOWED_FUNCTION_NAMES.split())
 #: Of SELECT, by what such a statement has.
-_OF_SELECT = {
+_ALLOWED_FIELDS_OF_SELECT = {
     "type", "select_list", "cte_map", "aggregate_handling", "where_clause", "from_table",
     "query_location",
 }  # fmt: skip
 
 
 class Condition(NamedTuple):
-    """What was asked, as it is run, and the columns that it asks."""
+    """A checked condition as DuckDB writes it, and the columns that it reads."""
 
     sql: str
     columns: tuple[str, ...]
 
 
 def rows_kept(where: object, since: object, until: object) -> str | None:
-    """One condition of all that was said; None where nothing was."""
+    """`where`, `since` and `until` as one condition; None if all are None."""
     said = []
     if where is not None:
         if not isinstance(where, str):
@@ -75,7 +75,7 @@ def rows_kept(where: object, since: object, until: object) -> str | None:
 
 
 def both(*said: str | None) -> str | None:
-    """Several conditions in one. Each is a whole one by itself, and ends with its line."""
+    """The conjunction of several conditions. Each is complete by itself and ends with its line."""
     found = [each for each in said if each is not None]
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
@@ -85,42 +85,44 @@ def condition(where: str) -> Condition:
     """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
     import duckdb
 
-    if len(where) > LONGEST:
-        raise UsageError(f"where: found {len(where):,} characters; give at most {LONGEST:,}")
+    if len(where) > LONGEST_CONDITION:
+        raise UsageError(
+            f"where: found {len(where):,} characters; give at most {LONGEST_CONDITION:,}"
+        )
     with duckdb.connect() as con:
-        tree, written = _parsed(con, where)
+        tree, written = _parse_condition(con, where)
         # DuckDB may write what reads otherwise: what is run has been read and checked as well.
-        again, _ = _parsed(con, written)
-    columns = dict.fromkeys(_columns(tree))
-    if tuple(columns) != tuple(dict.fromkeys(_columns(again))):
-        raise _refused("a name that DuckDB does not read as it writes it")
+        again, _ = _parse_condition(con, written)
+    columns = dict.fromkeys(_columns_in(tree))
+    if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
+        raise _refusal("a name that DuckDB does not read as it writes it")
     if not columns:
         raise UsageError("where: it asks no column; name one, such as where=\"country = 'DE'\"")
     return Condition(f"try({written})", tuple(columns))
 
 
-def _parsed(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
+def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
     asked = "SELECT json_serialize_sql($1::VARCHAR)"
-    parsed = json.loads(_one(con, asked, f"SELECT 1 FROM corpus WHERE {where}"))
+    parsed = json.loads(_query_one_text(con, asked, f"SELECT 1 FROM corpus WHERE {where}"))
     if parsed.get("error"):
         said = parsed.get("error_message", "it cannot be parsed")
         raise UsageError(f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"")
     node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
-    more = [name for name, value in node.items() if value and name not in _OF_SELECT]
+    more = [name for name, value in node.items() if value and name not in _ALLOWED_FIELDS_OF_SELECT]
     if not node or more or node["from_table"].get("type") != "BASE_TABLE":
-        raise _refused("more than a condition" if node else "more than one statement")
+        raise _refusal("more than a condition" if node else "more than one statement")
     if node.get("cte_map", {}).get("map") or node.get("aggregate_handling") != "STANDARD_HANDLING":
-        raise _refused("more than a condition")
+        raise _refusal("more than a condition")
     tree: dict[str, Any] = node["where_clause"]
-    for each in _nodes(tree):
-        if (what := _mixes(each)) is not None:
-            raise _refused(what)
+    for each in _all_nodes(tree):
+        if (what := _forbidden_part(each)) is not None:
+            raise _refusal(what)
     deserialized = "SELECT json_deserialize_sql($1::VARCHAR)"
-    written = _one(con, deserialized, json.dumps(parsed))
+    written = _query_one_text(con, deserialized, json.dumps(parsed))
     return tree, written.partition(" WHERE ")[2]
 
 
-def _one(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
+def _query_one_text(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
     import duckdb
 
     try:
@@ -130,15 +132,15 @@ def _one(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
     return str(found)
 
 
-def _refused(what: str) -> UsageError:
+def _refusal(what: str) -> UsageError:
     return UsageError(
         f"where: found {what}; a row is kept or left out by its own values alone, so a condition "
         "is columns, constants, comparisons and functions of one row (docs/corpus.md)"
     )
 
 
-def _mixes(node: dict[str, Any]) -> str | None:
-    """What a node is, if it may not stand in a condition."""
+def _forbidden_part(node: dict[str, Any]) -> str | None:
+    """The name of a parsed node's operation if a condition must not contain it, else None."""
     kind = str(node["class"])
     if kind == "COLUMN_REF":
         names = node["column_names"]
@@ -147,32 +149,37 @@ def _mixes(node: dict[str, Any]) -> str | None:
         name, plain = str(node["function_name"]), not (node.get("schema") or node.get("catalog"))
         more = ("filter", "distinct", "export_state")
         ordered = (node.get("order_bys") or {}).get("orders")
-        if name.lower() in _FUNCTIONS and plain and not ordered and not any(map(node.get, more)):
+        if (
+            name.lower() in _ALLOWED_FUNCTIONS
+            and plain
+            and not ordered
+            and not any(map(node.get, more))
+        ):
             return None
         return f"the function {name!r}"
-    if kind == "OPERATOR" and node["type"] not in _OPERATORS:
+    if kind == "OPERATOR" and node["type"] not in _ALLOWED_OPERATORS:
         return str(node["type"])
-    return None if kind in _EXPRESSIONS else {"SUBQUERY": "a subquery"}.get(kind, kind)
+    return None if kind in _ALLOWED_EXPRESSIONS else {"SUBQUERY": "a subquery"}.get(kind, kind)
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+def _all_nodes(tree: Any) -> Iterator[dict[str, Any]]:
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
         for value in tree.values():
-            yield from _nodes(value)
+            yield from _all_nodes(value)
     elif isinstance(tree, list):
         for each in tree:
-            yield from _nodes(each)
+            yield from _all_nodes(each)
 
 
-def _columns(tree: dict[str, Any]) -> list[str]:
-    return [node["column_names"][0] for node in _nodes(tree) if node["class"] == "COLUMN_REF"]
+def _columns_in(tree: dict[str, Any]) -> list[str]:
+    return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
 
 
 def check_types(where: str, types: Mapping[str, str]) -> None:
-    """That it is true or false of such columns, and that its constants are what they are compared
-    with: tried on one row of NULLs, before anything is paid."""
+    """Check before a run pays that a condition is boolean for columns of these types and that its
+    constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
 
     asked = condition(where)

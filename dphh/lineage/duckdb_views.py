@@ -44,7 +44,7 @@ SETTINGS = (
 )  # fmt: skip
 #: What is read from the relation's connection: the file search path, settings, views, functions,
 #: and the files of its tables.
-_CATALOG = f"""
+_CATALOG_QUERY = f"""
     count(*) AS none,
     concat(current_setting('file_search_path'), current_setting('home_directory')) AS searched,
     (SELECT list([name, value] ORDER BY name) FROM duckdb_settings()
@@ -56,12 +56,12 @@ _CATALOG = f"""
         JOIN duckdb_databases() USING (database_name)) AS tables
 """
 #: DuckDB's own functions: deterministic ones, and all others.
-_STEADY = """
+_CONSISTENT_FUNCTIONS_QUERY = """
     SELECT stability = 'CONSISTENT', list(DISTINCT function_name) FROM duckdb_functions()
     WHERE internal AND function_type <> 'table' GROUP BY ALL
 """
 #: Functions of a single row that are constant within a query, and DuckDB's own macros.
-_OF_ONE_ROW = """
+_SCALAR_FUNCTIONS_QUERY = """
     SELECT list(DISTINCT function_name) FILTER (function_type = 'scalar' AND stability LIKE
             'CONSISTENT%' AND function_name NOT IN (SELECT function_name FROM duckdb_functions()
                 WHERE function_type IN ('aggregate', 'window'))),
@@ -69,12 +69,12 @@ _OF_ONE_ROW = """
     FROM duckdb_functions() WHERE internal
 """
 #: The AS in a view's SQL; its name or a column may contain one too, so each match is tried.
-_BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
-_FILE_LIKE = re.compile(r"[./\\*]")
+_START_OF_QUERY = re.compile(r"\sAS\s", re.IGNORECASE)
+_LOOKS_LIKE_FILE = re.compile(r"[./\\*]")
 #: The name that DuckDB gives an unnamed relation; it differs each time.
-_UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
+_UNNAMED_RELATION = re.compile(r"unnamed_relation_[0-9a-f]+")
 #: How DuckDB 1.5 writes Python tables, which it cannot parse itself.
-_POINTER = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_MEMORY_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 @dataclass
@@ -109,38 +109,38 @@ class Search:
         self.seen.add(sql)
         tree = self.tree(sql)
         if tree is None:
-            self._untold()
+            self._mark_unknown()
             return
-        for node, within in _nodes(tree):
+        for node, within in _nodes_with_scope(tree):
             if node.get("type") == "BASE_TABLE":
-                self._table(node, within)
+                self._search_table(node, within)
             elif node.get("type") == "TABLE_FUNCTION":
-                self._function(node["function"])
-                _set_apart(node["function"])
+                self._search_table_function(node["function"])
+                _mark_table_function(node["function"])
             elif node.get("class") == "FUNCTION":
-                self._of_one_row(str(node["function_name"]))
-            if self._changes(node):
+                self._search_expression_function(str(node["function_name"]))
+            if self._may_change_by_itself(node):
                 self.same = False
             self.mixes = self.mixes or mixing(node)
 
-    def _untold(self) -> None:
+    def _mark_unknown(self) -> None:
         self.whole = False
         self.mixes = self.mixes or NOT_SHOWN
 
-    def _of_one_row(self, called: str) -> None:
+    def _search_expression_function(self, called: str) -> None:
         """Handle a function in an expression. A macro's SQL is parsed in turn, files included."""
         name = called.lower()
         for body in (bodies := self.shorthands.get(name, [])):
             self.query(f"SELECT {body}")
         if bodies:
             return
-        theirs = _functions()
+        theirs = _builtin_functions()
         if name in self.own or not (name in theirs.steady or name in theirs.unsteady):
             self.whole = False  # a user-defined function may read anything
         if name in self.own or not (name in theirs.of_one_row or name == "unnest"):
             self.mixes = self.mixes or called
 
-    def _changes(self, node: dict[str, Any]) -> bool:
+    def _may_change_by_itself(self, node: dict[str, Any]) -> bool:
         """Whether a node may change by itself: by randomness, a clock or the connection's state."""
         match node.get("class"):
             case "PARAMETER":
@@ -152,29 +152,29 @@ class Search:
                 return str(node["function_name"]).lower() not in self.steady
         return node.get("sample") is not None
 
-    def _view(self, made: str) -> None:
+    def _search_view(self, made: str) -> None:
         """Handle `CREATE VIEW ... AS query`; a registered Arrow table has no SQL in DuckDB 1.5."""
         if not made:
             self.whole = False  # rows in memory
             return
-        for begins in _BEGINS.finditer(made):
+        for begins in _START_OF_QUERY.finditer(made):
             if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
                 self.query(body)
                 return
-        self._untold()
+        self._mark_unknown()
 
     def tree(self, sql: str) -> dict[str, Any] | None:
         asked = self.con.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql])
         tree = json.loads(asked.fetchall()[0][0])
         return None if tree.get("error") else tree
 
-    def _table(self, node: dict[str, Any], within: frozenset[str]) -> None:
+    def _search_table(self, node: dict[str, Any], within: frozenset[str]) -> None:
         name = str(node["table_name"])
         plain = name.lower()
         if plain in within and not node.get("schema_name"):
             return
         for made in (views := self.views.get(plain, [])):
-            self._view(made)
+            self._search_view(made)
             self.same = self.same and len(views) == 1  # the search path decides between several
         for path in (tables := self.tables.get(plain, [])):
             self.same = False  # the process that has the file open may have written to it
@@ -184,38 +184,38 @@ class Search:
                 self.files.add(f"{path}/{name}")
         if views or tables:
             return
-        if _FILE_LIKE.search(name):
+        if _LOOKS_LIKE_FILE.search(name):
             self.files.add(name)
         else:
             self.whole = False  # a Python frame, named by its variable
 
-    def _function(self, function: dict[str, Any]) -> None:
+    def _search_table_function(self, function: dict[str, Any]) -> None:
         name = str(function["function_name"]).lower()
         if name in READ_NOTHING:
             return
         for body in (macros := self.macros.get(name, [])):
             self.query(body.rstrip().rstrip(";"))
         self.same = self.same and (len(macros) == 1 or name in READ_FILES)
-        found = [_constants(argument) for argument in _arguments(function, name in READ_FILES)]
-        self._named(name, {text for texts in found for text in texts or ()})
+        found = [_constant_texts(argument) for argument in _arguments(function, name in READ_FILES)]
+        self._record_constants(name, {text for texts in found for text in texts or ()})
         # A macro passes its arguments on, so the files named in a call are its arguments here.
         known = name in READ_FILES or name in READ_QUERIES
         if not macros and (not known or None in found or not any(found)):
             self.whole = False
 
-    def _named(self, function: str, texts: set[str]) -> None:
+    def _record_constants(self, function: str, texts: set[str]) -> None:
         """Record what a table function's constants name: files, or a query or table name."""
         for text in texts:
             if function == "query":
                 self.query(text)
             elif function == "query_table":
-                self._table({"table_name": text}, frozenset())
+                self._search_table({"table_name": text}, frozenset())
             else:
                 self.files.add(text)
 
 
 def origin_of_relation(relation: Any) -> Origin:
-    search = _read(relation)
+    search = _search_relation(relation)
     if search is None:
         return Origin()
     return Origin(tuple(sorted(search.files)), search.whole, search.mixes)
@@ -223,34 +223,36 @@ def origin_of_relation(relation: Any) -> Origin:
 
 def query_of_relation(relation: Any) -> str:
     """All SQL that makes the rows from the files; '' if anything else may affect them."""
-    search = _read(relation)
+    search = _search_relation(relation)
     if search is None or not (search.whole and search.same and search.files):
         return ""
-    queries = [_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
+    queries = [_UNNAMED_RELATION.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
     return json.dumps([queries, search.settings])
 
 
-def _read(relation: Any) -> Search | None:
+def _search_relation(relation: Any) -> Search | None:
     try:
         sql = relation.sql_query()
         ((_, searched, settings, views, functions, tables),) = (
-            relation.limit(0).aggregate(_CATALOG).fetchall()
+            relation.limit(0).aggregate(_CATALOG_QUERY).fetchall()
         )
     except duckdb.Error:
         return None  # a file or table is missing: the run will report it
     own = {str(name).lower() for name, *_ in functions or []}
     macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
-    shorthands = _by_name([(name, made) for name, kind, made in functions or [] if kind == "macro"])
-    theirs = _functions()
+    shorthands = _grouped_by_name(
+        [(name, made) for name, kind, made in functions or [] if kind == "macro"]
+    )
+    theirs = _builtin_functions()
     with _without_data().cursor() as con:
         search = Search(
-            con, _by_name(views), _by_name(macros), _by_name(tables),
+            con, _grouped_by_name(views), _grouped_by_name(macros), _grouped_by_name(tables),
             {name: made for name, made in theirs.shorthands.items() if name not in own}
             | shorthands,
             own, theirs.steady - own, theirs.unsteady | own,
             same=not searched, whole=not searched, settings=settings,
         )  # fmt: skip
-        search.query(sql if search.tree(sql) else _POINTER.sub("0", sql))
+        search.query(sql if search.tree(sql) else _MEMORY_ADDRESS.sub("0", sql))
     return search
 
 
@@ -270,28 +272,28 @@ class Functions(NamedTuple):
 
 
 @cache
-def _functions() -> Functions:
+def _builtin_functions() -> Functions:
     with _without_data().cursor() as con:
-        listed = con.execute(_STEADY).fetchall()
-        ((of_one_row, made),) = con.execute(_OF_ONE_ROW).fetchall()
+        listed = con.execute(_CONSISTENT_FUNCTIONS_QUERY).fetchall()
+        ((of_one_row, made),) = con.execute(_SCALAR_FUNCTIONS_QUERY).fetchall()
     steady = {name for same, names in listed if same for name in names}
     unsteady = {name for same, names in listed if not same for name in names} | TOLD_ELSEWHERE
     return Functions(
         frozenset(steady | READ_NOTHING) - unsteady,
         frozenset(unsteady),
         frozenset(of_one_row),
-        _by_name(made),
+        _grouped_by_name(made),
     )
 
 
-def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
+def _grouped_by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for name, what in listed or []:
         found.setdefault(name.lower(), []).append(what)
     return found
 
 
-def _nodes(
+def _nodes_with_scope(
     tree: Any, within: frozenset[str] = frozenset()
 ) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
     """Each node, with the WITH names in its scope. A WITH part sees those before it, and itself
@@ -299,19 +301,19 @@ def _nodes(
     if isinstance(tree, dict):
         yield tree, within
         for part in tree.get("cte_map", {}).get("map", ()):
-            yield from _nodes(part["value"], within)
+            yield from _nodes_with_scope(part["value"], within)
             within |= {str(part["key"]).lower()}
         before = ("left", "query") if "cte_name" in tree else ()
         for key in before:
-            yield from _nodes(tree.get(key), within)
+            yield from _nodes_with_scope(tree.get(key), within)
         if before:
             within |= {str(tree["cte_name"]).lower()}
         for key, value in tree.items():
             if key != "cte_map" and key not in before:
-                yield from _nodes(value, within)
+                yield from _nodes_with_scope(value, within)
     elif isinstance(tree, list):
         for each in tree:
-            yield from _nodes(each, within)
+            yield from _nodes_with_scope(each, within)
 
 
 def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[str, Any]]:
@@ -323,7 +325,7 @@ def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[st
     return [each for each in plain if each["class"] != "COMPARISON"]
 
 
-def _set_apart(function: dict[str, Any]) -> None:
+def _mark_table_function(function: dict[str, Any]) -> None:
     """Mark the nodes of a table function and its option names: they are not row expressions."""
     function["class"] = "of a table"
     for each in function.get("arguments") or function.get("children") or []:
@@ -331,7 +333,7 @@ def _set_apart(function: dict[str, Any]) -> None:
             option["left"]["class"] = "of a table"
 
 
-def _constants(expression: dict[str, Any]) -> list[str] | None:
+def _constant_texts(expression: dict[str, Any]) -> list[str] | None:
     """The texts of an argument; None if a part of it is not a constant."""
     if expression["class"] == "CONSTANT":
         literal = expression.get("literal")
@@ -340,7 +342,7 @@ def _constants(expression: dict[str, Any]) -> list[str] | None:
         value = expression["value"].get("value")
         return [value] if isinstance(value, str) else []
     if expression["class"] == "FUNCTION" and expression["function_name"] == "list_value":
-        parts = [_constants(each) for each in _arguments(expression)]
+        parts = [_constant_texts(each) for each in _arguments(expression)]
         if None in parts:
             return None
         return [text for part in parts for text in part or ()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 #: At most this many files are listed by name.
 FEW_FILES = 8
 #: Hive-style partition folders (user=7/part-0.parquet) and the file in them.
-_PARTITIONS = re.compile(r"[^/]*=[^/]*/.*", re.DOTALL)
+_PARTITION_PATH = re.compile(r"[^/]*=[^/]*/.*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Origin:
 def folded(files: Iterable[str]) -> set[str]:
     """The files that an engine lists. Partition folders, and many files, are replaced by their
     parent folder: the number of files may be the number of users."""
-    plain = {_PARTITIONS.sub("", file) for file in files}
+    plain = {_PARTITION_PATH.sub("", file) for file in files}
     if len(plain) <= FEW_FILES:
         return plain
     return {file if file.endswith("/") else f"{file.rpartition('/')[0]}/" for file in plain}

@@ -24,13 +24,13 @@ from dphh.lineage.row_by_row_polars import mixing
 
 NOT_LOOKED_AT = "a plan that Polars did not show: what it reads is not there, or not as it says"
 #: Names in a serialised plan of in-memory rows, Python functions and plugins.
-_NOT_OF_FILES = re.compile(
+_NOT_FROM_FILES = re.compile(
     r"python|anonymous|plugin|callback|Buffers|DataFrameScan|^PipeWithSchema$|^Map$", re.IGNORECASE
 )
 #: Names of random functions and methods.
-_BY_CHANCE = re.compile(r"^Random$|^random$")
+_RANDOM_OPERATION = re.compile(r"^Random$|^random$")
 #: Formats whose scans read only their files.
-_FORMATS = {"Parquet", "Csv", "NDJson", "Ipc", "Lines"}
+_FILE_FORMATS = {"Parquet", "Csv", "NDJson", "Ipc", "Lines"}
 #: A larger serialised plan contains data, which JSON would multiply; it is not looked at.
 _LONGEST_PLAN = 1 << 24
 
@@ -68,7 +68,7 @@ class Walk:
             ahead += inputs
 
 
-class _Enough(Exception):  # noqa: N818 - not an error: cancels the query
+class _StopAfterLook(Exception):  # noqa: N818 - not an error: cancels the query
     """Cancels a query after its plan was looked at."""
 
 
@@ -77,12 +77,12 @@ def is_lazy(frame: Any) -> bool:
 
 
 def origin_of_lazy(frame: Any) -> Origin:
-    walk = _walked(frame)
+    walk = _walk_plan(frame)
     if walk is None:
         return Origin(mixes=NOT_LOOKED_AT)
-    written = None if walk.elsewhere else _written(frame)
-    whole = walk.shown and written is not None and _files_alone(written)
-    files = set() if written is None else set(_paths(written))
+    written = None if walk.elsewhere else _serialised_plan(frame)
+    whole = walk.shown and written is not None and _reads_only_files(written)
+    files = set() if written is None else set(_file_paths(written))
     return Origin(
         tuple(sorted(files if whole else files | folded(walk.files))),
         whole and bool(files),
@@ -94,11 +94,13 @@ def query_of_lazy(frame: Any) -> str:
     """The serialised plan; '' if it may give other rows from the same files."""
     if not origin_of_lazy(frame).whole:
         return ""
-    written = _as_asked(_written(frame))
-    return "" if any(map(_BY_CHANCE.search, _names(written))) else json.dumps(written)
+    written = _without_cached_parts(_serialised_plan(frame))
+    return (
+        "" if any(map(_RANDOM_OPERATION.search, _operation_names(written))) else json.dumps(written)
+    )
 
 
-def _walked(frame: Any) -> Walk | None:
+def _walk_plan(frame: Any) -> Walk | None:
     """The walk through the frame's plan; None if it failed: what the frame reads is missing, or
     this version of Polars shows plans differently."""
     import polars as pl
@@ -109,7 +111,7 @@ def _walked(frame: Any) -> Walk | None:
         walk = Walk()
         walk.through(plan)
         found.append(walk)
-        raise _Enough
+        raise _StopAfterLook
 
     with suppress(Exception, pl.exceptions.PanicException):  # on any failure, nothing is known
         # Without optimisations: an optimiser drops nodes, and the files of unused inputs.
@@ -120,7 +122,7 @@ def _walked(frame: Any) -> Walk | None:
     return found[0] if found else None
 
 
-def _written(frame: Any) -> Any:
+def _serialised_plan(frame: Any) -> Any:
     """The plan as JSON; None if Polars cannot serialise it, or it contains data."""
     try:
         with warnings.catch_warnings():
@@ -134,29 +136,29 @@ def _written(frame: Any) -> Any:
         return None
 
 
-def _files_alone(written: Any) -> bool:
+def _reads_only_files(written: Any) -> bool:
     """Whether a serialised plan reads nothing but named files."""
-    for part in _parts(written):
+    for part in _objects_of_plan(written):
         if "scan_type" not in part:
             continue
         kind = part["scan_type"]
-        if not ({kind} if isinstance(kind, str) else set(kind)) <= _FORMATS:
+        if not ({kind} if isinstance(kind, str) else set(kind)) <= _FILE_FORMATS:
             return False
         if set(part["sources"]) != {"Paths"} or part["unified_scan_args"].get("deletion_files"):
             return False
-    return not any(map(_NOT_OF_FILES.search, _names(written)))
+    return not any(map(_NOT_FROM_FILES.search, _operation_names(written)))
 
 
-def _as_asked(plan: Any) -> Any:
+def _without_cached_parts(plan: Any) -> Any:
     """The plan without what Polars caches in it after the plan was looked at."""
     if isinstance(plan, dict):
         if plan.keys() == {"IR"}:
-            return _as_asked(plan["IR"]["dsl"])
-        return {key: _as_asked(value) for key, value in plan.items()}
-    return [_as_asked(each) for each in plan] if isinstance(plan, list) else plan
+            return _without_cached_parts(plan["IR"]["dsl"])
+        return {key: _without_cached_parts(value) for key, value in plan.items()}
+    return [_without_cached_parts(each) for each in plan] if isinstance(plan, list) else plan
 
 
-def _parts(plan: Any) -> Iterator[dict[str, Any]]:
+def _objects_of_plan(plan: Any) -> Iterator[dict[str, Any]]:
     """All objects of a plan. From schemas only the types: column names are arbitrary text."""
     if isinstance(plan, dict):
         yield plan
@@ -164,26 +166,26 @@ def _parts(plan: Any) -> Iterator[dict[str, Any]]:
         plan = [each for each in plan.values() if each is not schema] + list(schema.values())
     if isinstance(plan, list):
         for each in plan:
-            yield from _parts(each)
+            yield from _objects_of_plan(each)
 
 
-def _names(plan: Any) -> Iterator[str]:
+def _operation_names(plan: Any) -> Iterator[str]:
     """The names of operations and methods; some rank methods are random."""
-    for part in _parts(plan):
+    for part in _objects_of_plan(plan):
         yield from part
         if isinstance(method := part.get("method"), str):
             yield method
 
 
-def _paths(plan: Any) -> Iterator[str]:
-    for part in _parts(plan):
+def _file_paths(plan: Any) -> Iterator[str]:
+    for part in _objects_of_plan(plan):
         if "Paths" in part:
-            yield from _texts(part["Paths"])
+            yield from _texts_in(part["Paths"])
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from _texts_in(each)

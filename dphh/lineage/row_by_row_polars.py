@@ -15,16 +15,16 @@ from typing import Any
 #: For nodes that Polars does not show: Python functions among them, and some of its own.
 NOT_SHOWN = "an operation that Polars does not show, as a function of Python's"
 #: Plan nodes that make each row from one row, filter rows one by one, or pass them on.
-_BY_ROW = {
+_ROW_WISE_OPERATIONS = {
     "Cache", "Filter", "HStack", "MapFunction", "Scan", "Select", "SimpleProjection", "Sort",
     "Union",
 }  # fmt: skip
 #: Rows from outside the plan: how they were made is unknown.
-_ELSEWHERE = {"DataFrameScan", "PythonScan"}
+_SCANS_OUTSIDE_FILES = {"DataFrameScan", "PythonScan"}
 #: Kinds of `MapFunction` that use each row's own list or struct, or make a row per column.
-_MAPS = {"explode", "rechunk", "unnest", "unpivot"}
+_ROW_WISE_MAPS = {"explode", "rechunk", "unnest", "unpivot"}
 #: Expressions of one row's values, and the fields with their inner expressions.
-_WITHIN = {
+_EXPRESSION_FIELDS = {
     "Agg": (),
     "BinaryExpr": ("left", "right"),
     "Cast": ("expr",),
@@ -34,7 +34,7 @@ _WITHIN = {
     "Ternary": ("predicate", "truthy", "falsy"),
 }
 #: Functions of one row's values, by their names in Polars' view of a plan.
-_FUNCTIONS = {
+_ROW_WISE_FUNCTIONS = {
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_struct", "atan2",
     "cbrt", "ceil", "clip", "coalesce", "cos", "cosh", "cot", "degrees", "exp", "fill_null",
     "floor", "fused", "hash", "log", "log1p", "max_horizontal", "mean_horizontal",
@@ -42,18 +42,18 @@ _FUNCTIONS = {
     "replace_strict", "round", "round_sig_figs", "sign", "sin", "sinh", "sqrt", "sum_horizontal",
     "tan", "tanh", "truncate",
 }  # fmt: skip
-_OF_LISTS = {
+_LIST_FUNCTIONS = {
     "ArgMax", "ArgMin", "Concat", "Contains", "CountMatches", "Diff", "DropNulls", "Gather",
     "GatherEvery", "Get", "Join", "Length", "Max", "Mean", "Median", "Min", "SetOperation", "Shift",
     "Slice", "Sort", "Std", "Sum", "ToArray", "ToStruct", "Var",
 }  # fmt: skip
-_FUNCTIONS_OF = {
-    "ArrayFunction": _OF_LISTS,
+_FUNCTIONS_BY_GROUP = {
+    "ArrayFunction": _LIST_FUNCTIONS,
     "BooleanFunction": {
         "AllHorizontal", "AnyHorizontal", "IsBetween", "IsClose", "IsFinite", "IsIn", "IsInfinite",
         "IsNan", "IsNotNan", "IsNotNull", "IsNull", "Not",
     },
-    "ListFunction": _OF_LISTS,
+    "ListFunction": _LIST_FUNCTIONS,
     "StringFunction": {
         "Base64Decode", "Base64Encode", "ConcatHorizontal", "Contains", "ContainsAny",
         "CountMatches", "EndsWith", "EscapeRegex", "Extract", "ExtractAll", "ExtractGroups",
@@ -84,28 +84,31 @@ def mixing(plan: Any, view: Any) -> str:
     kind = type(view).__name__
     if view is None:
         return NOT_SHOWN if plan.get_inputs() else ""
-    if kind in _ELSEWHERE:
+    if kind in _SCANS_OUTSIDE_FILES:
         return ""
-    if kind not in _BY_ROW:
+    if kind not in _ROW_WISE_OPERATIONS:
         return kind
-    if (found := _of_part(kind, view)) or kind == "Sort":  # the sort key does not matter
+    if (found := _mixing_options(kind, view)) or kind == "Sort":  # the sort key does not matter
         return found
-    return next((found for each in plan.get_exprs() if (found := _within(plan, each.node))), "")
+    return next(
+        (found for each in plan.get_exprs() if (found := _mixing_in_expression(plan, each.node))),
+        "",
+    )
 
 
-def _of_part(kind: str, view: Any) -> str:
+def _mixing_options(kind: str, view: Any) -> str:
     """Checks the options of nodes that otherwise work row by row."""
     match kind:
-        case "Scan" if _hangs_on_places(view):
+        case "Scan" if _depends_on_row_numbers(view):
             return "rows by where they lie (n_rows, row_index_name, skip_rows_after_header)"
         case "Sort" | "Union" if view.slice is not None:
             return "Slice"
-        case "MapFunction" if view.function[0] not in _MAPS:
+        case "MapFunction" if view.function[0] not in _ROW_WISE_MAPS:
             return str(view.function[0])
     return ""
 
 
-def _hangs_on_places(scan: Any) -> bool:
+def _depends_on_row_numbers(scan: Any) -> bool:
     """Whether a scan numbers, limits or skips rows, which depends on the other rows."""
     kind, *options = scan.scan_type
     passed = json.loads(options[0])["skip_rows_after_header"] if kind == "csv" else 0
@@ -113,51 +116,51 @@ def _hangs_on_places(scan: Any) -> bool:
     return passed != 0 or counted != (None, None)
 
 
-def _within(plan: Any, expression: int) -> str:
+def _mixing_in_expression(plan: Any, expression: int) -> str:
     """The operation in an expression that needs more than one row; '' if there is none."""
     ahead = [expression]
     while ahead:
-        view = _viewed(plan, ahead.pop())
-        if found := _of_expression(plan, view):
+        view = _view_expression(plan, ahead.pop())
+        if found := _mixing_expression(plan, view):
             return found
-        for name in _WITHIN[type(view).__name__]:
+        for name in _EXPRESSION_FIELDS[type(view).__name__]:
             part = getattr(view, name)
             ahead += part if isinstance(part, list) else [part]
     return ""
 
 
-def _viewed(plan: Any, expression: int) -> Any:
+def _view_expression(plan: Any, expression: int) -> Any:
     try:
         return plan.view_expression(expression)
     except NotImplementedError:
         return None
 
 
-def _of_expression(plan: Any, view: Any) -> str:
+def _mixing_expression(plan: Any, view: Any) -> str:
     match kind := type(view).__name__:
         case "NoneType":
             return NOT_SHOWN
         case "Literal":
-            return "a Series beside columns" if _is_of_rows(view.value) else ""
+            return "a Series beside columns" if _has_value_per_row(view.value) else ""
         case "Function":
-            return _asks_others(view.function_data)
+            return _mixing_function(view.function_data)
         case "Agg":  # the constant list of `is_in(pl.Series([1, 2]))` appears as an aggregate
-            among = type(_viewed(plan, view.arguments[0])).__name__ == "Literal"
+            among = type(_view_expression(plan, view.arguments[0])).__name__ == "Literal"
             return "" if view.name == "implode" and among else str(view.name)
-    return "" if kind in _WITHIN else kind
+    return "" if kind in _EXPRESSION_FIELDS else kind
 
 
-def _is_of_rows(value: Any) -> bool:
+def _has_value_per_row(value: Any) -> bool:
     """Whether a literal has one value per row: a Series of several values, or a range (a pair)."""
     return isinstance(value, tuple) or (type(value).__name__ == "PySeries" and value.len() != 1)
 
 
-def _asks_others(function: tuple[Any, ...]) -> str:
+def _mixing_function(function: tuple[Any, ...]) -> str:
     """The function's name if it may depend on other rows, else ''."""
     if isinstance(function[0], str):
         constant = function[0] == "fill_null_with_strategy" and function[1] in ("zero", "one")
-        return "" if constant or function[0] in _FUNCTIONS else function[0]
+        return "" if constant or function[0] in _ROW_WISE_FUNCTIONS else function[0]
     kind, _, name = str(function[0]).partition(".")
     if (kind, name) == ("StringFunction", "Strptime"):  # without a format, the first text sets it
         return "" if function[1] is not None else "a format that is inferred (Strptime)"
-    return "" if name in _FUNCTIONS_OF.get(kind, set()) else f"{kind}.{name}"
+    return "" if name in _FUNCTIONS_BY_GROUP.get(kind, set()) else f"{kind}.{name}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from dphh.errors import CorpusError
 
-LOST = (
+LOST_SERVER = (
     "source: the Spark Connect session's server no longer answers ({}): connect again "
     "(SparkSession.builder.remote(URL).getOrCreate()), and make the frame and its corpus anew"
 )
@@ -38,4 +38,4 @@ def why_lost(spark: Any) -> str | None:
 
 def refuse_lost(spark: Any) -> None:
     if (problem := why_lost(spark)) is not None:
-        raise CorpusError(LOST.format(problem))
+        raise CorpusError(LOST_SERVER.format(problem))

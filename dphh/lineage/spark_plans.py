@@ -15,17 +15,17 @@ from dphh.lineage.origin import Origin, folded
 from dphh.lineage.spark_connect import refuse_lost
 
 #: A further reference to a `WITH` part, whose leaves are listed at its definition.
-_MENTION = "CTERelationRef"
+_CTE_REFERENCE = "CTERelationRef"
 #: The files of a leaf, and whether it reads nothing else.
 Files = tuple[list[str], bool]
-ELSEWHERE: Files = ([], False)
+NO_KNOWN_FILES: Files = ([], False)
 
 
 def origin_of_spark(frame: Any) -> Origin:
     """The files as Spark lists them, and whether they are all; row mixing is not analysed."""
     refuse_lost(frame.sparkSession)
     try:
-        found = [*_of_leaves(frame)]
+        found = [*_files_of_leaves(frame)]
     except Exception as problem:
         if type(problem).__module__.split(".")[0] not in ("pyspark", "py4j"):
             raise
@@ -34,20 +34,20 @@ def origin_of_spark(frame: Any) -> Origin:
     return Origin(tuple(sorted(told)), bool(told) and all(whole for _, whole in found))
 
 
-def _of_leaves(frame: Any) -> Iterator[Files]:
+def _files_of_leaves(frame: Any) -> Iterator[Files]:
     here = getattr(frame, "_jdf", None)
     yield frame.inputFiles(), here is not None
     if here is None:  # with Spark Connect, the plan is on the server
         return
     plan = here.queryExecution().analyzed()
-    for each in (plan, *_all(plan.subqueriesAll())):
-        for leaf in _all(each.collectLeaves()):
+    for each in (plan, *_as_python_list(plan.subqueriesAll())):
+        for leaf in _as_python_list(each.collectLeaves()):
             kind = leaf.getClass().getSimpleName()
-            if kind != _MENTION:
-                yield _of_leaf(kind, leaf)
+            if kind != _CTE_REFERENCE:
+                yield _files_of_leaf(kind, leaf)
 
 
-def _of_leaf(kind: str, leaf: Any) -> Files:
+def _files_of_leaf(kind: str, leaf: Any) -> Files:
     from py4j.protocol import Py4JError
 
     try:
@@ -58,8 +58,8 @@ def _of_leaf(kind: str, leaf: Any) -> Files:
                 return [*leaf.table().fileIndex().inputFiles()], True
     except Py4JError:  # not a file relation: local rows, a database table or a catalog table
         pass
-    return ELSEWHERE
+    return NO_KNOWN_FILES
 
 
-def _all(sequence: Any) -> list[Any]:
+def _as_python_list(sequence: Any) -> list[Any]:
     return [sequence.apply(place) for place in range(sequence.size())]

@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import isfinite
 
 from dphh.errors import UsageError
-from dphh.price import Price, UsersKnown
 
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
@@ -57,10 +56,3 @@ def set_aside(spare: float, epsilon: float, delta: float) -> float:
             f"proved down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
         )
     return spare
-
-
-def assumes_groups_known(price: Price) -> UsersKnown | None:
-    """A run with `by` discloses whether the corpus has that column."""
-    if dict(price.parameters).get("by") is None:
-        return None
-    return UsersKnown("by", "discloses whether the column exists", "leave by and groups out")

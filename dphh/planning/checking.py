@@ -23,7 +23,7 @@ from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.wording import gone_text, how_far
+from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
@@ -106,15 +106,19 @@ def check(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    opened = _opens(corpus, engine or engine_of(corpus))
+    opened = _check_opening(corpus, engine or engine_of(corpus))
     findings = [opened]
     if opened.verdict != "stops":
-        findings += [*_alike(corpus), *_row_by_row(corpus), _users_known(corpus, look)]
-    findings += _accounts(corpus, book)
+        findings += [
+            *_check_columns(corpus),
+            *_check_row_by_row(corpus),
+            _check_user_ids(corpus, look),
+        ]
+    findings += _check_accounts(corpus, book)
     return Checked(repr(corpus), tuple(findings))
 
 
-def _opens(corpus: Corpus, engine: str) -> Finding:
+def _check_opening(corpus: Corpus, engine: str) -> Finding:
     """Open the corpus as a run would before it pays."""
     try:
         open_session(engine, corpus, SystemRandomness(), Limits()).close()
@@ -124,7 +128,7 @@ def _opens(corpus: Corpus, engine: str) -> Finding:
     return Finding("columns", "good", f"{named}: there, and of types that can be read")
 
 
-def _alike(corpus: Corpus) -> Iterator[Finding]:
+def _check_columns(corpus: Corpus) -> Iterator[Finding]:
     """Whether all files have the columns, each with one type."""
     files = parquet_files(corpus)
     if not files:
@@ -139,7 +143,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
             continue
         for column, found in kinds.items():
             place = schema.get_field_index(column)
-            found.add(_kind(schema.field(place).type) if place >= 0 else None)
+            found.add(_type_name(schema.field(place).type) if place >= 0 else None)
     if unread:
         yield Finding(
             "files", "mind", "some cannot be read as Parquet",
@@ -151,7 +155,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
         in_folders = found == {None}  # the column is in the names of the partition folders
         if None in found and not in_folders:
             differ = True
-            yield Finding("files", *_lacking(option, column, corpus))
+            yield Finding("files", *_finding_of_missing_column(option, column, corpus))
         if len(types := sorted(kind for kind in found if kind)) > 1:
             differ = True
             yield Finding(
@@ -163,7 +167,9 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
         yield Finding("files", "good", "all have these columns, each of one type")
 
 
-def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, str]:
+def _finding_of_missing_column(
+    option: str, column: str, corpus: Corpus
+) -> tuple[Verdict, str, str]:
     where = ", ".join(parquet_pattern(place) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
     if option.startswith("user"):
@@ -173,7 +179,7 @@ def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, st
     return "mind", f"some have no column {column!r}", costs
 
 
-def _row_by_row(corpus: Corpus) -> Iterator[Finding]:
+def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
     """Whether each row of a frame or a view comes from one user's rows only."""
     if (refusal := mixed(corpus)) is not None:
         yield Finding("rows", "stops", refusal, "No run begins.")
@@ -186,7 +192,7 @@ def _row_by_row(corpus: Corpus) -> Iterator[Finding]:
         yield Finding("rows", "good", "the query takes rows one by one")
 
 
-def _users_known(corpus: Corpus, look: bool) -> Finding:
+def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
     """Whether each row has a user id."""
     if not look and not can_be_looked_at(corpus):
         return Finding(
@@ -201,19 +207,20 @@ def _users_known(corpus: Corpus, look: bool) -> Finding:
     if found:
         return Finding(
             "users", "stops", "rows without a user (NULL) were found",
-            f"A run is refused for them. Leave them out, as by {_left_out(corpus)}, or give each a "
-            "user of its own.",
+            f"A run is refused for them. Leave them out, as by {_where_users_known(corpus)}, or "
+            "give "
+            "each a user of its own.",
         )  # fmt: skip
     return Finding("users", "good", "no row is without a user")
 
 
-def _left_out(corpus: Corpus) -> str:
+def _where_users_known(corpus: Corpus) -> str:
     names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
     columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
     return f"where={columns!r}"
 
 
-def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
+def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Which accounts pay, and whether a cap limits them."""
     if (said := book.behind()) is not None:
         yield Finding("ledger", "stops", said, "No run begins, and nothing is spent.")
@@ -232,7 +239,7 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         return
     for account in book.gone():
         yield Finding(
-            "ledger", "mind", gone_text(account, account.source.where),
+            "ledger", "mind", missing_files_text(account, account.source.where),
             "Whatever it allowed could be spent once more on the same people.",
         )  # fmt: skip
     for said in book.moved_here(source):
@@ -255,7 +262,8 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 "Every run is refused; the releases that were made can be had again for nothing.",
             )  # fmt: skip
         else:
-            far = "no cap" if account.cap is None else f"a cap of {account.cap}; {how_far(account)}"
+            cap = account.cap
+            far = "no cap" if cap is None else f"a cap of {cap}; {usage_phrase(account)}"
             yield Finding("ledger", "good", f"{name!r} pays: {far}")
     if not touched:
         yield Finding(
@@ -265,7 +273,7 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _kind(kind: pa.DataType) -> str:
+def _type_name(kind: pa.DataType) -> str:
     """The type that engines see: all Arrow layouts of text are one type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

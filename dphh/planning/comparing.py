@@ -95,7 +95,7 @@ class Comparison:
         rehearsed = sorted({n for each in self.plans for n, _ in each.found})
         found = [f"found of {n}" for n in rehearsed]
         head = [*self.varied, *users, *found, "of the cap", "runs left"]
-        table = [head, *(self._line(each, lengths, rehearsed) for each in self.plans)]
+        table = [head, *(self._line_of_plan(each, lengths, rehearsed) for each in self.plans)]
         widths = [max(len(line[i]) for line in table) for i in range(len(head))]
         lines = [f"compare: {self.verb}; users that an item needs to be found with probability 0.9"]
         for line in table:
@@ -106,14 +106,14 @@ class Comparison:
             lines += wrapped(why, "  ", "    ")
         return "\n".join(lines)
 
-    def _line(self, each: Compared, lengths: list[int], rehearsed: list[int]) -> list[str]:
+    def _line_of_plan(self, each: Compared, lengths: list[int], rehearsed: list[int]) -> list[str]:
         found = each.users_by_length
         users = [f"{found[n]:,}" if n in found else "-" for n in lengths]
         if not lengths:
             users = ["-" if each.users is None else f"{each.users:,}"]
         by_length = dict(each.found)
         users += [f"{by_length[n]:,}" if n in by_length else "-" for n in rehearsed]
-        share, runs = _of_account(each)
+        share, runs = _account_and_share(each)
         note = "  refused" if each.refused else "  cannot be" if each.problem else ""
         return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
 
@@ -126,7 +126,7 @@ class Comparison:
                 tuple((n, v) for n, v in each.options if n not in (down, across)),
                 dict(each.options).get(down, ""),
                 dict(each.options).get(across, ""),
-            ): _cell(each)
+            ): _cell_of_plan(each)
             for each in self.plans
         }
         title = f"{self.verb}: users that an item needs to be found with probability 0.9"
@@ -162,7 +162,7 @@ def compare(
         for option, value in options.items()
         if isinstance(value, list)
         and option in known
-        and (option == "prior" or _takes_one(known[option].annotation))
+        and (option == "prior" or _takes_single_value(known[option].annotation))
     ]
     values = [options[option] for option in varied]
     if any(not each for each in values):
@@ -178,7 +178,7 @@ def compare(
         name,
         tuple(varied),
         tuple(
-            _compared(
+            _compare_one(
                 plan, corpus, book, tuple(zip(varied, choice, strict=True)), options, rehearse
             )
             for choice in choices
@@ -186,7 +186,7 @@ def compare(
     )
 
 
-def _compared(
+def _compare_one(
     plan: Callable[..., Plan],
     corpus: Corpus | None,
     book: Ledger,
@@ -204,7 +204,7 @@ def _compared(
         if not chosen:
             raise
         return Compared(chosen, None, str(problem), None, None)
-    found = () if stand_in is None else _found(rehearse(made, stand_in, ledger=book))
+    found = () if stand_in is None else _found_by_length(rehearse(made, stand_in, ledger=book))
     if made.corpus is None:
         return Compared(chosen, made, None, None, None, found)
     request = request_of(made.price, made.corpus)
@@ -212,7 +212,7 @@ def _compared(
     return Compared(chosen, made, None, book.ahead(request), refusal, found)
 
 
-def _found(release: Release) -> tuple[tuple[int, int], ...]:
+def _found_by_length(release: Release) -> tuple[tuple[int, int], ...]:
     levels = dict.fromkeys((level["level"] for level in release.manifest["levels"]), 0)
     for level in release.table.column("level").to_pylist():
         levels[level] += 1
@@ -220,7 +220,7 @@ def _found(release: Release) -> tuple[tuple[int, int], ...]:
 
 
 def _label(value: Any) -> Any:
-    """What stands for a prior in a table; all else stands for itself."""
+    """The label of a prior in a table; other values are their own label."""
     if isinstance(value, Corpus):
         return value.where[0].rpartition("/")[2]
     if isinstance(value, Release):
@@ -230,23 +230,23 @@ def _label(value: Any) -> Any:
     return type(value).__name__ if hasattr(value, "__arrow_c_stream__") else value
 
 
-def _takes_one(annotation: Any) -> bool:
+def _takes_single_value(annotation: Any) -> bool:
     """Whether an option takes a single number or choice, so that a list means several plans."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     return any(part in (int, float, bool) or get_origin(part) is Literal for part in parts)
 
 
-def _of_account(each: Compared) -> tuple[str, str]:
+def _account_and_share(each: Compared) -> tuple[str, str]:
     if each.ahead is None:
         return "no cap", "-"
     runs = each.ahead.runs_left
     return f"{each.ahead.share:.1%}", f"{runs:,}" if runs < MOST_RUNS else f"{MOST_RUNS:,} or more"
 
 
-def _cell(each: Compared) -> Cell:
+def _cell_of_plan(each: Compared) -> Cell:
     if each.plan is None or each.users is None:
         return Cell(None, "cannot be", each.problem or "")
-    share, runs = _of_account(each)
+    share, runs = _account_and_share(each)
     longest = max(each.users_by_length.values(), default=each.users)
     by_length = "; ".join(
         f"{users:,} if {plural(n, 'word')} long" for n, users in each.users_by_length.items()

@@ -18,6 +18,7 @@ from dphh.files.whole_files import refuse_other_table, write_whole
 from dphh.price import Price
 from dphh.registry import VERBS
 
+#: The defaults of `dphh sql --prices`: which runs the table prices.
 EPSILONS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)
 DELTAS = (1e-6, 1e-7, 1e-8)
 MAX_ITEMS = (10, 100)
@@ -55,7 +56,7 @@ def price_table(
     lengths: Sequence[int] = LENGTHS,
 ) -> pa.Table:
     """One row for each level and round of each priced run of `items`, `ngrams` and `trie`."""
-    asked = list(_asked(max_items, lengths))
+    asked = list(_requests(max_items, lengths))
     budgets = list(product(epsilons, deltas))
     if len(asked) * len(budgets) > MOST_PRICES:
         raise UsageError(
@@ -65,7 +66,7 @@ def price_table(
     rows = [
         row
         for (verb, options), (epsilon, delta) in product(asked, budgets)
-        for row in _rows(VERBS[verb].price(epsilon=epsilon, delta=delta, **options))
+        for row in _rows_of_price(VERBS[verb].price(epsilon=epsilon, delta=delta, **options))
     ]
     return pa.Table.from_pylist(rows, schema=PRICES)
 
@@ -77,7 +78,7 @@ def write_prices(table: pa.Table, file: Path) -> None:
     write_whole(file, sink.getvalue().to_pybytes())
 
 
-def _asked(
+def _requests(
     max_items: Sequence[int], lengths: Sequence[int]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for most, method in product(max_items, ("gaussian", "sips")):
@@ -88,7 +89,7 @@ def _asked(
         yield "trie", {"max_length": length}
 
 
-def _rows(price: Price) -> Iterator[dict[str, Any]]:
+def _rows_of_price(price: Price) -> Iterator[dict[str, Any]]:
     """The rows of a price; NULL where a value is known only during a run."""
     of_all = {"verb": price.verb, "method": price.method, **dict(price.parameters)}
     of_all["max_length"] = of_all.get("max_n", of_all.get("max_length"))

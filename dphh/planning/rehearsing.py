@@ -14,7 +14,7 @@ from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.ledger import Ledger, source_of
-from dphh.ledger.known import is_known, read_of, share_data
+from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.plan import Plan
 from dphh.public.refused import refuse_prior
 from dphh.registry import VERBS
@@ -59,7 +59,7 @@ def rehearse(
     session = open_session(engine or engine_of(read), read, randomness, limits)
     try:
         run_id = f"rehearsal-{uuid.uuid4().hex}"
-        found = released(plan.price, read, session, run_id, randomness, _quiet)
+        found = released(plan.price, read, session, run_id, randomness, _show_nothing)
     finally:
         session.close()
     return Release(found.table, {**found.manifest, "randomness": STAND_IN, "is_test": True})
@@ -69,7 +69,7 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
     here = source_of(corpus)
     if plan.corpus is not None:
         same = corpus.kind != "path" and plan.corpus.source is corpus.source
-        if same or share_data(read_of(source_of(plan.corpus)), read_of(here)):
+        if same or share_data(places_read_by(source_of(plan.corpus)), places_read_by(here)):
             raise UsageError("corpus: found the plan's own data; rehearse on public data instead")
     if corpus.name is not None or is_known(book, here):
         raise UsageError(
@@ -78,5 +78,5 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
         )
 
 
-def _quiet(_: str) -> None:
+def _show_nothing(_: str) -> None:
     """Shows no progress."""

@@ -15,14 +15,22 @@ from math import exp, floor, log, log10
 from typing import Any, get_args
 
 from dphh.errors import UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    Cap,
+    checked_booking,
+    checked_budget,
+    fits,
+    rule_for_first_run,
+)
 from dphh.ledger.exact import allowed, drawn
-from dphh.ledger.remaining import how_often, parts
+from dphh.ledger.remaining import number_that_fit, parts
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
 from dphh.unit.period import By
-from dphh.unit.together import SAID, released_apart
+from dphh.unit.together import SAID, cost_of_separate_runs
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import named_in_words
 
@@ -55,25 +63,25 @@ class Schedule:
 
     @property
     def lasts(self) -> int | None:
-        """Over how many periods the cap of a person holds; None where there is none, and where it
-        is for more than anybody asks."""
+        """The number of periods for which a person's cap suffices; None if there is no such cap, or
+        if it suffices for more than MOST_TIMES."""
         if self.cap_person is None:
             return None
         cap = Cap(self.cap_person.epsilon, self.cap_person.delta)
-        runs = how_often([], cap, _booking(self.plan.price))
+        runs = number_that_fit([], cap, _booking(self.plan.price))
         return None if runs >= MOST_TIMES else runs // self.times
 
     def __repr__(self) -> str:
-        first, *rest = self._said()
+        first, *rest = self._lines()
         lines = [line for said in rest for line in wrapped(said, "  ", "    ")]
         return "\n".join([first, *lines])
 
     def _repr_html_(self) -> str:
-        first, *rest = self._said()
+        first, *rest = self._lines()
         lines = "".join(f"<p>{escape(line)}</p>" for line in rest)
         return f"<div class='dphh'><p><b>{escape(first)}</b></p>{lines}</div>"
 
-    def _said(self) -> list[str]:
+    def _lines(self) -> list[str]:
         each, once = self.plan.finds, self.once.finds
         return [
             f"schedule: {plural(self.times, 'run')} of {self.plan.verb}, each at epsilon "
@@ -81,13 +89,13 @@ class Schedule:
             f"in each, {each.what} with probability {each.probability:g} when held by at least "
             f"{each.users:,} users (in the plan alone, at epsilon {self.once['epsilon']:g}: "
             f"{once.users:,})",
-            *self._promised(),
+            *self._promise_lines(),
             "nothing is reserved: cap the corpus with "
-            f"`dphh ledger add NAME CORPUS ... {self._options}`, and run `.plan` each time",
+            f"`dphh ledger add NAME CORPUS ... {self._cap_options}`, and run `.plan` each time",
         ]
 
     @property
-    def _options(self) -> str:
+    def _cap_options(self) -> str:
         said = f"--epsilon {self.cap.epsilon:g} --delta {self.cap.delta:g}"
         if self.every is not None:
             said = f"--period 'COLUMN by {self.every}' {said}"
@@ -95,7 +103,7 @@ class Schedule:
             said += f" --person-epsilon {person.epsilon:g} --person-delta {person.delta:g}"
         return said
 
-    def _promised(self) -> list[str]:
+    def _promise_lines(self) -> list[str]:
         if self.every is None:
             return [
                 f"all together: {self.cap}, for a user with all that they have in any of the runs, "
@@ -105,7 +113,7 @@ class Schedule:
         epsilon, delta = price.privacy.booked_epsilon, price.privacy.delta
         each = [
             str(
-                released_apart(
+                cost_of_separate_runs(
                     price.events * self.times, epsilon * self.times, delta * self.times, k
                 )
             )
@@ -148,23 +156,23 @@ def schedule(
     many `times`, and after how many weeks the cap of a person ends it (`lasts`).
     """
     if every is not None:
-        return _by_period(plan, times, cap, every, cap_period, cap_person)
+        return _schedule_by_period(plan, times, cap, every, cap_period, cap_person)
     if cap_period is not None or cap_person is not None:
         raise UsageError("cap_period, cap_person: go with every='week' (day, month, quarter, year)")
     if times is None or cap is None:
         raise UsageError("times, cap: say how many runs, and the cap of all, such as (3, 1e-5)")
-    return _at_most(plan, times, cap)
+    return _schedule_within(plan, times, cap)
 
 
-def _by_period(
+def _schedule_by_period(
     plan: Plan, times: int | None, cap: object, every: By, cap_period: Any, cap_person: Any
 ) -> Schedule:
     if every not in get_args(By) or every == "number":
         raise UsageError(f"every: found {every!r}; give day, week, month, quarter or year")
     if cap is not None or cap_period is None:
         raise UsageError("cap_period: the cap of each period goes with every=, in the place of cap")
-    found = _at_most(plan, 1 if times is None else times, cap_period)
-    whole = None if cap_person is None else checked_budget(*_pair(cap_person))
+    found = _schedule_within(plan, 1 if times is None else times, cap_period)
+    whole = None if cap_person is None else checked_budget(*_checked_cap_pair(cap_person))
     if whole is not None and (whole.epsilon < found.cap.epsilon or whole.delta < found.cap.delta):
         raise UsageError(
             f"cap_person: found {whole}, less than the cap of one period, {found.cap}; give at "
@@ -173,12 +181,12 @@ def _by_period(
     return replace(found, every=every, cap_person=whole)
 
 
-def _at_most(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
+def _schedule_within(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
     if not isinstance(plan, Plan):
         raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as dphh.items returns")
     if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST_TIMES:
         raise UsageError(f"times: found {times!r}; give a whole number from 1 to {MOST_TIMES:,}")
-    whole = checked_budget(*_pair(cap))
+    whole = checked_budget(*_checked_cap_pair(cap))
     options = dict(plan.parameters)
     if not {"epsilon", "delta"} <= options.keys():
         raise UsageError(
@@ -187,21 +195,21 @@ def _at_most(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
         )
     if whole.epsilon <= 0 or whole.delta <= 0:
         raise UsageError(f"cap: found {cap}; give an epsilon and a delta above 0")
-    price_of = _pricing(plan)
+    price_of = _price_function(plan)
     delta = whole.delta / times
-    if kept_for(_booking(plan.price), whole.delta) == "sums":
-        price = price_of(_few_digits(whole.epsilon / times), delta=delta)
-        if not _fit(price, times, whole):
-            raise _too_many(times, delta, whole)
+    if rule_for_first_run(_booking(plan.price), whole.delta) == "sums":
+        price = price_of(_round_down_to_digits(whole.epsilon / times), delta=delta)
+        if not _all_fit(price, times, whole):
+            raise _error_too_many(times, delta, whole)
         return Schedule(replace(plan, price=price), times, whole, plan)
-    price = _largest(price_of, delta, times, whole, whole.epsilon / times**0.5)
-    if (more := _more_delta(price, times, whole)) > delta * 1.01:
-        with_more = _largest(price_of, more, times, whole, price["epsilon"])
+    price = _largest_price(price_of, delta, times, whole, whole.epsilon / times**0.5)
+    if (more := _larger_delta(price, times, whole)) > delta * 1.01:
+        with_more = _largest_price(price_of, more, times, whole, price["epsilon"])
         price = max(price, with_more, key=lambda each: each["epsilon"])
     return Schedule(replace(plan, price=price), times, whole, plan)
 
 
-def _pair(cap: Any) -> tuple[float, float]:
+def _checked_cap_pair(cap: Any) -> tuple[float, float]:
     try:
         epsilon, delta = cap
     except (TypeError, ValueError):
@@ -209,7 +217,7 @@ def _pair(cap: Any) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _pricing(plan: Plan) -> Callable[..., Price]:
+def _price_function(plan: Plan) -> Callable[..., Price]:
     options = plan.price.options
 
     def price_of(epsilon: float, *, delta: float) -> Price:
@@ -218,7 +226,7 @@ def _pricing(plan: Plan) -> Callable[..., Price]:
     return price_of
 
 
-def _largest(
+def _largest_price(
     price_of: Callable[..., Price], delta: float, times: int, whole: Budget, guess: float
 ) -> Price:
     """The largest epsilon, of few digits, at which all runs fit.
@@ -229,41 +237,41 @@ def _largest(
     cap = Cap(whole.epsilon, whole.delta)
     price = lru_cache(maxsize=None)(partial(price_of, delta=delta))
     least, most = whole.epsilon / times / 4, whole.epsilon
-    best, slope, before = _few_digits(guess), 2.0, None
+    best, slope, before = _round_down_to_digits(guess), 2.0, None
     for _ in range(6):
         of_noise, _of_delta = parts([], cap, _booking(price(best)))
         over = log(times * of_noise)
         if before is not None and best != before[0]:
             slope = (over - before[1]) / log(best / before[0])
         before = best, over
-        best = _few_digits(min(max(best * exp(-over / max(slope, 0.5)), least), most))
+        best = _round_down_to_digits(min(max(best * exp(-over / max(slope, 0.5)), least), most))
         if best == before[0]:
             break
-    while not _fit(price(best), times, whole):
-        if (best := _few_digits(best * (1 - 10.0**-_DIGITS))) < least:
-            raise _too_many(times, delta, whole)
-    while (more := _next_digits(best)) <= most and _fit(price(more), times, whole):
+    while not _all_fit(price(best), times, whole):
+        if (best := _round_down_to_digits(best * (1 - 10.0**-_DIGITS))) < least:
+            raise _error_too_many(times, delta, whole)
+    while (more := _next_digits(best)) <= most and _all_fit(price(more), times, whole):
         best = more
     return price(best)
 
 
-def _too_many(times: int, delta: float, whole: Budget) -> UsageError:
+def _error_too_many(times: int, delta: float, whole: Budget) -> UsageError:
     return UsageError(
         f"times, cap: {plural(times, 'run')} at delta {delta:.3g} do not fit a cap of {whole}, "
         "however small their epsilon; plan fewer runs, or give a larger cap"
     )
 
 
-def _fit(price: Price, times: int, whole: Budget) -> bool:
+def _all_fit(price: Price, times: int, whole: Budget) -> bool:
     booking = _booking(price)
-    kept = kept_for(booking, whole.delta)
+    kept = rule_for_first_run(booking, whole.delta)
     return fits([booking] * times, Cap(whole.epsilon, whole.delta, kept))
 
 
-def _more_delta(price: Price, times: int, whole: Budget) -> float:
+def _larger_delta(price: Price, times: int, whole: Budget) -> float:
     """The delta of each run at which the thresholds use up the cap's whole delta for thresholds."""
     booking = _booking(price)
-    if kept_for(booking, whole.delta) != "divergence":
+    if rule_for_first_run(booking, whole.delta) != "divergence":
         return 0.0
     most = allowed(whole.epsilon, whole.delta)
     taken = float(drawn(booking.events, most.order).delta)
@@ -275,7 +283,7 @@ def _booking(price: Price) -> Booking:
     return checked_booking(price.events, price.privacy.booked_epsilon, price.privacy.delta)
 
 
-def _few_digits(number: float) -> float:
+def _round_down_to_digits(number: float) -> float:
     """The number rounded down to few significant digits."""
     unit = 10.0 ** (floor(log10(number)) - _DIGITS + 1)
     return float(f"{floor(number / unit * (1 + 1e-12)) * unit:.{_DIGITS}g}")

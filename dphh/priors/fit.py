@@ -1,4 +1,4 @@
-"""How well a prior fits, told by what was released: free, since both are known by then."""
+"""Measures how well a prior fits a release. This is free, because both are public by then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GOOD = 0.2
 
 
 def poor_fit(manifest: dict[str, Any]) -> str | None:
-    """What to say of a prior that few of the released words are listed in."""
+    """A warning if few of the released words are in the prior's list, else None."""
     fit = manifest.get("prior", {})
     words, listed = fit.get("released_words", 0), fit.get("released_listed", 0)
     if listed >= GOOD * words:
@@ -24,8 +24,8 @@ def poor_fit(manifest: dict[str, Any]) -> str | None:
     )
 
 
-def how_it_fits(prior: Prior, table: Any) -> dict[str, int]:
-    """For a manifest: how many words were released, and how many of them are listed."""
+def fit_numbers(prior: Prior, table: Any) -> dict[str, int]:
+    """The numbers of released words and of listed ones among them, for the manifest."""
     words = table.filter(pc.equal(table.column("level"), 1)).column("item")
     listed = pc.is_in(words, value_set=prior.vocabulary.cast(words.type))
     return {"released_words": len(words), "released_listed": int(pc.sum(listed).as_py() or 0)}

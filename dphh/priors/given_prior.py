@@ -1,4 +1,4 @@
-"""A prior as a run was given it: what it says, and where it came from."""
+"""A prior with its origin: the public counts, and what they were read from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRIOR_HELP = {
     "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
     "of it is published anyway.",
 }
-_FROM = {
+_DESCRIPTION_OF_KIND = {
     "text": "a text that whoever asked declared public",
     "table": "a table that whoever asked declared public",
     "release": "an earlier release, run {run_id}",
@@ -29,6 +29,8 @@ _FROM = {
 
 @dataclass(frozen=True, eq=False)
 class GivenPrior:
+    """A prior, what it was read from, and how."""
+
     prior: Prior
     kind: Kind
     #: How texts became tokens, as `Content.to_json` says it; None where its tokens came as lists.
@@ -40,11 +42,11 @@ class GivenPrior:
 
     @property
     def source(self) -> str:
-        return _FROM[self.kind].format(run_id=self.run_id)
+        return _DESCRIPTION_OF_KIND[self.kind].format(run_id=self.run_id)
 
     @property
     def caveat(self) -> str:
-        """What every statement of a run with it says."""
+        """The caveat that every privacy statement of a run with this prior shows."""
         uncovered = (
             "what that run cost is on its own account"
             if self.kind == "release"
@@ -68,7 +70,7 @@ class GivenPrior:
 
 
 def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> GivenPrior | None:
-    """The options as a verb is given them: by then, what they name was read."""
+    """Check the options of a verb about a prior, which was read before."""
     if prior is None:
         if text is not None or is_public:
             raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")

@@ -1,4 +1,4 @@
-"""A prior of public items and their counts, whoever counted them."""
+"""Makes a prior from public items and their counts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dphh.priors.prior import Integers, Prior, PublicGrams
 
 #: Above this no sum of counts is near what 64 bits hold.
 MOST_COUNT = 2**52
-_FORM = b"dphh prior 1"
+_DIGEST_FORMAT = b"dphh prior 1"
 
 
 def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
-    """With the digest that tells it from any other."""
-    told = hashlib.sha256(_FORM)
+    """Make a prior, with the digest that identifies it."""
+    told = hashlib.sha256(_DIGEST_FORMAT)
     lengths = pc.binary_length(vocabulary).to_numpy(zero_copy_only=False).astype("<i8")
-    arrays = [np.array([total]), lengths, *(part for each in grams for part in _arrays(each))]
+    arrays = [np.array([total]), lengths, *(part for each in grams for part in _arrays_of(each))]
     for array in arrays:
         told.update(np.array(array.shape, "<i8").tobytes())
         told.update(np.ascontiguousarray(array, "<i8").data)
@@ -30,13 +30,13 @@ def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior
     return Prior(vocabulary, tuple(grams), total, told.hexdigest())
 
 
-def _arrays(grams: PublicGrams) -> tuple[Integers, Integers]:
+def _arrays_of(grams: PublicGrams) -> tuple[Integers, Integers]:
     return grams.words, grams.counts
 
 
 def prior_of_items(tokens: Any, counts: Any, max_n: int) -> Prior:
-    """Of items as an Arrow array of lists of tokens, each once, with counts above 0. Items without
-    their parts are left out, and those of more than `max_n` tokens."""
+    """Make a prior from distinct items (an Arrow array of lists of tokens) with positive counts.
+    Items of more than `max_n` tokens are left out, and items whose shorter parts are missing."""
     counts = np.clip(np.rint(np.asarray(counts, np.float64)), 1, MOST_COUNT).astype(np.int64)
     lengths = pc.list_value_length(tokens).to_numpy(zero_copy_only=False)
     words = tokens.filter(pa.array(lengths == 1)).flatten().cast(pa.string())
@@ -49,20 +49,21 @@ def prior_of_items(tokens: Any, counts: Any, max_n: int) -> Prior:
         flat = tokens.filter(pa.array(some)).flatten().cast(pa.string())
         found = pc.index_in(flat, value_set=vocabulary).fill_null(-1).to_numpy()
         rows, of_rows = found.reshape(-1, length).astype(np.int64), counts[some]
-        whole = _have_parts(rows, grams[-1].words)
+        whole = _rows_with_parts(rows, grams[-1].words)
         rows, of_rows = rows[whole], of_rows[whole]
         in_order = np.lexsort(rows.T[::-1])
         grams.append(PublicGrams(rows[in_order], of_rows[in_order]))
     return prior_of(vocabulary, grams, int(of_words.sum()))
 
 
-def _have_parts(rows: Integers, parts: Integers) -> Any:
-    """Of which rows all but the last word, and all but the first, are among the parts."""
-    known = _as_keys(parts)
-    return np.isin(_as_keys(rows[:, :-1]), known) & np.isin(_as_keys(rows[:, 1:]), known)
+def _rows_with_parts(rows: Integers, parts: Integers) -> Any:
+    """Which rows (n-grams) have both their first n - 1 words and their last n - 1 words among the
+    parts."""
+    known = _rows_as_keys(parts)
+    return np.isin(_rows_as_keys(rows[:, :-1]), known) & np.isin(_rows_as_keys(rows[:, 1:]), known)
 
 
-def _as_keys(rows: Integers) -> Any:
-    """Each row as one value that compares."""
+def _rows_as_keys(rows: Integers) -> Any:
+    """Each row as one comparable value."""
     rows = np.ascontiguousarray(rows)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()

@@ -27,7 +27,7 @@ class PublicGrams:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What a public text says. It is fixed before any private row is read."""
+    """The public counts of words and n-grams. They are fixed before any private row is read."""
 
     #: The listed words: an Arrow array of strings, ascending by bytes, each once.
     vocabulary: Any

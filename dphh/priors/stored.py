@@ -1,4 +1,4 @@
-"""Priors that were counted before, kept in a folder that this user alone may enter.
+"""A cache of counted priors, in a folder that only this user may enter.
 
 It holds counts of public texts, and nothing of the private data: what a file is called follows from
 the public text and from how it is read. A file that does not spell its own digest is not used.
@@ -27,7 +27,7 @@ MOST_BYTES = 4 * 2**30
 
 
 def folder() -> Path | None:
-    """`DPHH_CACHE`, or `dphh` where this user's caches lie; None where there is no such place."""
+    """The folder `DPHH_CACHE`, or `dphh` in this user's cache folder; None if there is none."""
     named = os.environ.get("DPHH_CACHE")
     if named is None:
         variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
@@ -42,21 +42,21 @@ def folder() -> Path | None:
 
 
 def kept(name: str) -> Prior | None:
-    """The prior that was kept under this name; None where there is none, or none to be trusted."""
+    """The cached prior of this name; None if there is none, or if the file cannot be trusted."""
     place = folder()
-    if place is None or not _is_own(place):
+    if place is None or not _is_private_folder(place):
         return None
     try:
         handle = os.open(place / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(handle, "rb") as file:
             os.utime(file.fileno())  # when it was used last
-            return _read(file.read())
+            return _prior_from_bytes(file.read())
     except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile, pa.ArrowException):
         return None
 
 
 def keep(name: str, prior: Prior) -> None:
-    """A disk that is full or a folder that is somebody else's loses no run: it is counted again."""
+    """Store a prior in the cache. Errors, such as a full disk, are ignored: it is counted again."""
     place = folder()
     if place is None:
         return
@@ -64,12 +64,12 @@ def keep(name: str, prior: Prior) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             place.mkdir(mode=0o700)
-        if _is_own(place):
-            write_whole(place / name, _written(prior), 0o600)
-            _prune(place)
+        if _is_private_folder(place):
+            write_whole(place / name, _prior_as_bytes(prior), 0o600)
+            _delete_oldest(place)
 
 
-def _prune(place: Path) -> None:
+def _delete_oldest(place: Path) -> None:
     found = [(entry, entry.stat(follow_symlinks=False)) for entry in os.scandir(place)]
     files = [each for each in found if each[0].name.endswith(".npz")]
     held = 0
@@ -79,8 +79,8 @@ def _prune(place: Path) -> None:
             Path(entry).unlink()
 
 
-def _is_own(place: Path) -> bool:
-    """A folder, and no link to one, that is this user's and nobody else's to enter."""
+def _is_private_folder(place: Path) -> bool:
+    """Whether this is a folder (not a link) of this user that no other user may enter."""
     try:
         found = place.lstat()
     except OSError:
@@ -94,7 +94,7 @@ def _is_own(place: Path) -> bool:
     )
 
 
-def _written(prior: Prior) -> bytes:
+def _prior_as_bytes(prior: Prior) -> bytes:
     words = pa.array(prior.vocabulary, pa.large_binary())
     _, offsets, data = words.buffers()
     arrays: dict[str, Any] = {
@@ -110,7 +110,7 @@ def _written(prior: Prior) -> bytes:
     return file.getvalue()
 
 
-def _read(data: bytes) -> Prior | None:
+def _prior_from_bytes(data: bytes) -> Prior | None:
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         buffers = [None, pa.py_buffer(found["offsets"]), pa.py_buffer(found["data"])]
         words = pa.Array.from_buffers(pa.large_binary(), len(found["offsets"]) - 1, buffers)

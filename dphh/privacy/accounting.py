@@ -64,11 +64,13 @@ _SUPPORT = 2**14
 _TINY = float(np.finfo(np.float64).tiny)
 # Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, new items
 # are priced at the upper share and the others at the lower one.
-_SHARES = tuple((k / 64) ** 2 for k in range(65))
+_SHARE_STEPS = tuple((k / 64) ** 2 for k in range(65))
 # More than the rounding errors of a square root, a difference and a quotient.
 _ROUNDINGS = 2.0**-48
 # The ends of cells of a standard normal; beyond the last one lies less than the least float.
-_CELLS = np.concatenate([np.arange(-60, 101) / 10, [11.0, 12.0, 14.0, 17.0, 21.0, 27.0, 38.5]])
+_NORMAL_CELLS = np.concatenate(
+    [np.arange(-60, 101) / 10, [11.0, 12.0, 14.0, 17.0, 21.0, 27.0, 38.5]]
+)
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,14 @@ class Composition:
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
         if self.by_share and self.before < math.inf and math.isfinite(epsilon):
-            return self._mean_delta(epsilon)
+            return self._mean_delta_over_losses(epsilon)
         if self.by_share:
             return max(some.delta(epsilon) for some in self.by_share)
         if math.isnan(epsilon):
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
-        epsilon = _down(Fraction(epsilon) - self.certain_loss)
+        epsilon = _round_down(Fraction(epsilon) - self.certain_loss)
         finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
         if self.responses and finite > 0:
             curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
@@ -110,7 +112,7 @@ class Composition:
             # The rounding error of the probabilities grows with the number of events.
             slack = 1e-12 * (1 + sum(count for _, count in self.responses))
             finite = min(finite, mean * (1 + slack) + _TINY)
-        return min(_either(self.infinite_loss, finite), 1.0)
+        return min(_probability_of_either(self.infinite_loss, finite), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 at this delta, rounded up; infinite if there is none."""
@@ -126,16 +128,16 @@ class Composition:
             return math.inf  # a Gaussian has a positive delta at every epsilon
         return smallest_epsilon(lambda epsilon: self.delta(epsilon) <= delta)
 
-    def _mean_delta(self, epsilon: float) -> float:
+    def _mean_delta_over_losses(self, epsilon: float) -> float:
         """The mean, over the losses of the release before, of the largest delta of what follows."""
         mu = 1 / self.before
-        losses = mu * _CELLS + mu * mu / 2
+        losses = mu * _NORMAL_CELLS + mu * mu / 2
         left = epsilon - losses - 2.0**-40 * (abs(epsilon) + np.abs(losses))
         most = np.zeros(len(left))
         for some in self.by_share:
             curve = gaussian_deltas(left, some.sigma)
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
-        above = np.asarray(ndtr(-_CELLS), dtype=np.float64)
+        above = np.asarray(ndtr(-_NORMAL_CELLS), dtype=np.float64)
         cells = -np.diff(above, prepend=1.0)
         return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _TINY, 1.0)
 
@@ -167,38 +169,40 @@ def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float
 def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were run."""
     costs = [cost for cost in costs_of(events) if cost.is_charged]
-    whole = _compose(costs)
+    whole = _compose_costs(costs)
     if not costs or whole.responses or whole.certain_loss:
         return whole
-    first, rest = costs[0], _compose(costs[1:])
+    first, rest = costs[0], _compose_costs(costs[1:])
     if first.either:
         assert first.sigma is not None and first.delta is not None
-        return replace(whole, by_share=_by_share(first.sigma, first.delta, rest))
+        return replace(whole, by_share=_compose_by_share(first.sigma, first.delta, rest))
     if first.chosen is not None:
         parts = first.chosen
-        union = _by_share(parts.sigma, parts.delta, rest)
-        rounds = _beside(parts.rounds_sigma, parts.rounds_delta, rest)
+        union = _compose_by_share(parts.sigma, parts.delta, rest)
+        rounds = _with_gaussian_and_delta(parts.rounds_sigma, parts.rounds_delta, rest)
         return replace(whole, by_share=(*union, rounds), before=parts.before)
     return whole
 
 
-def _by_share(sigma: float, delta: float, rest: Composition) -> tuple[Composition, ...]:
+def _compose_by_share(sigma: float, delta: float, rest: Composition) -> tuple[Composition, ...]:
     """A set union composed with the rest, for each interval of a user's share of new items."""
     return tuple(
-        _beside(
+        _with_gaussian_and_delta(
             sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1),
             min(high * delta * (1 + _ROUNDINGS), 1.0),
             rest,
         )
-        for low, high in pairwise((0.0, *_SHARES))
+        for low, high in pairwise((0.0, *_SHARE_STEPS))
     )
 
 
-def _beside(sigma: float, delta: float, rest: Composition) -> Composition:
-    return Composition(compose_sigmas([sigma, rest.sigma]), _either(delta, rest.infinite_loss))
+def _with_gaussian_and_delta(sigma: float, delta: float, rest: Composition) -> Composition:
+    return Composition(
+        compose_sigmas([sigma, rest.sigma]), _probability_of_either(delta, rest.infinite_loss)
+    )
 
 
-def _compose(costs: Iterable[Cost]) -> Composition:
+def _compose_costs(costs: Iterable[Cost]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
@@ -207,7 +211,7 @@ def _compose(costs: Iterable[Cost]) -> Composition:
         if cost.sigma is not None:
             sigmas.append(float(cost.sigma))
         if cost.delta is not None:
-            infinite_loss = _either(infinite_loss, cost.delta)
+            infinite_loss = _probability_of_either(infinite_loss, cost.delta)
         if cost.response is not None and cost.response > 0:
             responses[float(cost.response)] += 1
         if cost.certain is not None:
@@ -216,14 +220,14 @@ def _compose(costs: Iterable[Cost]) -> Composition:
     return Composition(compose_sigmas(sigmas), infinite_loss, counted, certain_loss)
 
 
-def _either(first: float, second: float) -> float:
+def _probability_of_either(first: float, second: float) -> float:
     """1 - (1 - first)(1 - second), rounded up; exact if one of them is 0."""
     if first == 0 or second == 0:
         return float(first or second)
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
 
 
-def _repeated(epsilon: float, count: int) -> Losses:
+def _losses_of_repeated(epsilon: float, count: int) -> Losses:
     """`count` randomised responses of one epsilon: a binomial number of them has the loss +epsilon.
 
     Computed in logarithms, so that the rare loss keeps its precision at a large epsilon.
@@ -232,15 +236,15 @@ def _repeated(epsilon: float, count: int) -> Losses:
     downs = count - ups
     ways = gammaln(count + 1) - gammaln(ups + 1) - gammaln(downs + 1)
     logarithms = ways + ups * log_expit(epsilon) + downs * log_expit(-epsilon)
-    return Losses(_up(epsilon * (ups - downs)), np.exp(logarithms))
+    return Losses(_round_up(epsilon * (ups - downs)), np.exp(logarithms))
 
 
 def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
     """All possible sums of losses."""
     values, probabilities = np.zeros(1), np.ones(1)
     for epsilon, count in responses:
-        more = _repeated(epsilon, count)
-        values = _up(np.add.outer(values, more.values).ravel())
+        more = _losses_of_repeated(epsilon, count)
+        values = _round_up(np.add.outer(values, more.values).ravel())
         probabilities = np.multiply.outer(probabilities, more.probabilities).ravel()
     return Losses(values, probabilities)
 
@@ -256,7 +260,7 @@ def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Lo
     step = max(2 * largest / _SUPPORT, 1e-12)
     start, probabilities = 0, np.ones(1)  # the index of the first point, and the probabilities
     for epsilon, count in responses:
-        more = _repeated(epsilon, count)
+        more = _losses_of_repeated(epsilon, count)
         below = np.floor(more.values / step)
         # Slightly more than the true fraction, so that rounding can only raise losses.
         fraction = np.clip(more.values / step - below + 1e-9, 0.0, 1.0)
@@ -269,7 +273,7 @@ def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Lo
         start, probabilities = start + first, _convolve(probabilities, kernel)
     points = start + np.arange(len(probabilities), dtype=np.float64)
     some = probabilities > 0
-    return Losses(_up(points[some] * step), probabilities[some])
+    return Losses(_round_up(points[some] * step), probabilities[some])
 
 
 def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
@@ -280,11 +284,11 @@ def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
     return result
 
 
-def _down(exact: Fraction) -> float:
+def _round_down(exact: Fraction) -> float:
     near = float(exact)
     return near if near <= exact else math.nextafter(near, -math.inf)
 
 
-def _up(values: FloatArray) -> FloatArray:
+def _round_up(values: FloatArray) -> FloatArray:
     """Rounded up by one float: more than the rounding error of one product or sum."""
     return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

@@ -47,7 +47,8 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
         return Fraction(1)
     if max_items == 1:
         return alone
-    return min(Fraction(1), Fraction(max(_of_intervals(noise, unit, max_items, threshold)), ONE))
+    largest = max(_costs_of_intervals(noise, unit, max_items, threshold))
+    return min(Fraction(1), Fraction(largest, ONE))
 
 
 def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:
@@ -64,11 +65,11 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     budget = Fraction(delta)
     alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_ALONE))
     low, high = alone - 1, alone + 1
-    while _about(noise.sigma, unit, max_items, high) > delta:
+    while _approximate_cost(noise.sigma, unit, max_items, high) > delta:
         low, high = high, high + max(1, (high - unit) // 8)
     while high - low > 1:  # about(high) <= delta < about(low), or low is too small for one item
         middle = (low + high) // 2
-        if _about(noise.sigma, unit, max_items, middle) > delta:
+        if _approximate_cost(noise.sigma, unit, max_items, middle) > delta:
             low = middle
         else:
             high = middle
@@ -79,12 +80,14 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     )
 
 
-def _ends(unit: int) -> list[int]:
+def _interval_ends(unit: int) -> list[int]:
     step = max(1, unit // INTERVALS)
     return [*range(0, unit, step), unit]
 
 
-def _of_intervals(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> list[int]:
+def _costs_of_intervals(
+    noise: RoundedGaussian, unit: int, max_items: int, threshold: int
+) -> list[int]:
     """In units of 2^-256, exactly."""
     others = max_items - 1
 
@@ -93,18 +96,18 @@ def _of_intervals(noise: RoundedGaussian, unit: int, max_items: int, threshold: 
         return noise.tail_units(threshold - weight)
 
     return [
-        tail(end) + others * tail(_rest(unit, start, others))
-        for start, end in pairwise(_ends(unit))
+        tail(end) + others * tail(_weight_left_for_others(unit, start, others))
+        for start, end in pairwise(_interval_ends(unit))
     ]
 
 
-def _rest(unit: int, heavy: int, others: int) -> int:
+def _weight_left_for_others(unit: int, heavy: int, others: int) -> int:
     """A whole number that is at least the weight of each of the others."""
     return isqrt((unit * unit - heavy * heavy) // others) + 1
 
 
-def _about(sigma: int, unit: int, max_items: int, threshold: int) -> float:
-    ends = np.array(_ends(unit))
+def _approximate_cost(sigma: int, unit: int, max_items: int, threshold: int) -> float:
+    ends = np.array(_interval_ends(unit))
     if max_items == 1:
         return float(ndtr((unit + 0.5 - threshold) / sigma))
     others = max_items - 1

@@ -27,11 +27,11 @@ Form = Literal["subsets", "coins"]
 #: user's own rows begin.
 Sampling = Literal["random", "greedy"]
 #: Sizes of at most this weight, where the likeliest size has 2^256, are left out.
-_RARE = 1 << BITS - 160
+_RARE_WEIGHT = 1 << BITS - 160
 #: At most this probability is left out (`tests/privacy/test_sizes_of_reports.py`).
 LEFT_OUT = 2.0**-140
 #: Reports with more values than this on average are refused: too large for messages.
-_LARGEST = 1 << 20
+_MOST_VALUES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Outcomes:
 
 def sizes(mechanism: SubsetSelection, form: Form) -> tuple[int, int]:
     """The least and the largest number of values in a report."""
-    return (mechanism.size, mechanism.size) if form == "subsets" else _sizes(mechanism)
+    return (mechanism.size, mechanism.size) if form == "subsets" else _sizes_of_coins(mechanism)
 
 
 def local_epsilon(mechanism: SubsetSelection, form: Form) -> float:
@@ -56,17 +56,17 @@ def local_epsilon(mechanism: SubsetSelection, form: Form) -> float:
 
 
 @lru_cache(maxsize=64)
-def _sizes(mechanism: SubsetSelection) -> tuple[int, int]:
-    if mechanism.size > _LARGEST:
+def _sizes_of_coins(mechanism: SubsetSelection) -> tuple[int, int]:
+    if mechanism.size > _MOST_VALUES:
         raise UsageError(
             f"reports: with coins a report would hold about {mechanism.size:,} of "
-            f"{mechanism.domain:,} values, more than the {_LARGEST:,} allowed; give a larger "
+            f"{mechanism.domain:,} values, more than the {_MOST_VALUES:,} allowed; give a larger "
             "local_epsilon, a smaller keep, or reports='subsets'"
         )
     kept = [
         size
         for size, weight in binomial_weights(mechanism.domain, mechanism.other_chance)
-        if weight > _RARE
+        if weight > _RARE_WEIGHT
     ]
     return min(kept), min(max(kept) + 1, mechanism.domain)
 
@@ -74,7 +74,7 @@ def _sizes(mechanism: SubsetSelection) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def outcomes(mechanism: SubsetSelection, nothing: bool) -> Outcomes:
     """The outcomes of a report for a value, or for nothing, of the sizes that are sent."""
-    least, most = _sizes(mechanism)
+    least, most = _sizes_of_coins(mechanism)
     if nothing:
         weights = sorted(binomial_weights(mechanism.domain, mechanism.other_chance))
         found = [(False, others, weight) for others, weight in weights]

@@ -97,16 +97,16 @@ class Weighing:
         """w(m) for m = 0 to `keys`."""
         g, adds = self.unit, np.arange(self.unit, 0, -1, dtype=np.int64)
         # A weight w, from g down, is allowed for users of up to (K g^2 - e^2) / w^2 keys.
-        fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)
+        fits = (self.most * g * g - self._octave_reports(g - adds) ** 2) // (adds * adds)
         held = np.arange(self.keys + 1, dtype=np.int64)
         return g - np.searchsorted(fits, held).astype(np.int64)
 
     @cached_property
     def reports(self) -> Integers:
         """e(m) for m = 0 to `keys`."""
-        return self._reported(self.unit - self.weights)
+        return self._octave_reports(self.unit - self.weights)
 
-    def _reported(self, lost: Integers) -> Integers:
+    def _octave_reports(self, lost: Integers) -> Integers:
         return -(-self.lost_unit * lost // self.unit)
 
     @cached_property
@@ -161,22 +161,22 @@ def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> 
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
     lost = failing * LOST_SHARE if octaves else Fraction(0)
-    each = _each_of(failing - lost, together)
+    each = _failing_share_of_each(failing - lost, together)
     low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
     return Ends(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(each - low) - 1,
-        lost=tuple(_of_sums(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
+        lost=tuple(_bound_of_sum(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
     )
 
 
-def _each_of(failing: Fraction, together: int) -> Fraction:
+def _failing_share_of_each(failing: Fraction, together: int) -> Fraction:
     if together <= 1:
         return failing
     return Fraction(-expm1(log1p(-float(failing)) / together) * (1 - _CLEARANCE))
 
 
-def _of_sums(sigma: int, terms: int, failing: Fraction) -> int:
+def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
     """What a sum of `terms` rounded Gaussians exceeds with probability at most `failing`."""
     z = -float(ndtri(float(failing))) * (1 + _CLEARANCE)
     return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
@@ -184,6 +184,8 @@ def _of_sums(sigma: int, terms: int, failing: Fraction) -> int:
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
+    """Estimated counts with the low and high ends of their intervals."""
+
     users: Integers
     low: Integers
     high: Integers

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_LOG_ROOT = 0.5 * float(np.log(2 * np.pi))
+_HALF_LOG_TWO_PI = 0.5 * float(np.log(2 * np.pi))
 #: More than the floats of bisection and of the Gaussian's tail lose.
-_UP = 1 + 1e-9
+_ROUND_UP = 1 + 1e-9
 
 
 class Round(NamedTuple):
@@ -48,16 +48,16 @@ def most_by_noise(scores: Floats, later: Sequence[Round], earlier: Round) -> Flo
     for each in later:
         # Rounded, because a score is an integer on the grid of the round that released it alone.
         least = (np.maximum(np.floor(scores * each.unit), each.threshold) - 0.5) / each.unit
-        weight = _likeliest(least, each.sigma / each.unit, missed, spread)
+        weight = _likeliest_weight(least, each.sigma / each.unit, missed, spread)
         total += np.exp(
             log_ndtr((weight - least) * each.unit / each.sigma)
             + log_ndtr((missed - weight) / spread)
         )
-    bound: Floats = np.minimum(total * _UP, 1.0)
+    bound: Floats = np.minimum(total * _ROUND_UP, 1.0)
     return bound
 
 
-def _likeliest(least: Floats, sigma: float, missed: float, spread: float) -> Floats:
+def _likeliest_weight(least: Floats, sigma: float, missed: float, spread: float) -> Floats:
     """The weight x >= 0 at which Phi((x - least) / sigma) Phi((missed - x) / spread) is largest."""
     reach = 10 * max(sigma, spread)
     low = np.minimum(least, missed) - reach
@@ -65,15 +65,16 @@ def _likeliest(least: Floats, sigma: float, missed: float, spread: float) -> Flo
     for _ in range(80):
         middle = (low + high) / 2
         rising = (
-            _slope((middle - least) / sigma) / sigma > _slope((missed - middle) / spread) / spread
+            _slope_of_log_phi((middle - least) / sigma) / sigma
+            > _slope_of_log_phi((missed - middle) / spread) / spread
         )
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return np.maximum((low + high) / 2, 0.0)
 
 
-def _slope(z: Floats) -> Floats:
+def _slope_of_log_phi(z: Floats) -> Floats:
     """The derivative of log Phi."""
     from scipy.special import log_ndtr
 
-    slope: Floats = np.exp(-z * z / 2 - _LOG_ROOT - log_ndtr(z))
+    slope: Floats = np.exp(-z * z / 2 - _HALF_LOG_TWO_PI - log_ndtr(z))
     return slope

@@ -67,7 +67,7 @@ class Cost:
 
 
 #: The range of each number of an event, and whether it includes the lower end.
-_RANGES = {
+_RANGES_OF_NUMBERS = {
     "sigma": (0.0, math.inf, False),
     "delta": (0.0, 1.0, True),
     "epsilon": (0.0, math.inf, True),
@@ -88,7 +88,8 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step of a run: numbers that `_RANGES` lists, and a note, which is only shown."""
+    """One step of a run: numbers that `_RANGES_OF_NUMBERS` lists, and a note, which is only "
+    "shown."""
 
     kind: ClassVar[str]
     #: Used only in the process that priced it; JSON has the cost alone. An event without a role is
@@ -106,7 +107,7 @@ class Event(ABC):
         """Everything that it costs. Callers use `cost_of`."""
 
     def __post_init__(self) -> None:
-        for name in _numbers(type(self)):
+        for name in _names_of_numbers(type(self)):
             _check_number(self.kind, name, getattr(self, name))
         if not isinstance(self.note, str):
             raise UsageError(
@@ -116,14 +117,14 @@ class Event(ABC):
 
     def numbers(self) -> Json:
         """The kind and the numbers, without the note."""
-        said = {name: float(getattr(self, name)) for name in _numbers(type(self))}
+        said = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}
         return {"kind": self.kind, **said}
 
     def to_json(self) -> Json:
         return {**self.numbers(), "note": self.note}
 
 
-def _numbers(kind: type[Event]) -> list[str]:
+def _names_of_numbers(kind: type[Event]) -> list[str]:
     return [each.name for each in fields(kind) if each.name not in ("note", "role")]
 
 
@@ -192,7 +193,7 @@ class ChosenUnionEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        numbers = (getattr(self, name) for name in _numbers(type(self)))
+        numbers = (getattr(self, name) for name in _names_of_numbers(type(self)))
         parts = Chosen(*(float(number) for number in numbers))
         least = min(parts.sigma, parts.rounds_sigma)
         # Rounded down, so that it bounds both.
@@ -308,7 +309,7 @@ def event_from_json(record: Mapping[str, object]) -> Event:
             "was it written by a newer dphh?"
         )
     values: dict[str, Any] = {name: value for name, value in record.items() if name != "kind"}
-    numbers = _numbers(kind)
+    numbers = _names_of_numbers(kind)
     known = [*numbers, "note"]
     # A newer version may charge for an unknown field; ignoring it could undercharge.
     unknown = sorted(set(values) - set(known))
@@ -321,7 +322,7 @@ def event_from_json(record: Mapping[str, object]) -> Event:
 
 
 def _check_number(kind: str, name: str, value: object) -> None:
-    lowest, highest, lowest_allowed = _RANGES[name]
+    lowest, highest, lowest_allowed = _RANGES_OF_NUMBERS[name]
     if (
         not isinstance(value, int | float)
         or isinstance(value, bool)

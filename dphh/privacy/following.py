@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: w = 1, and z = 1.
+#: The integer that represents w = 1, and also z = 1, in fixed-point arithmetic.
 WHOLE = 1 << 15
 #: The least w, 1/20.
 LEAST = WHOLE // 20

@@ -66,10 +66,10 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if h < 0.5:
         u = x[:, np.newaxis] + h * _NODES
-        curve = density * h * ((1.0 - u * _mills(u)) @ _WEIGHTS)
+        curve = density * h * ((1.0 - u * _mills_ratio(u)) @ _WEIGHTS)
     else:
-        second = density * _mills(x + h)
-        curve = np.where(x < 0, ndtr(-x), density * _mills(np.maximum(x, 0.0))) - second
+        second = density * _mills_ratio(x + h)
+        curve = np.where(x < 0, ndtr(-x), density * _mills_ratio(np.maximum(x, 0.0))) - second
     # The two distributions mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
     mirrored = -np.expm1(-magnitudes) + np.exp(-magnitudes) * curve
     curve = np.where(epsilons < 0, mirrored, curve)
@@ -205,7 +205,7 @@ def set_union_delta(epsilon: float, sigma: float, delta_new: float) -> float:
     return min(max(with_against_without, without_against_with), 1.0)
 
 
-def _mills(u: FloatArray) -> FloatArray:
+def _mills_ratio(u: FloatArray) -> FloatArray:
     """(1 - Phi(u)) / phi(u)."""
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(u / math.sqrt(2)), dtype=np.float64)
 

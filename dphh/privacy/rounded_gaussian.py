@@ -73,14 +73,14 @@ BITS = 256  # the table's unit is 2^-BITS
 ONE = 1 << BITS
 REACH = 19  # the table ends at REACH sigma, beyond which there is less than 2^-264
 LARGEST_SIGMA = 2**18
-_WORK = BITS + 64  # the unit of the computation is 2^-_WORK
-_STRETCHES = 6  # sigma is less than 2^_STRETCHES stretches, and at least half as many
-_GUARD = 16  # extra bits of h beyond those of g
+_WORKING_BITS = BITS + 64  # the unit of the computation is 2^-_WORK
+_LOG2_STRETCHES = 6  # sigma is less than 2^_LOG2_STRETCHES stretches, and at least half as many
+_GUARD_BITS = 16  # extra bits of h beyond those of g
 _ROUNDINGS = 1 << 23  # more than the error of an entry's series
 _SLACK = 2  # a tail is at least its entry and less than its entry + _SLACK
-_BLOCK = 1 << 14  # leading words at a time: they stay in the processor's cache
+_BLOCK_OF_WORDS = 1 << 14  # leading words at a time: they stay in the processor's cache
 _LEADING_TERMS = 14
-_LEADING_GUARD = 4  # extra bits of the series beyond those of a leading word
+_LEADING_GUARD_BITS = 4  # extra bits of the series beyond those of a leading word
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class RoundedGaussian:
             return ONE - self.survival(1 - k)
         if k > self.reach:
             return 0
-        width = _width(self.sigma)
+        width = _log2_stretch(self.sigma)
         if width < 0:
             stretch, place, width = (2 * k - 1) << (-width - 1), 0, 0
         else:
@@ -122,7 +122,7 @@ class RoundedGaussian:
         integral = 0
         for term in series:
             integral = (integral + term) * place >> width
-        return max(from_centre - integral - _ROUNDINGS, 0) >> (_WORK - BITS)
+        return max(from_centre - integral - _ROUNDINGS, 0) >> (_WORKING_BITS - BITS)
 
     def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
         """P(N >= c), and the series of G, from its last term to its first."""
@@ -135,7 +135,7 @@ class RoundedGaussian:
     def leading(self) -> tuple[NDArray[np.uint64], int]:
         """Lower bounds on the first 64 bits of the entries k = n, ..., 2, 1, ascending, and a bound
         on their error. Entry n, and all beyond it, have 64 leading bits of 0."""
-        width = _width(self.sigma)
+        width = _log2_stretch(self.sigma)
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
@@ -144,24 +144,26 @@ class RoundedGaussian:
         # entry's error is below (14 (2^w + 1) + 16) / 16 + 1 < 2^w + 4 units of 2^-64. No step
         # reaches 2^62.
         wrong = (1 << width) + 4
-        there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORK - 64)]
+        there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORKING_BITS - 64)]
         stretches = range(len(there) + 1)
         places = np.arange(1 - (1 << width), 1 << width, 2)
         parts = []
-        many = max(_BLOCK >> width, 1)
+        many = max(_BLOCK_OF_WORDS >> width, 1)
         for start in stretches[::many]:
             centres, block = [], []
             for stretch in stretches[start : start + many]:
                 terms = _integral_terms(self.sigma, stretch, self.densities[stretch])
                 needed = [*islice(terms, _LEADING_TERMS)]
-                centres.append((self.beyond[stretch] + sum(needed) >> (_WORK - 64)) - wrong)
-                block.append([term >> (_WORK - 64 - _LEADING_GUARD) for term in needed])
+                centres.append((self.beyond[stretch] + sum(needed) >> (_WORKING_BITS - 64)) - wrong)
+                block.append(
+                    [term >> (_WORKING_BITS - 64 - _LEADING_GUARD_BITS) for term in needed]
+                )
             integral = np.zeros((len(block), len(places)), dtype=np.int64)
             for column in reversed([*zip_longest(*block, fillvalue=0)]):
                 integral += np.array(column, dtype=np.int64)[:, np.newaxis]
                 integral >>= width
                 integral *= places
-            integral >>= _LEADING_GUARD
+            integral >>= _LEADING_GUARD_BITS
             parts.append((np.array(centres, dtype=np.int64)[:, np.newaxis] - integral).ravel())
         surely = np.concatenate(parts)[1 << (width - 1) :]  # the entries of k >= 1
         surely = np.minimum.accumulate(np.maximum(surely, 0))
@@ -233,8 +235,8 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
         raise UsageError(f"sigma {sigma}: table too large; use a grid with sigma <= 2^18 units")
 
     masses, densities = zip(*_stretches(sigma), strict=True)
-    missing = (1 << _WORK) - masses[0] - 2 * sum(masses[1:])
-    if not 0 <= missing < 1 << (_WORK - BITS):
+    missing = (1 << _WORKING_BITS) - masses[0] - 2 * sum(masses[1:])
+    if not 0 <= missing < 1 << (_WORKING_BITS - BITS):
         raise DphhError(
             "the noise table failed its own check, and nothing was drawn from it; please report "
             "this defect"
@@ -243,39 +245,42 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     return RoundedGaussian(sigma, densities, tuple(beyond)[::-1], ldexp(sigma, -250))
 
 
-def _width(sigma: int) -> int:
+def _log2_stretch(sigma: int) -> int:
     """w: a stretch is 2^w integers long, which is less than one if w is negative."""
-    return sigma.bit_length() - _STRETCHES
+    return sigma.bit_length() - _LOG2_STRETCHES
 
 
-def _in_stretches(sigma: int) -> Fraction:
+def _sigma_in_stretches(sigma: int) -> Fraction:
     """s = sigma / 2^w."""
-    return sigma / Fraction(2) ** _width(sigma)
+    return sigma / Fraction(2) ** _log2_stretch(sigma)
 
 
 def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
     """Lower bounds on mass and density of the stretches 0, 1, ..., the last one beyond 19 sigma."""
-    s = _in_stretches(sigma)
+    s = _sigma_in_stretches(sigma)
     last = floor(REACH * s) + 1
     scale = (last * last).bit_length()  # h is summed as a polynomial in c^2 / 2^scale < 1
     series = _cosh_series(s, scale)
-    density = isqrt((1 << 3 * _WORK) * s.denominator**2 // (2 * _pi_above() * s.numerator**2))
-    ratio = _exp_minus(1 / (2 * s * s))
-    shrink = _exp_minus(1 / (s * s))
+    density = isqrt(
+        (1 << 3 * _WORKING_BITS) * s.denominator**2 // (2 * _pi_rounded_up() * s.numerator**2)
+    )
+    ratio = _exp_of_minus(1 / (2 * s * s))
+    shrink = _exp_of_minus(1 / (s * s))
     for c in range(last + 1):
         square = c * c
-        left_out = max(0, _WORK - density.bit_length() - _GUARD)
+        left_out = max(0, _WORKING_BITS - density.bit_length() - _GUARD_BITS)
         h = 0
-        for coefficient in _that_matter(series, square, scale, left_out):
+        for coefficient in _significant_terms(series, square, scale, left_out):
             h = (h * square >> scale) + coefficient
-        yield density * h >> _WORK - left_out, density
-        density = density * ratio >> _WORK
-        ratio = ratio * shrink >> _WORK
+        yield density * h >> _WORKING_BITS - left_out, density
+        density = density * ratio >> _WORKING_BITS
+        ratio = ratio * shrink >> _WORKING_BITS
 
 
 def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
-    """a_n / (2 (n+1)), from n = 0 to the last significant one."""
-    fourfold = 4 * _in_stretches(sigma) ** 2
+    """The terms a_n / (2 (n+1)) of the density's integral over a stretch, from n = 0 to the last
+    significant one."""
+    fourfold = 4 * _sigma_in_stretches(sigma) ** 2
     times, over = fourfold.denominator, fourfold.numerator
     before, term = 0, density
     for n in count(1):
@@ -285,7 +290,7 @@ def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
             return
 
 
-def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
+def _significant_terms(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
     """The series without its last bits, and without the terms that are then 0."""
     near = [coefficient >> left_out for coefficient in series]
     for j in range(len(near) - 1, 0, -1):
@@ -304,7 +309,7 @@ def _cosh_series(s: Fraction, scale: int) -> list[int]:
         return 1 / (factorial(i) * (8 * s * s) ** i)
 
     def moment(j: int) -> int:  # 4^j M_j
-        return _alternating(lambda i: weight(i) / (2 * j + 2 * i + 1))
+        return _alternating_sum(lambda i: weight(i) / (2 * j + 2 * i + 1))
 
     series: list[int] = []
     for j in count():
@@ -314,20 +319,20 @@ def _cosh_series(s: Fraction, scale: int) -> list[int]:
     raise AssertionError  # for type checkers: count() does not end
 
 
-def _exp_minus(x: Fraction) -> int:
+def _exp_of_minus(x: Fraction) -> int:
     """exp(-x) for 0 < x <= 1, rounded down."""
-    return _alternating(lambda i: x**i / factorial(i))
+    return _alternating_sum(lambda i: x**i / factorial(i))
 
 
 @lru_cache(maxsize=1)
-def _pi_above() -> int:
+def _pi_rounded_up() -> int:
     """pi, rounded up, by Machin: 16 arctan(1/5) - 4 arctan(1/239)."""
-    fifth = _alternating(lambda i: Fraction(1, (2 * i + 1) * 5 ** (2 * i + 1)))
-    other = _alternating(lambda i: Fraction(1, (2 * i + 1) * 239 ** (2 * i + 1)))
+    fifth = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 5 ** (2 * i + 1)))
+    other = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 239 ** (2 * i + 1)))
     return 16 * (fifth + 2) - 4 * other
 
 
-def _alternating(term: Callable[[int], Fraction]) -> int:
+def _alternating_sum(term: Callable[[int], Fraction]) -> int:
     """term(0) - term(1) + term(2) - ... in units of 2^-_WORK, low by less than 2, never high.
 
     The terms decrease to 0, so a sum that stops after a subtraction is low by less than the first
@@ -336,6 +341,6 @@ def _alternating(term: Callable[[int], Fraction]) -> int:
     total = Fraction(0)
     for i in count(0, 2):
         total += term(i) - term(i + 1)
-        if term(i + 2) < Fraction(1, 1 << (_WORK + 32)):
+        if term(i + 2) < Fraction(1, 1 << (_WORKING_BITS + 32)):
             break
-    return int(total * (1 << _WORK))
+    return int(total * (1 << _WORKING_BITS))

@@ -46,12 +46,12 @@ def weight_intervals(
             "score: noise alone never reaches this threshold, so there is no interval; use the "
             "scores without intervals"
         )
-    pairs = list(_intervals(noise, threshold, values.tolist(), half))
+    pairs = list(_intervals_of(noise, threshold, values.tolist(), half))
     low, high = np.array(pairs, np.int64).reshape(-1, 2).T
     return low[places], high[places]
 
 
-def _intervals(
+def _intervals_of(
     noise: RoundedGaussian, rho: int, ascending: list[int], half: Fraction
 ) -> Iterator[tuple[int, int]]:
     """The least and the largest weight x >= 0 that neither tail rejects, for each of the values.
@@ -71,13 +71,13 @@ def _intervals(
             return (seen - survival(y + 1 - x)) * den <= num * seen
 
         end = y + noise.reach + 2
-        low = _least(no_surprise_above, y - below, 0, end)
-        over = _least(surprise_below, y - above, low, end)
+        low = _least_that_holds(no_surprise_above, y - below, 0, end)
+        over = _least_that_holds(surprise_below, y - above, low, end)
         below, above = y - low, y - over
         yield low, max(low, over - 1)
 
 
-def _least(holds: Callable[[int], bool], near: int, start: int, end: int) -> int:
+def _least_that_holds(holds: Callable[[int], bool], near: int, start: int, end: int) -> int:
     """The least x >= start for which the monotone `holds` is true; `end` if there is none below."""
     near, step = min(max(near, start), end - 1), 1
     if holds(near):

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 
-def _when_called(name: str) -> Callable[..., Any]:
+def _import_when_called(name: str) -> Callable[..., Any]:
     def function(*args: Any) -> Any:
         return getattr(import_module("scipy.special"), name)(*args)
 
@@ -18,11 +18,11 @@ def _when_called(name: str) -> Callable[..., Any]:
     return function
 
 
-bdtrc = _when_called("bdtrc")
-betaincc = _when_called("betaincc")
-betaln = _when_called("betaln")
-erfcx = _when_called("erfcx")
-gammaln = _when_called("gammaln")
-log_expit = _when_called("log_expit")
-ndtr = _when_called("ndtr")
-ndtri = _when_called("ndtri")
+bdtrc = _import_when_called("bdtrc")
+betaincc = _import_when_called("betaincc")
+betaln = _import_when_called("betaln")
+erfcx = _import_when_called("erfcx")
+gammaln = _import_when_called("gammaln")
+log_expit = _import_when_called("log_expit")
+ndtr = _import_when_called("ndtr")
+ndtri = _import_when_called("ndtri")

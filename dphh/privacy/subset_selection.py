@@ -24,9 +24,9 @@ from dphh.errors import UsageError
 FloatArray = NDArray[np.float64]
 
 _WORDS = 1 << 64
-_EXACT = Context(prec=80)  # digits of e^epsilon and of logarithms
+_DECIMALS = Context(prec=80)  # digits of e^epsilon and of logarithms
 _SLACK = Decimal("1e-60")  # far above their error, far below a numerator's resolution
-_AS_DRAWN = 1 + Fraction(1, 1 << 80)
+_ROUNDING_OF_DRAWS = 1 + Fraction(1, 1 << 80)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SubsetSelection:
     def epsilon(self) -> float:
         """The local epsilon of a report, rounded up: ln(p (s-d) / ((1-p) d))."""
         p = self.own_chance
-        return _log_up(p * (self.domain - self.size) / ((1 - p) * self.size))
+        return _log_rounded_up(p * (self.domain - self.size) / ((1 - p) * self.size))
 
     @property
     def epsilon_of_independent_values(self) -> float:
@@ -86,7 +86,7 @@ class SubsetSelection:
         have a relative error of at most 2^-81.
         """
         p, q = self.own_chance, self.other_chance
-        return _log_up(p * (1 - q) / ((1 - p) * q) * _AS_DRAWN)
+        return _log_rounded_up(p * (1 - q) / ((1 - p) * q) * _ROUNDING_OF_DRAWS)
 
     def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
         """The variance of `estimate` for a value that `holders` of the `users` reports are for."""
@@ -104,7 +104,7 @@ def subset_selection(domain: int, epsilon: float, size: int | None = None) -> Su
     if not 0 < epsilon < inf:
         raise UsageError(f"a local epsilon must be positive and finite, not {epsilon!r}")
     # An epsilon of 100 allows every p: a domain below 2^62 and p <= 1 - 2^-64 cost at most 88.
-    likelier = Fraction(_EXACT.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _SLACK))
+    likelier = Fraction(_DECIMALS.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _SLACK))
     if size is None:
         size = -(domain // -(likelier + 1))
     own = size * likelier
@@ -117,9 +117,9 @@ def subset_selection(domain: int, epsilon: float, size: int | None = None) -> Su
     return SubsetSelection(domain, size, numerator)
 
 
-def _log_up(ratio: Fraction) -> float:
+def _log_rounded_up(ratio: Fraction) -> float:
     """ln(ratio), rounded up to a float."""
-    exact = _EXACT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(_EXACT)
+    exact = _DECIMALS.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(_DECIMALS)
     up = float(exact)
     while Decimal(up) < exact:
         up = nextafter(up, inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MUCH_EPSILON = 10.0
 LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
-_PEOPLE = 100_000
+_PEOPLE_IN_EXAMPLE = 100_000
 
 
 def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
@@ -24,7 +24,8 @@ def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
     elif delta > LARGE_DELTA:
         said.append(
             f"delta {delta:g} is large: with that probability a user's own data may be released as "
-            f"they are, for about {delta * _PEOPLE:,.0f} of every {_PEOPLE:,} users; give a delta "
+            f"they are, for about {delta * _PEOPLE_IN_EXAMPLE:,.0f} of every "
+            f"{_PEOPLE_IN_EXAMPLE:,} users; give a delta "
             "well below one over the number of users"
         )
     return tuple(said)

@@ -1,4 +1,4 @@
-"""What `prior=` of a run means: a text, a table or an earlier release, read before the run pays."""
+"""Reads the option `prior=`: a text, a table or an earlier release, before the run pays."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dphh.public.refused import check_same_tokens, refuse_private, refuse_undecl
 from dphh.release import MANIFEST, Release
 
 Options = dict[str, Any]
-#: Of a prior counted by another form of the queries nothing is taken.
-_FORM = 1
-#: What `ngrams` takes for `max_n`; of all else it says what is wrong.
-_LENGTHS = range(1, 101)
+#: The version of the counting queries; a cached prior of another version is not used.
+_FORMAT_OF_COUNTS = 1
+#: The values that `ngrams` accepts for `max_n`; it refuses others itself.
+_ALLOWED_LENGTHS = range(1, 101)
 
 
 def with_prior(
     options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
 ) -> Options:
-    """The options of `ngrams` or `items`, with the prior that they name as it was read. Where no
-    `files` may be read, it is a release of the ledger."""
+    """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
+    no `files` may be read, the prior must be a release in the ledger."""
     prior, column = options.get("prior"), options.get("prior_text")
     declared = options.get("prior_is_public") or False
     if prior is None or isinstance(prior, GivenPrior):
@@ -43,18 +43,18 @@ def with_prior(
     ledger = ledger or Ledger()
     content = None if corpus is None else corpus.content
     max_n = options.get("max_n")
-    longest = max_n if isinstance(max_n, int) and max_n in _LENGTHS else 1
-    if (release := _release(prior, ledger, files=files)) is not None:
+    longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1
+    if (release := _release_of_prior(prior, ledger, files=files)) is not None:
         if column is not None:
             raise UsageError("prior_text: names a column of raw text, and the prior is a release")
-        given = _of_release(release, longest, declared)
+        given = _prior_from_release(release, longest, declared)
     elif not files:
         raise UsageError(
             "prior: give the run id of a release that you may see; FROM dphh_releases() names these"
         )
     else:
         refuse_undeclared(declared)
-        given = _of_public(prior, column, content, longest, corpus, ledger)
+        given = _prior_from_public(prior, column, content, longest, corpus, ledger)
     if content is not None:
         check_same_tokens(given, content)
     if len(given.prior) == 0:
@@ -65,7 +65,7 @@ def with_prior(
     return {**options, "prior": given, "prior_text": None, "prior_is_public": False}
 
 
-def _release(prior: Any, ledger: Ledger, *, files: bool) -> Release | None:
+def _release_of_prior(prior: Any, ledger: Ledger, *, files: bool) -> Release | None:
     if isinstance(prior, Release):
         return prior
     if not isinstance(prior, (str, Path)):
@@ -81,7 +81,7 @@ def _release(prior: Any, ledger: Ledger, *, files: bool) -> Release | None:
     return Release.from_parquet(parquet, manifest)
 
 
-def _of_release(release: Release, max_n: int, declared: bool) -> GivenPrior:
+def _prior_from_release(release: Release, max_n: int, declared: bool) -> GivenPrior:
     from dphh.public.tables import of_release  # an engine
 
     if (verb := release.manifest["verb"]) not in ("ngrams", "items"):
@@ -98,7 +98,7 @@ def _of_release(release: Release, max_n: int, declared: bool) -> GivenPrior:
     )
 
 
-def _of_public(
+def _prior_from_public(
     prior: Any,
     column: str | None,
     content: Content | None,
@@ -129,15 +129,23 @@ def _of_public(
         refuse_private(table, corpus, ledger)
         return GivenPrior(of_table(table, content, max_n), "table", content.to_json(), table)
     refuse_private(text, corpus, ledger)
-    return GivenPrior(_counted_once(text, max_n), "text", text.content.to_json(), text)
+    return GivenPrior(_cached_counts(text, max_n), "text", text.content.to_json(), text)
 
 
-def _counted_once(text: Corpus, max_n: int) -> Prior:
-    """Of files as they were when they were counted before, what was kept then."""
-    from dphh.public.texts import LARGE, LEAST, LEAST_OF_SMALL, SMALL, counted
+def _cached_counts(text: Corpus, max_n: int) -> Prior:
+    """The cached counts if the files are unchanged since they were counted, else new counts."""
+    from dphh.public.texts import LARGE_TEXT, LEAST, LEAST_OF_SMALL, SMALL, counted
 
-    rule = [_FORM, LEAST, LEAST_OF_SMALL, SMALL, LARGE, max_n, text.content.to_json()]
-    state = _state(text)
+    rule = [
+        _FORMAT_OF_COUNTS,
+        LEAST,
+        LEAST_OF_SMALL,
+        SMALL,
+        LARGE_TEXT,
+        max_n,
+        text.content.to_json(),
+    ]
+    state = _fingerprint_of_files(text)
     told = json.dumps([rule, state]).encode()
     name = f"{hashlib.sha256(told).hexdigest()}.npz"
     if state and (found := kept(name)) is not None:
@@ -146,13 +154,13 @@ def _counted_once(text: Corpus, max_n: int) -> Prior:
         prior = counted(text, max_n)
     except CorpusError as problem:
         raise CorpusError(f"prior: {problem}") from None
-    if state and _state(text) == state:
+    if state and _fingerprint_of_files(text) == state:
         keep(name, prior)
     return prior
 
 
-def _state(text: Corpus) -> str:
-    """Tells files of this machine from others, by their names, sizes and times; '' of all else."""
+def _fingerprint_of_files(text: Corpus) -> str:
+    """A hash of the names, sizes and times of local files; '' for other sources."""
     from dphh.ledger.origins import source_of
     from dphh.ledger.sources import files_check, files_state
 

@@ -15,7 +15,7 @@ from dphh.public.asked_prior import with_prior
 from dphh.release import MANIFEST, Release
 
 #: Fields of the content that say where tokens come from; they do not change the tokens.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "where")
+_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "where")
 Options = dict[str, Any]
 
 
@@ -29,7 +29,7 @@ def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options
 
 
 #: Options that name items: a verb has one of them at most.
-_OF_ITEMS = ("of", "domain")
+_OPTIONS_WITH_ITEMS = ("of", "domain")
 
 
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
@@ -37,14 +37,15 @@ def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
     `files` may be read, the release in that folder, or the lines of a text file, one item per
     line."""
     named = {
-        option: (_in_files(option, of) if files else None) or _in_ledger(option, str(of), ledger)
-        for option in _OF_ITEMS
+        option: (_read_from_files(option, of) if files else None)
+        or _read_from_ledger(option, str(of), ledger)
+        for option in _OPTIONS_WITH_ITEMS
         if isinstance(of := options.get(option), (str, Path))
     }
     return {**options, **named}
 
 
-def _in_files(option: str, of: str | Path) -> Release | list[str] | None:
+def _read_from_files(option: str, of: str | Path) -> Release | list[str] | None:
     path = Path(of)
     try:
         if (path / MANIFEST).is_file():
@@ -59,7 +60,7 @@ def _in_files(option: str, of: str | Path) -> Release | list[str] | None:
     return None
 
 
-def _in_ledger(option: str, run_id: str, ledger: Ledger) -> Release:
+def _read_from_ledger(option: str, run_id: str, ledger: Ledger) -> Release:
     try:
         manifest, parquet = ledger.release(run_id)
     except LedgerError:
@@ -79,16 +80,16 @@ def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, file
 def with_items(options: Options, corpus: Corpus | None) -> Options:
     """The options, with the items of `of` or `domain` as lists of tokens, tokenised as the corpus
     is."""
-    if all(options.get(option) is None for option in _OF_ITEMS):
+    if all(options.get(option) is None for option in _OPTIONS_WITH_ITEMS):
         return options
     loaded = with_release(options, Ledger(), files=True)
     content = None if corpus is None else corpus.content
-    for option in _OF_ITEMS:
+    for option in _OPTIONS_WITH_ITEMS:
         of = loaded.get(option)
         if isinstance(of, Release):
             loaded[option] = released_items(option, of, content)
         elif isinstance(of, Sequence):
-            loaded[option] = [_tokens(option, item, content) for item in of]
+            loaded[option] = [_tokens_of_item(option, item, content) for item in of]
     return loaded
 
 
@@ -103,7 +104,7 @@ def released_items(option: str, release: Release, content: Content | None) -> li
         differ = [
             name
             for name, value in content.to_json().items()
-            if name not in _SAME_TOKENS_ALL_THE_SAME and made.get(name) != value
+            if name not in _OPTIONS_WITHOUT_EFFECT_ON_TOKENS and made.get(name) != value
         ]
         if differ:
             said = ", ".join(f"{name}={made.get(name)!r}" for name in differ)
@@ -125,7 +126,7 @@ def released_items(option: str, release: Release, content: Content | None) -> li
     return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _tokens(option: str, item: Any, content: Content | None) -> Any:
+def _tokens_of_item(option: str, item: Any, content: Content | None) -> Any:
     """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
     cleaned, so it must be written as the corpus's tokens are after cleaning."""
     if not isinstance(item, str):

@@ -1,4 +1,4 @@
-"""What is no prior: what nobody declared public, what is private, what has tokens of another kind.
+"""Refuses priors that were not declared public, that are private, or that have other tokens.
 
 No code can prove that a text is public. What can be told is refused: the run's own data, and any
 that the ledger knows.
@@ -14,12 +14,12 @@ from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger, source_of
-from dphh.ledger.known import is_known, read_of, share_data
+from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.priors.given_prior import GivenPrior
-from dphh.sources.reading import at_hand, rows_in_memory
+from dphh.sources.reading import is_in_memory, rows_in_memory
 
 #: What does not make tokens others.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "max_text_length")
+_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length")
 
 
 def refuse_undeclared(declared: bool, what: str = "a text or a table of your own") -> None:
@@ -32,12 +32,13 @@ def refuse_undeclared(declared: bool, what: str = "a text or a table of your own
 
 
 def refuse_private(prior: Corpus, corpus: Corpus | None, ledger: Ledger) -> None:
-    """Before it is read. `corpus`: the run's own, as far as it is known yet."""
+    """Refuse a private prior before it is read. `corpus`: the run's own corpus, if it is known
+    yet."""
     source = source_of(prior)
     if corpus is not None and (
         (prior.source is not None and prior.source is corpus.source)
-        or share_data(read_of(source_of(corpus)), read_of(source))
-        or _same_rows(prior, corpus)
+        or share_data(places_read_by(source_of(corpus)), places_read_by(source))
+        or _have_same_rows(prior, corpus)
     ):
         raise UsageError(
             "prior: these are the run's own data, or some of them: a list made of them would tell "
@@ -56,7 +57,7 @@ def check_same_tokens(given: GivenPrior, content: Content) -> None:
     differ = [
         name
         for name, value in content.to_json().items()
-        if name not in _SAME_TOKENS_ALL_THE_SAME and given.reading.get(name) != value
+        if name not in _OPTIONS_WITHOUT_EFFECT_ON_TOKENS and given.reading.get(name) != value
     ]
     if differ:
         said = ", ".join(f"{name}={given.reading.get(name)!r}" for name in differ)
@@ -67,7 +68,7 @@ def check_same_tokens(given: GivenPrior, content: Content) -> None:
 
 
 def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> None:
-    """When a plan is run: by then the corpus and the ledger are what they are."""
+    """Refuse a private or unsuitable prior when a plan is run, with its final corpus and ledger."""
     if given is None:
         return
     if given.corpus is not None:
@@ -75,17 +76,17 @@ def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> No
     check_same_tokens(given, corpus.content)
 
 
-def _same_rows(prior: Corpus, corpus: Corpus) -> bool:
-    """Of tables that are both in memory: whether one's texts are the other's."""
-    if not (at_hand(prior) and at_hand(corpus)):
+def _have_same_rows(prior: Corpus, corpus: Corpus) -> bool:
+    """Whether two tables in memory have the same texts."""
+    if not (is_in_memory(prior) and is_in_memory(corpus)):
         return False
     try:
-        one, other = (_contents(each) for each in (prior, corpus))
+        one, other = (_content_column(each) for each in (prior, corpus))
         return bool(len(one) and one.equals(other))
     except (DphhError, pa.ArrowException):
         return False  # whoever reads them says what is wrong
 
 
-def _contents(corpus: Corpus) -> Any:
+def _content_column(corpus: Corpus) -> Any:
     texts = rows_in_memory(corpus).column(corpus.content.column)
     return texts.cast(pa.large_string()).combine_chunks()

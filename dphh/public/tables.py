@@ -18,7 +18,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.mechanisms.released_rows import whole
 from dphh.priors.made import prior_of_items
 from dphh.priors.prior import Prior
-from dphh.public.texts import MEMORY
+from dphh.public.texts import MEMORY_LIMIT
 from dphh.release import Release
 from dphh.sources.formats import opened
 from dphh.sources.reading import files_named, schema_in_memory
@@ -28,13 +28,14 @@ ITEM, COUNT = "item", "count"
 
 
 def table_of(source: Any) -> Corpus:
-    """A table with a column `item`, a text or a list of tokens, and a column `count`. It is read as
-    a corpus is, with the count in the place of whose row it is."""
+    """A public table with a column `item` (a text or a list of tokens) and a column `count`. It is
+    read like a corpus, with the count column in place of the user column."""
     return Corpus(source, user=COUNT, item=ITEM)
 
 
 def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
-    """Texts become tokens as the private data do; lists are taken as they are."""
+    """Make a prior from the table. Its texts are tokenised like the private data; lists are used as
+    they are."""
     there = opened(table)
     as_read = (
         Content(column=ITEM, reading="list")
@@ -42,7 +43,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
         else replace(content, column=ITEM, unit=None)
     )
     run = DuckDBRun(
-        replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY)
+        replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY_LIMIT)
     )
     try:
         run.hold_rows()
@@ -59,7 +60,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
 
 
 def _holds_lists(table: Corpus) -> bool:
-    """By the column's type: of several files the first one's."""
+    """Whether the items are lists, by the column's type in the first file."""
     if table.kind != "path":
         schema = schema_in_memory(table)
     else:
@@ -76,7 +77,8 @@ def _holds_lists(table: Corpus) -> bool:
 
 
 def of_release(release: Release, max_n: int) -> Prior:
-    """Its items, with their scores as counts. What is counted within groups has a row for each."""
+    """Make a prior from a release: its items, with scores as counts. An item counted in several
+    groups has several rows with one score."""
     scores = {tuple(row["tokens"]): row["score"] for row in release}
     tokens = pa.array([list(item) for item in scores], pa.list_(pa.string()))
     return prior_of_items(tokens, np.array(list(scores.values())), max_n)

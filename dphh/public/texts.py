@@ -18,14 +18,14 @@ from dphh.udfs.draws.randomness import SystemRandomness
 LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
 #: Of a text of more words than this, longer n-grams that occur once are left out: there are about
 #: as many of them as words, and they say next to nothing.
-LARGE = 1_000_000
+LARGE_TEXT = 1_000_000
 #: What DuckDB may take; the rest is spilled.
-MEMORY = "1GB"
+MEMORY_LIMIT = "1GB"
 
 
 def counted(corpus: Corpus, max_n: int) -> Prior:
-    """Words and n-grams of up to `max_n` of them, that occur often enough."""
-    run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY))
+    """Count the words and the n-grams of up to `max_n` words that occur often enough."""
+    run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY_LIMIT))
     try:
         run.hold_rows()
         run.execute("public_words")
@@ -35,12 +35,12 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
         listed = run.fetch("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
         numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
-        grams = [PublicGrams(numbers, _integers(listed, "occurs"))]
+        grams = [PublicGrams(numbers, _integer_column(listed, "occurs"))]
         if max_n > 1:
             run.execute("public_places", longest=corpus.content.max_text_length)
         for length in range(2, max_n + 1):
-            run.execute("public_pairs", least=2 if total > LARGE else 1)
-            grams.append(_longer(grams[-1], run))
+            run.execute("public_pairs", least=2 if total > LARGE_TEXT else 1)
+            grams.append(_grams_one_longer(grams[-1], run))
             if length < max_n:
                 run.execute("public_next_places")
     finally:
@@ -48,14 +48,15 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
     return prior_of(vocabulary, grams, total)
 
 
-def _longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
-    """The words of pairs: those of the one on the left, and the last of the one on the right."""
+def _grams_one_longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
+    """The n-grams that are one word longer: the words of each pair's left gram and the last word of
+    its right gram."""
     found = run.fetch("public_grams")
-    left, right = _integers(found, "left_gram"), _integers(found, "right_gram")
+    left, right = _integer_column(found, "left_gram"), _integer_column(found, "right_gram")
     words = np.concatenate([below.words[left], below.words[right][:, -1:]], axis=1)
-    return PublicGrams(words, _integers(found, "occurs"))
+    return PublicGrams(words, _integer_column(found, "occurs"))
 
 
-def _integers(table: pa.Table, name: str) -> Integers:
+def _integer_column(table: pa.Table, name: str) -> Integers:
     found: Integers = whole(table.column(name), pa.int64()).to_numpy()
     return found

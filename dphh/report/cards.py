@@ -43,12 +43,12 @@ def release_card(release: Released) -> str:
     chart = chart_html(chart_of(release, MANY if lengths < 2 else FEW))
     if not len(release) and (sight := found_from(manifest)):
         chart = f"<p>{escape(sight[0].upper() + sight[1:])}.</p>"
-    return _card(
+    return _card_html(
         f"<p><b>{escape(how_many(release.table, manifest))}</b>, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {escape(privacy['unit'])}. "
         f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}"
-        f"{_lines(_of_periods(of_periods_in(privacy)))}{chart}"
-        + _folded("What is promised", in_words(privacy))
+        f"{_lines_html(_lines_of_periods(of_periods_in(privacy)))}{chart}"
+        + _folded_html("What is promised", in_words(privacy))
     )
 
 
@@ -59,40 +59,41 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
         how_made = how_rows_were_made(corpus)
         if corpus.unit_is_spelled:
             says = stated(price, corpus.user, how_made, corpus.period, corpus.periods)
-            weak += [("Unit", says.unit), *_of_periods(says.of_periods)]
+            weak += [("Unit", says.unit), *_lines_of_periods(says.of_periods)]
         if (said := proviso(how_made)) is not None:
             weak.append(("Promised", said))
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)
     )
-    return _card(
+    return _card_html(
         f"<p><b>plan: {escape(price.verb)}</b> <code>{escape(asked(price))}</code></p>"
-        f"{_stop(price, corpus, ledger)}{_finds(price.finds)}{_left(corpus, ledger)}"
-        f"<p>{escape(promise)}</p>{_lines(weak)}"
-        + _folded("Noise and thresholds", noise_lines(price))
-        + _folded(
+        f"{_refusal_html(price, corpus, ledger)}{_finds_html(price.finds)}"
+        f"{_budget_left_html(corpus, ledger)}"
+        f"<p>{escape(promise)}</p>{_lines_html(weak)}"
+        + _folded_html("Noise and thresholds", noise_lines(price))
+        + _folded_html(
             "Whose data, the theorem, and how delta is shared out", privacy_lines(price, corpus)
         )
     )
 
 
-def _of_periods(found: OfPeriods | None) -> list[tuple[str, str]]:
+def _lines_of_periods(found: OfPeriods | None) -> list[tuple[str, str]]:
     """What a promise to one period is to who is in several; always beside it."""
     return [] if found is None else [("In several periods", said) for said in found.lines]
 
 
-def _stop(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:
+def _refusal_html(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:
     try:
         refusal = None if corpus is None else refused(price, corpus, ledger)
     except DphhError:
-        return ""  # `_left` reports the error
+        return ""  # `_budget_left_html` reports the error
     if refusal is None:
         return ""
     return f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
 
 
-def _left(corpus: Corpus | None, ledger: Ledger | None) -> str:
+def _budget_left_html(corpus: Corpus | None, ledger: Ledger | None) -> str:
     """What is left in the accounts that would pay."""
     if corpus is None:
         return "<p>The plan has no corpus yet.</p>"
@@ -105,7 +106,7 @@ def _left(corpus: Corpus | None, ledger: Ledger | None) -> str:
     return "".join(account_html(account) for account in accounts)
 
 
-def _finds(finds: Finds) -> str:
+def _finds_html(finds: Finds) -> str:
     """How many users an item needs to be found, as a table if that depends on what they hold."""
     head = f"Finds, with probability {finds.probability:g}, what is held by at least"
     note = f"<p class='more'>({escape(finds.note)})</p>" if finds.note else ""
@@ -122,11 +123,11 @@ def _finds(finds: Finds) -> str:
     return f"<p>{head}</p>{table}{note}"
 
 
-def _folded(heading: str, lines: Sequence[tuple[str, str]]) -> str:
-    return f"<details><summary>{escape(heading)}</summary>{_lines(lines)}</details>"
+def _folded_html(heading: str, lines: Sequence[tuple[str, str]]) -> str:
+    return f"<details><summary>{escape(heading)}</summary>{_lines_html(lines)}</details>"
 
 
-def _lines(lines: Sequence[tuple[str, str]]) -> str:
+def _lines_html(lines: Sequence[tuple[str, str]]) -> str:
     said = "".join(
         f"<li>{f'<b>{escape(what)}</b>: ' if what else ''}{escape(text)}</li>"
         for what, text in lines
@@ -135,5 +136,5 @@ def _lines(lines: Sequence[tuple[str, str]]) -> str:
     return f"<ul style='{style}'>{said}</ul>" if said else ""
 
 
-def _card(inside: str) -> str:
+def _card_html(inside: str) -> str:
     return f"<div class='dphh' style='max-width:62rem'><style>{CHART_CSS}</style>{inside}</div>"

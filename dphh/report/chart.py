@@ -24,19 +24,25 @@ from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.wording.counted import how_many
 
-WEIGHTS = "Noised weights: they order what stands in one panel, and are no numbers of people."
-REPORTS = (
+NOTE_ON_WEIGHTS = (
+    "Noised weights: they order what stands in one panel, and are no numbers of people."
+)
+NOTE_ON_REPORTS = (
     "Estimates of how many of a level's reports held it: they order what stands in one "
     "panel, and are no numbers of people."
 )
-NOTHING = "This release has no weights: what was found is shown in the order of the alphabet."
-USERS = "People, as counted with noise, each with the interval of its count."
-LONGER = (
+NOTE_WITHOUT_WEIGHTS = (
+    "This release has no weights: what was found is shown in the order of the alphabet."
+)
+NOTE_ON_USERS = "People, as counted with noise, each with the interval of its count."
+NOTE_ON_LONGER_PHRASES = (
     "A part of a longer phrase is left out where nearly as many people hold the longer one, by "
     "both counts."
 )
-PERHAPS_NOBODY = "What may have nobody, by an interval that begins at 0, comes last."
-IN_GROUPS = "Who is in several groups counts in each, so the groups do not add up to all people."
+NOTE_NEAR_0 = "What may have nobody, by an interval that begins at 0, comes last."
+NOTE_ON_GROUPS = (
+    "Who is in several groups counts in each, so the groups do not add up to all people."
+)
 
 
 @dataclass(frozen=True)
@@ -86,36 +92,39 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
     if people := people_of(counts if counts is not None else release):
-        return _of_people(release, people, top)
+        return _chart_of_people(release, people, top)
     everything = release.table.to_pylist()
     # In a trie, complete sequences are what users wrote; beginnings only lead to them.
     rows = [row for row in everything if row.get("ended") is not False] or everything
     panels = []
-    for length, group in groupby(sorted(rows, key=_length), key=_length):
+    for length, group in groupby(sorted(rows, key=_length_of_row), key=_length_of_row):
         # A trie may have two rows for one sequence: as a prefix, and as ending there.
-        there = {tuple(row["tokens"]): row for row in sorted(group, key=_order, reverse=True)}
-        best = sorted(there.values(), key=_order)
+        there = {tuple(row["tokens"]): row for row in sorted(group, key=_sort_key, reverse=True)}
+        best = sorted(there.values(), key=_sort_key)
         bars = tuple(Bar(row["item"], row.get("score")) for row in best[:top])
-        panels.append(Panel(_named(release, length), bars, len(best) - len(bars)))
-    return Chart(_title(release), _measure(release, rows), tuple(panels))
+        panels.append(Panel(_name_of_length(release, length), bars, len(best) - len(bars)))
+    return Chart(_title_of(release), _meaning_of_bars(release, rows), tuple(panels))
 
 
-def _of_people(release: Released, people: People, top: int) -> Chart:
-    items, whole = _counted(release, people)
+def _chart_of_people(release: Released, people: People, top: int) -> Chart:
+    items, whole = _counted_items(release, people)
     panels: list[Part] = []
-    for several, title in ((True, _named(release, 2) + " and more"), (False, _named(release, 1))):
+    for several, title in (
+        (True, _name_of_length(release, 2) + " and more"),
+        (False, _name_of_length(release, 1)),
+    ):
         those = [tokens for tokens in whole if (len(tokens) > 1) == several]
         if those:
-            panels.append(_part(title, those, items, people, top))
-    said = [USERS, people.held + "."]
+            panels.append(_panel_or_grid(title, those, items, people, top))
+    said = [NOTE_ON_USERS, people.held + "."]
     if len(whole) < len(items):
-        said.append(LONGER)
+        said.append(NOTE_ON_LONGER_PHRASES)
     if people.groups is not None:
-        said.append(IN_GROUPS)
+        said.append(NOTE_ON_GROUPS)
     found = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist()}
     if uncounted := len(found) - len(items):
         said.append(f"Of what was found, {uncounted:,} were not counted and are not shown here.")
-    return Chart(_title(release), " ".join(said), tuple(panels), of_people=True)
+    return Chart(_title_of(release), " ".join(said), tuple(panels), of_people=True)
 
 
 def within_groups(release: Released, top: int, counts: Released | None = None) -> Chart | None:
@@ -123,7 +132,7 @@ def within_groups(release: Released, top: int, counts: Released | None = None) -
     people = people_of(counts if counts is not None else release)
     if people.groups is None or not people:
         return None
-    items, whole = _counted(release, people)
+    items, whole = _counted_items(release, people)
     those = [tokens for tokens in whole if len(tokens) > 1] or whole
     panels: list[Part] = []
     for place, group in enumerate(people.groups):
@@ -133,17 +142,17 @@ def within_groups(release: Released, top: int, counts: Released | None = None) -
             if (count := people.counts[tokens][place]) is not None
         ]
         counted.sort(key=lambda each: (each[0].low <= 0, -each[0].users, items[each[1]]))
-        bars = tuple(_bar(items[tokens], count) for count, tokens in counted[:top])
+        bars = tuple(_bar_of(items[tokens], count) for count, tokens in counted[:top])
         panels.append(Panel(f"{people.by}: {group}", bars, len(counted) - len(bars)))
-    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {PERHAPS_NOBODY}"
-    return Chart(_title(release), said, tuple(panels), of_people=True)
+    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {NOTE_NEAR_0}"
+    return Chart(_title_of(release), said, tuple(panels), of_people=True)
 
 
-def _title(release: Released) -> str:
+def _title_of(release: Released) -> str:
     return how_many(release.table, release.manifest)
 
 
-def _counted(release: Released, people: People) -> tuple[dict[Tokens, str], list[Tokens]]:
+def _counted_items(release: Released, people: People) -> tuple[dict[Tokens, str], list[Tokens]]:
     """The counted items with their texts, and the tokens of those that no longer phrase makes
     redundant, most users first. In a trie, no sequence is part of another."""
     columns = [name for name in ("item", "tokens") if name in release.table.column_names]
@@ -152,45 +161,45 @@ def _counted(release: Released, people: People) -> tuple[dict[Tokens, str], list
         for row in release.table.select(columns).to_pylist()
         if tuple(row["tokens"]) in people.counts
     }
-    parts = set() if "ended" in release.table.column_names else people.said_by_longer()
+    parts = set() if "ended" in release.table.column_names else people.redundant_parts()
     whole = [tokens for tokens in items if tokens not in parts or len(tokens) == 1]
     whole.sort(key=lambda tokens: (-people.weight(tokens), -len(tokens), items[tokens]))
     return items, whole
 
 
-def _part(
+def _panel_or_grid(
     title: str, those: Sequence[Tokens], items: dict[Tokens, str], people: People, top: int
 ) -> Part:
     more = max(0, len(those) - top)
     if people.groups is None:
-        bars = [_bar(items[tokens], people.counts[tokens][0]) for tokens in those[:top]]
+        bars = [_bar_of(items[tokens], people.counts[tokens][0]) for tokens in those[:top]]
         return Panel(title, tuple(bars), more)
     rows = [
-        (items[tokens], tuple(map(_bar, people.groups, people.counts[tokens])))
+        (items[tokens], tuple(map(_bar_of, people.groups, people.counts[tokens])))
         for tokens in those[:top]
     ]
     return Grid(f"{title}, by {people.by}", people.groups, tuple(rows), more)
 
 
-def _bar(text: str, count: Count | None) -> Bar:
+def _bar_of(text: str, count: Count | None) -> Bar:
     return Bar(text, None) if count is None else Bar(text, *count)
 
 
-def _length(row: dict[str, Any]) -> int:
+def _length_of_row(row: dict[str, Any]) -> int:
     return len(row["tokens"])
 
 
-def _order(row: dict[str, Any]) -> tuple[float, str]:
+def _sort_key(row: dict[str, Any]) -> tuple[float, str]:
     return -(row["score"] if row.get("score") is not None else float("-inf")), row["item"]
 
 
-def _measure(release: Released, rows: Iterable[dict[str, Any]]) -> str:
+def _meaning_of_bars(release: Released, rows: Iterable[dict[str, Any]]) -> str:
     if all(row.get("score") is None for row in rows):
-        return NOTHING
-    return REPORTS if release.manifest["verb"] == "ldp_trie" else WEIGHTS
+        return NOTE_WITHOUT_WEIGHTS
+    return NOTE_ON_REPORTS if release.manifest["verb"] == "ldp_trie" else NOTE_ON_WEIGHTS
 
 
-def _named(release: Released, length: int) -> str:
+def _name_of_length(release: Released, length: int) -> str:
     content = release.manifest.get("parameters", {}).get("content", {})
     verb, reading = release.manifest["verb"], content.get("reading")
     if verb == "items" and reading in (None, "whole"):

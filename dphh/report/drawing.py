@@ -15,13 +15,15 @@ from dphh.wording import shown
 from dphh.wording.lines import padded, shorten, width_of, wrapped
 
 #: Characters up to which a label is shown; the release's table has the whole text.
-_CUT = 60
+_LONGEST_TEXT = 60
 #: So many groups side by side fit on a sheet of paper.
-_ACROSS = 5
+_MOST_COLUMNS = 5
 
 
 @dataclass(frozen=True)
 class Bar:
+    """A bar of a chart: its label, value and interval."""
+
     text: str
     value: float | None
     low: float | None = None
@@ -85,11 +87,11 @@ def figure_html(measure: str, parts: Sequence[Part], *, of_people: bool) -> str:
 
 def _panel_html(panel: Panel) -> str:
     rows = "".join(
-        f"<tr><th scope='row'>{shown.html(bar.text, _CUT)}</th>"
-        f"<td class='bar'>{_bar_html(bar, panel.longest)}</td><td>{_said(bar)}</td></tr>"
+        f"<tr><th scope='row'>{shown.html(bar.text, _LONGEST_TEXT)}</th>"
+        f"<td class='bar'>{_bar_html(bar, panel.longest)}</td><td>{_value_html(bar)}</td></tr>"
         for bar in panel.bars
     )
-    return f"<div>{_table(panel, rows)}{_more(panel)}</div>"
+    return f"<div>{_table_html(panel, rows)}{_left_out_html(panel)}</div>"
 
 
 def _grid_html(grid: Grid) -> str:
@@ -97,38 +99,43 @@ def _grid_html(grid: Grid) -> str:
         return _lines_html(grid)
     places = range(len(grid.groups))
     tables = "".join(
-        _columns_html(grid, places[start : start + _ACROSS]) for start in places[::_ACROSS]
+        _columns_html(grid, places[start : start + _MOST_COLUMNS])
+        for start in places[::_MOST_COLUMNS]
     )
-    return f"<div class='grid'>{tables}{_more(grid)}</div>"
+    return f"<div class='grid'>{tables}{_left_out_html(grid)}</div>"
 
 
 def _columns_html(grid: Grid, places: Sequence[int]) -> str:
     """Of a grid that is wider than a sheet of paper, the groups at these places."""
-    head = "".join(f"<th scope='col'>{shown.html(grid.groups[at], _CUT)}</th>" for at in places)
+    head = "".join(
+        f"<th scope='col'>{shown.html(grid.groups[at], _LONGEST_TEXT)}</th>" for at in places
+    )
     rows = "".join(
-        f"<tr><th scope='row'>{shown.html(text, _CUT)}</th>"
-        + "".join(f"<td>{_bar_html(bars[at], grid.longest)}{_said(bars[at])}</td>" for at in places)
+        f"<tr><th scope='row'>{shown.html(text, _LONGEST_TEXT)}</th>"
+        + "".join(
+            f"<td>{_bar_html(bars[at], grid.longest)}{_value_html(bars[at])}</td>" for at in places
+        )
         + "</tr>"
         for text, bars in grid.rows
     )
-    return _table(grid, f"<tr><td></td>{head}</tr>{rows}")
+    return _table_html(grid, f"<tr><td></td>{head}</tr>{rows}")
 
 
 def _lines_html(lines: Lines) -> str:
     rows = "".join(
-        f"<tr><th scope='row'>{shown.html(text, _CUT)}</th><td class='bar'><svg width='100%' "
-        f"height='{_PLOT}' aria-hidden='true'>{_plotted(bars)}</svg></td>"
-        f"<td>{_said(_last(bars))}</td></tr>"
+        f"<tr><th scope='row'>{shown.html(text, _LONGEST_TEXT)}</th><td class='bar'><svg "
+        "width='100%' "
+        f"height='{_PLOT}' aria-hidden='true'>{_plot_line(bars)}</svg></td>"
+        f"<td>{_value_html(_last_bar_with_value(bars))}</td></tr>"
         for text, bars in lines.rows
     )
-    axis = (
-        f"<svg class='axis' width='100%' height='{_LINE}'>{_axis(lines.groups, 4, _LINE - 4)}</svg>"
-    )
-    table = _table(lines, f"{rows}<tr><th></th><td>{axis}</td><td></td></tr>")
-    return f"<div>{table}{_more(lines)}</div>"
+    names = _axis_svg(lines.groups, 4, _LINE - 4)
+    axis = f"<svg class='axis' width='100%' height='{_LINE}'>{names}</svg>"
+    table = _table_html(lines, f"{rows}<tr><th></th><td>{axis}</td><td></td></tr>")
+    return f"<div>{table}{_left_out_html(lines)}</div>"
 
 
-def _plotted(bars: Sequence[Bar]) -> str:
+def _plot_line(bars: Sequence[Bar]) -> str:
     """One line through the weeks, with a whisker at each point; no line across a gap."""
     top = max((bar.end for bar in bars), default=0.0) or 1.0
     drawn, before = ["<line class='zero' x1='0' x2='100%' y1='95%' y2='95%'/>"], None
@@ -151,7 +158,7 @@ def _plotted(bars: Sequence[Bar]) -> str:
     return "".join(drawn)
 
 
-def _axis(weeks: Sequence[str], most: int, y: int) -> str:
+def _axis_svg(weeks: Sequence[str], most: int, y: int) -> str:
     """The names of at most this many weeks below their points; the last is among them."""
     step = max(1, -(-(len(weeks) - 1) // max(1, most - 1)))
     named = [place for place in range(len(weeks)) if (len(weeks) - 1 - place) % step == 0]
@@ -162,30 +169,34 @@ def _axis(weeks: Sequence[str], most: int, y: int) -> str:
     )
 
 
-def _last(bars: Sequence[Bar]) -> Bar:
+def _last_bar_with_value(bars: Sequence[Bar]) -> Bar:
     """The last that has a value."""
     return next((bar for bar in reversed(bars) if bar.value is not None), Bar("", None))
 
 
-def _table(part: Part, rows: str) -> str:
+def _table_html(part: Part, rows: str) -> str:
     return f"<table><caption>{shown.html(part.title)}</caption><tbody>{rows}</tbody></table>"
 
 
-def _more(part: Part) -> str:
+def _left_out_html(part: Part) -> str:
     return f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
 
 
 def _bar_html(bar: Bar, longest: float) -> str:
-    return f"<svg width='100%' height='16' aria-hidden='true'>{_drawn(bar, longest)}</svg>"
+    return (
+        f"<svg width='100%' height='16' aria-hidden='true'>{_bar_drawing_html(bar, longest)}</svg>"
+    )
 
 
-def _drawn(bar: Bar, longest: float) -> str:
+def _bar_drawing_html(bar: Bar, longest: float) -> str:
     """One bar, with widths in percent so that it scales; a whisker if there is an interval."""
     if bar.value is None:
         return ""
-    drawn = f"<rect class='fill' y='15%' height='70%' width='{_percent(bar.value, longest)}'/>"
+    drawn = (
+        f"<rect class='fill' y='15%' height='70%' width='{_width_in_percent(bar.value, longest)}'/>"
+    )
     if bar.low is not None and bar.high is not None:
-        low, high = _percent(bar.low, longest), _percent(bar.high, longest)
+        low, high = _width_in_percent(bar.low, longest), _width_in_percent(bar.high, longest)
         drawn += (
             f"<line class='ends' x1='{low}' x2='{high}' y1='50%' y2='50%'/>"
             f"<line class='ends' x1='{low}' x2='{low}' y1='25%' y2='75%'/>"
@@ -194,11 +205,11 @@ def _drawn(bar: Bar, longest: float) -> str:
     return drawn
 
 
-def _percent(value: float, longest: float) -> str:
+def _width_in_percent(value: float, longest: float) -> str:
     return f"{100 * min(1.0, max(0.0, value / longest)):.2f}%"
 
 
-def _said(bar: Bar, interval: str = "<small>{}</small>") -> str:
+def _value_html(bar: Bar, interval: str = "<small>{}</small>") -> str:
     if bar.value is None:
         return ""
     if bar.low is None or bar.high is None:
@@ -216,7 +227,7 @@ _WIDTH, _BAR, _GAP = 640, 10, 8
 #: The least width of a group's column in a grid, and the space between two columns.
 _COLUMN, _BETWEEN = 150, 16
 #: About how many characters of a label fit beside its number.
-_LABEL = 64
+_LABEL_WIDTH = 64
 
 
 class _Picture:
@@ -232,7 +243,7 @@ class _Picture:
         )
 
     def bar(self, bar: Bar, longest: float, x: int, width: int) -> None:
-        drawn = _drawn(bar, longest)
+        drawn = _bar_drawing_html(bar, longest)
         self.parts.append(
             f"<svg x='{x}' y='{self.y}' width='{width}' height='{_BAR}'>{drawn}</svg>"
         )
@@ -240,10 +251,10 @@ class _Picture:
     def panel(self, panel: Panel) -> None:
         for bar in panel.bars:
             self.y += _LINE
-            self.text(shown.svg(bar.text, _LABEL), "label")
+            self.text(shown.svg(bar.text, _LABEL_WIDTH), "label")
             if bar.value is None:
                 continue
-            self.text(_said(bar, "({})"), x=self.width, anchor="end")
+            self.text(_value_html(bar, "({})"), x=self.width, anchor="end")
             self.y += 4
             self.bar(bar, panel.longest, 0, self.width)
             self.y += _BAR + _GAP
@@ -251,14 +262,14 @@ class _Picture:
     def lines(self, lines: Lines) -> None:
         for text, bars in lines.rows:
             self.y += _LINE
-            self.text(shown.svg(text, _LABEL), "label")
-            self.text(_said(_last(bars), "({})"), x=self.width, anchor="end")
+            self.text(shown.svg(text, _LABEL_WIDTH), "label")
+            self.text(_value_html(_last_bar_with_value(bars), "({})"), x=self.width, anchor="end")
             self.y += 4
-            self._inside(_PLOT, _plotted(bars))
+            self._add_nested_svg(_PLOT, _plot_line(bars))
             self.y += _GAP
-        self._inside(_LINE, _axis(lines.groups, 8, _LINE - 4))
+        self._add_nested_svg(_LINE, _axis_svg(lines.groups, 8, _LINE - 4))
 
-    def _inside(self, height: int, drawn: str) -> None:
+    def _add_nested_svg(self, height: int, drawn: str) -> None:
         self.parts.append(f"<svg y='{self.y}' width='{self.width}' height='{height}'>{drawn}</svg>")
         self.y += height
 
@@ -276,7 +287,7 @@ class _Picture:
                 self.bar(bar, grid.longest, x, column - _BETWEEN)
             self.y += _BAR + _LINE - 4
             for bar, x in zip(bars, places, strict=True):
-                self.text(_said(bar, "({})"), x=x)
+                self.text(_value_html(bar, "({})"), x=x)
 
 
 def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
@@ -349,7 +360,7 @@ def _bar_text(bar: Bar, longest: float) -> str:
     if bar.value is None:
         return ""
     drawn = "█" * max(1, round(24 * min(1.0, max(0.0, bar.value / longest))))
-    return f"{drawn:<24}  {_said(bar, '({})'):>10}"
+    return f"{drawn:<24}  {_value_html(bar, '({})'):>10}"
 
 
 def _line_text(bars: Sequence[Bar]) -> str:
@@ -360,4 +371,4 @@ def _line_text(bars: Sequence[Bar]) -> str:
         "·" if bar.value is None else levels[min(7, max(0, int(8 * bar.value / top)))]
         for bar in bars
     )
-    return f"{drawn}  {_said(_last(bars), '({})'):>20}"
+    return f"{drawn}  {_value_html(_last_bar_with_value(bars), '({})'):>20}"

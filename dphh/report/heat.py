@@ -37,7 +37,7 @@ def heat_html(title: str, down: str, across: str, cells: Cells) -> str:
         body = "".join(
             f"<tr><th scope='row'>{escape(str(row))}</th>"
             + "".join(
-                _cell(cells[which, row, column], least, most)
+                _cell_html(cells[which, row, column], least, most)
                 if (which, row, column) in cells
                 else "<td></td>"
                 for column in columns
@@ -59,7 +59,7 @@ def heat_html(title: str, down: str, across: str, cells: Cells) -> str:
     )
 
 
-def _cell(cell: Cell, least: float, most: float) -> str:
+def _cell_html(cell: Cell, least: float, most: float) -> str:
     """Colour strength follows the order of magnitude; a refused plan's cell is hatched."""
     colour = "none"
     if cell.value is not None:

@@ -53,7 +53,8 @@ class Week:
 
 
 class Evidence(NamedTuple):
-    """`chance`: the most with which noise alone shows this, had it been held then as it is now."""
+    """One release's evidence that an item is new. `chance`: an upper bound on the probability that
+    noise alone shows this, if as many users held the item then as now."""
 
     chance: float | None
     said: str
@@ -82,27 +83,27 @@ def appeared(weeks: Sequence[Week], confidence: float) -> list[Appeared]:
     rows = {tokens: row for tokens, row in last.found.items() if tokens not in before}
     if not earlier or not rows:
         return []
-    told = [_evidence(week, last, rows) for week in earlier]
+    told = [_evidence_of_week(week, last, rows) for week in earlier]
     found = []
     for tokens, row in rows.items():
-        worst = max((each[tokens] for each in told), key=_doubt)
+        worst = max((each[tokens] for each in told), key=_largest_chance)
         sure = worst.chance is not None and worst.chance <= 1 - confidence
         said = (
             worst.said if sure else f"may have been there before, below the threshold: {worst.said}"
         )
         found.append(Appeared(tokens, row["item"], worst.chance, said, confidence))
-    return sorted(found, key=lambda each: (_doubt(Evidence(each.chance, "")), each.item))
+    return sorted(found, key=lambda each: (_largest_chance(Evidence(each.chance, "")), each.item))
 
 
-def _doubt(evidence: Evidence) -> float:
+def _largest_chance(evidence: Evidence) -> float:
     return 2.0 if evidence.chance is None else evidence.chance
 
 
-def _evidence(week: Week, last: Week, rows: Mapping[Tokens, Any]) -> dict[Tokens, Evidence]:
+def _evidence_of_week(week: Week, last: Week, rows: Mapping[Tokens, Any]) -> dict[Tokens, Evidence]:
     told: dict[Tokens, Evidence] = {}
     for tokens in rows:
         if tokens in week.counts:
-            told[tokens] = _of_counts(week, tokens, last.counts.get(tokens))
+            told[tokens] = _evidence_of_count(week, tokens, last.counts.get(tokens))
     finding = [each for each in week.releases if each.manifest["verb"] != "counts"]
     rest = [tokens for tokens in rows if tokens not in told]
     by_length: dict[int, list[Tokens]] = {}
@@ -110,23 +111,24 @@ def _evidence(week: Week, last: Week, rows: Mapping[Tokens, Any]) -> dict[Tokens
         by_length.setdefault(rows[tokens]["level"], []).append(tokens)
     for length, those in by_length.items():
         later = next((r for each in last.releases if (r := rounds_of(each.manifest, length))), None)
-        told |= _of_weights(week.name, finding, length, {t: rows[t] for t in those}, later)
+        told |= _evidence_of_weights(week.name, finding, length, {t: rows[t] for t in those}, later)
     return told
 
 
-def _of_counts(week: Week, tokens: Tokens, now: Counted | None) -> Evidence:
+def _evidence_of_count(week: Week, tokens: Tokens, now: Counted | None) -> Evidence:
     then = week.counts[tokens]
     said = f"{week.name} counted {then.count.low:,.0f} to {then.count.high:,.0f} users"
     if now is None:
         return Evidence(None, f"{said}, and it is not counted now")
-    chance = _fewer_now(now, then)
+    chance = _chance_of_no_growth(now, then)
     return Evidence(
         chance, f"{said}; as many as now show that with probability {at_most(chance)} or less"
     )
 
 
-def _fewer_now(now: Counted, then: Counted) -> float:
-    """The most with which two counts differ so, if no fewer users held the item then.
+def _chance_of_no_growth(now: Counted, then: Counted) -> float:
+    """An upper bound on the probability that two counts differ this much if no fewer users held the
+    item then.
 
     Bounding only lowers a count, so it matters of the earlier count alone. Rounding both to whole
     users and to the grid adds less than 2.
@@ -137,14 +139,14 @@ def _fewer_now(now: Counted, then: Counted) -> float:
     return min(1.0, float(ndtr(-apart / hypot(now.sigma, then.sigma))) + then.wrong)
 
 
-def _of_weights(
+def _evidence_of_weights(
     name: str,
     finding: Iterable[Released],
     length: int,
     rows: Mapping[Tokens, Any],
     later: Sequence[Round] | None,
 ) -> dict[Tokens, Evidence]:
-    """By the first release of the week whose threshold is known at this length."""
+    """The evidence from the week's first release whose threshold for this length is known."""
     known = next(
         ((each, r) for each in finding if (r := rounds_of(each.manifest, length, whole=True))), None
     )
@@ -157,12 +159,12 @@ def _of_weights(
     by_level = {level["level"]: level for level in release.manifest["levels"]}
     released = {tuple(each) for each in release.table.column("tokens").to_pylist()}
     return {
-        tokens: _of_weight(name, tokens, chance, released, by_level)
+        tokens: _evidence_of_weight(name, tokens, chance, released, by_level)
         for tokens, chance in zip(rows, chances, strict=True)
     }
 
 
-def _of_weight(
+def _evidence_of_weight(
     name: str,
     tokens: Tokens,
     chance: float,

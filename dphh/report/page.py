@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger
 
 #: Rows of each length that the tree contains; browsers handle tens of thousands, not millions.
-MOST = 5_000
+MOST_ITEMS = 5_000
 #: Bars of each length, and phrases in the list of the longest phrases.
 TOP, LONGEST = 15, 60
 
@@ -73,19 +73,19 @@ def page_of(
     heading = title or "What many people share"
     style, script = f"{CHART_CSS}\n{PAGE_CSS}", PAGE_JS
     policy = (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        f"default-src 'none'; style-src {_digest_of(style)}; script-src {_digest_of(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
     body = "".join(
         [
-            _head(release, heading),
-            _found(release, chart),
-            _by_group(within_groups(release, TOP, counts), counts or release),
-            "" if chart.of_people else _longest(release),
-            _everything(release),
-            _promise(release, counts),
-            "" if ledger is None else _budget(ledger, release),
-            _manifest(release),
+            _head_html(release, heading),
+            _found_html(release, chart),
+            _groups_html(within_groups(release, TOP, counts), counts or release),
+            "" if chart.of_people else _longest_phrases_html(release),
+            _all_items_html(release),
+            _promise_html(release, counts),
+            "" if ledger is None else _budget_html(ledger, release),
+            _manifest_html(release),
         ]
     )
     return (
@@ -113,24 +113,24 @@ def _check_counts(release: Released, counts: Released | None) -> None:
         )
 
 
-def _digest(text: str) -> str:
+def _digest_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _head(release: Released, heading: str) -> str:
+def _head_html(release: Released, heading: str) -> str:
     privacy = release.privacy
     warning = ""
     if release.is_test:
         warning = f"<p class='warning'>{escape(release.manifest['randomness'])}</p>"
     return (
         f"<h1>{shown.html(heading)}</h1>{warning}"
-        f"<p class='lead'>{_how_many(release)}, published with "
+        f"<p class='lead'>{_summary_html(release)}, published with "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-differential "
         "privacy: what that promises each person stands below.</p>"
     )
 
 
-def _how_many(release: Released) -> str:
+def _summary_html(release: Released) -> str:
     if is_of_list(release.manifest):
         return how_many(release.table, release.manifest)
     levels = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist() if tokens}
@@ -144,14 +144,14 @@ def _how_many(release: Released) -> str:
     return f"{plural(singles, 'word')} and {plural(longer, 'longer phrase')} that many people share"
 
 
-def _found(release: Released, chart: Chart) -> str:
+def _found_html(release: Released, chart: Chart) -> str:
     if not len(release):
-        return f"<h2>What was found</h2><p>Nothing. {_sight(release)}</p>"
+        return f"<h2>What was found</h2><p>Nothing. {_sight_html(release)}</p>"
     done = "counted" if is_of_list(release.manifest) else "found"
-    return f"<h2>What was {done}</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
+    return f"<h2>What was {done}</h2>{chart_html(chart)}<p class='more'>{_sight_html(release)}</p>"
 
 
-def _by_group(chart: Chart | None, counts: Released) -> str:
+def _groups_html(chart: Chart | None, counts: Released) -> str:
     """The items with the most users in each group, if users were counted within groups."""
     if chart is None:
         return ""
@@ -159,13 +159,13 @@ def _by_group(chart: Chart | None, counts: Released) -> str:
     return f"<h2>By {shown.html(by)}</h2>{chart_html(chart)}"
 
 
-def _sight(release: Released) -> str:
+def _sight_html(release: Released) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
     finds = release.manifest.get("finds")
     if is_of_list(release.manifest):
         return escape(
             "Everything that was asked for is here, whether many hold it or nobody does. "
-            + _counted_from(finds)
+            + _least_count_sentence(finds)
         )
     said = (
         "What is not here is not thereby absent from the data: what few people hold is kept back, "
@@ -177,13 +177,13 @@ def _sight(release: Released) -> str:
             f"hold nothing else, an item is found with probability {finds['probability']:g}. "
             "People who hold more count for less, so more of them are needed."
         )
-    if chance := _by_chance(release):
+    if chance := _expected_spurious(release):
         be = "is" if chance == 1 else "are"
         said += f" Noise lets in a few that nobody holds: {chance:,} {be} expected at most."
     return escape(said)
 
 
-def _counted_from(finds: dict[str, Any] | None) -> str:
+def _least_count_sentence(finds: dict[str, Any] | None) -> str:
     if not finds:
         return ""
     return (
@@ -192,7 +192,7 @@ def _counted_from(finds: dict[str, Any] | None) -> str:
     )
 
 
-def _by_chance(release: Released) -> int:
+def _expected_spurious(release: Released) -> int:
     """The expected number of spurious n-grams by DPNE's thresholds: a share of the level below."""
     levels = release.manifest["levels"]
     below = {level["level"]: level.get("released", 0) for level in levels}
@@ -204,7 +204,7 @@ def _by_chance(release: Released) -> int:
     return ceil(expected)
 
 
-def _longest(release: Released) -> str:
+def _longest_phrases_html(release: Released) -> str:
     """Phrases that are part of no longer phrase; a part says little if the longer one is shown."""
     frame = phrases(release)
     long = frame.filter(frame["tokens"].list.len() > 1)
@@ -220,23 +220,25 @@ def _longest(release: Released) -> str:
     )
 
 
-def _everything(release: Released) -> str:
+def _all_items_html(release: Released) -> str:
     if not len(release):
         return ""
-    tree = tree_html(tree_of(release, most=MOST))
+    tree = tree_html(tree_of(release, most=MOST_ITEMS))
     left_out = sum(
-        max(0, level["released"] - MOST)
+        max(0, level["released"] - MOST_ITEMS)
         for level in release.manifest["levels"]
         if "released" in level
     )
     note = (
-        f"<p class='more'>The first {MOST:,} of each length are here; {left_out:,} more are in the "
+        f"<p class='more'>The first {MOST_ITEMS:,} of each length are here; {left_out:,} more "
+        "are in the "
         "release's table.</p>"
         if left_out
         else ""
     )
     return (
-        f"<h2>All of it</h2><p>Each line unfolds to what goes on from it. {_order(release)}</p>"
+        "<h2>All of it</h2><p>Each line unfolds to what goes on from it. "
+        f"{_order_advice(release)}</p>"
         "<div class='find' hidden><input type='search' placeholder='Search' "
         "aria-label='Search what was found'><button type='button'>Unfold or fold all</button>"
         f"<output aria-live='polite'></output></div>{note}<div class='scroll'>{tree}</div>"
@@ -244,19 +246,19 @@ def _everything(release: Released) -> str:
     )
 
 
-def _order(release: Released) -> str:
+def _order_advice(release: Released) -> str:
     if "ended" in release.table.column_names:
         return "Sequences end where a dot is."
     return "Of what goes on from the same words, the higher score comes first."
 
 
-def _which_rows(release: Released) -> str:
+def _rows_sentence(release: Released) -> str:
     """A page of a part of the data says so."""
     where = which_rows(release.manifest)
     return "" if where is None else f"<p>{shown.html(where, 10_000)}.</p>"
 
 
-def _promise(release: Released, counts: Released | None) -> str:
+def _promise_html(release: Released, counts: Released | None) -> str:
     privacy = release.privacy
     folded = [("theorem", privacy.get("theorem", ""))]
     folded += [("delta", f"{share:.4g} for {what}")
@@ -264,19 +266,19 @@ def _promise(release: Released, counts: Released | None) -> str:
     folded += [("note", caveat) for caveat in privacy.get("caveats", ())]
     folded += [("WARNING", warning) for warning in privacy.get("warnings", ())]
     of_counts = (
-        f"<h3>Of the numbers of people</h3>{_terms(in_words(counts.privacy))}"
+        f"<h3>Of the numbers of people</h3>{_terms_html(in_words(counts.privacy))}"
         f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"
         if counts is not None and counts.run_id != release.run_id
         else ""
     )
     return (
-        f"<h2>What is promised</h2>{_which_rows(release)}{_terms(in_words(privacy))}"
+        f"<h2>What is promised</h2>{_rows_sentence(release)}{_terms_html(in_words(privacy))}"
         "<details class='folded'><summary>The theorem, and how delta is shared out</summary>"
-        f"{_terms(folded)}</details>{of_counts}"
+        f"{_terms_html(folded)}</details>{of_counts}"
     )
 
 
-def _terms(lines: list[tuple[str, str]]) -> str:
+def _terms_html(lines: list[tuple[str, str]]) -> str:
     return (
         "<dl>"
         + "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in lines if said)
@@ -284,7 +286,7 @@ def _terms(lines: list[tuple[str, str]]) -> str:
     )
 
 
-def _budget(ledger: Ledger, release: Released) -> str:
+def _budget_html(ledger: Ledger, release: Released) -> str:
     """The accounts that paid for this run, if the ledger knows it."""
     paid = [run.accounts for run in ledger.runs() if run.run_id == release.run_id]
     labels = {label for accounts in paid for label in accounts}
@@ -294,17 +296,17 @@ def _budget(ledger: Ledger, release: Released) -> str:
     return "<h2>Budget</h2>" + "".join(account_html(account) for account in accounts)
 
 
-def _manifest(release: Released) -> str:
+def _manifest_html(release: Released) -> str:
     engine = release.manifest.get("engine", {})
     ran = f", on {engine['name']} {engine['version']}" if engine else ""
     return (
         f"<h2>Where this comes from</h2><p>Run <code>{escape(shown.shown(release.run_id))}</code> "
         f"of <code>{escape(release.manifest['verb'])}</code>{escape(ran)}.</p>"
         "<details class='folded'><summary>The manifest</summary>"
-        f"<pre>{_safe(release.dumps())}</pre></details>"
+        f"<pre>{_escaped_lines(release.dumps())}</pre></details>"
     )
 
 
-def _safe(text: str) -> str:
+def _escaped_lines(text: str) -> str:
     return "\n".join(escape(shown.shown(line, 10_000)) if line.strip() else line
                      for line in text.split("\n"))  # fmt: skip

@@ -49,14 +49,14 @@ class People:
         """The sort key of items: the sum over groups, so a user in several groups adds to each."""
         return sum(count.users for count in self.counts[tokens] if count is not None)
 
-    def said_by_longer(self) -> set[Tokens]:
+    def redundant_parts(self) -> set[Tokens]:
         """Parts of longer phrases that hardly anybody holds without the longer one, which makes
         them redundant."""
         said = set()
         for longer, theirs in self.counts.items():
             for part in parts_of(longer):
                 own = self.counts.get(part)
-                if own is not None and _says_it_all(theirs, own):
+                if own is not None and _is_redundant(theirs, own):
                     said.add(part)
         return said
 
@@ -90,14 +90,14 @@ def parts_of(tokens: Tokens) -> set[Tokens]:
     }
 
 
-def _says_it_all(longer: Sequence[Count | None], part: Sequence[Count | None]) -> bool:
+def _is_redundant(longer: Sequence[Count | None], part: Sequence[Count | None]) -> bool:
     """Whether nearly all who hold a part hold the longer phrase, by their counts.
 
     In every group the counts differ by their noise at most. That alone would also drop a part that
     many hold for a longer phrase that few do, where the noise is large. So in the groups in which
     the part is surely held, the longer phrase is surely held too, and by nearly as many.
     """
-    if not all(map(_within_noise, longer, part)):
+    if not all(map(_differ_by_noise_only, longer, part)):
         return False
     pairs = [(one, own) for one, own in zip(longer, part, strict=True) if one and own]
     sure = [(one, own) for one, own in pairs if own.low > 0]
@@ -108,7 +108,7 @@ def _says_it_all(longer: Sequence[Count | None], part: Sequence[Count | None]) -
     )
 
 
-def _within_noise(longer: Count | None, part: Count | None) -> bool:
+def _differ_by_noise_only(longer: Count | None, part: Count | None) -> bool:
     if longer is None or part is None:
         return False
     noise = hypot(part.users - part.low, longer.high - longer.users)

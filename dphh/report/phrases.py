@@ -31,9 +31,9 @@ def phrases(
     filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
     if not numbers:
         filler = filler | pl.element().str.contains(NUMBER)
-    frame = _scored(release)
+    frame = _with_score_column(release)
     if maximal:
-        frame = frame.filter(_maximal(frame))
+        frame = frame.filter(_is_maximal(frame))
     return readable(
         frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
             pl.col("tokens").list.len(), "score", "item",
@@ -42,7 +42,7 @@ def phrases(
     )  # fmt: skip
 
 
-def _maximal(frame: pl.DataFrame) -> pl.Series:
+def _is_maximal(frame: pl.DataFrame) -> pl.Series:
     """Whether a row is part of no longer phrase; in a trie, if it ends or cannot be continued."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"].to_list()]
     inside: set[tuple[str, ...]] = set()
@@ -51,10 +51,10 @@ def _maximal(frame: pl.DataFrame) -> pl.Series:
         beginnings = (tokens[:stop] for stop in range(1, len(tokens)))
         inside.update(beginnings if of_trie else parts_of(tokens))
     alone = pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
-    return _whole_sequences(frame, alone) if of_trie else alone
+    return _drop_prefix_rows(frame, alone) if of_trie else alone
 
 
-def _whole_sequences(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
+def _drop_prefix_rows(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
     """Drop the prefix row of a sequence that also has a row saying that it ends there."""
     ended = frame["ended"].fill_null(False)
     complete = frame.select(
@@ -71,7 +71,7 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
         raise UsageError(f"context: found the text {context!r}; give a list of tokens")
     given = list(context)
     following: dict[tuple[str, ...], list[tuple[str, float | None]]] = {}
-    for tokens, score in _scored(release).select("tokens", "score").iter_rows():
+    for tokens, score in _with_score_column(release).select("tokens", "score").iter_rows():
         before = tuple(tokens[:-1])
         if tokens and len(before) <= len(given) and given[len(given) - len(before) :] == [*before]:
             following.setdefault(before, []).append((tokens[-1], score))
@@ -94,7 +94,7 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
 
 def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
     """The rows that only one of two releases has, and those of both, as `dphh_compare` in SQL."""
-    old, new = (_best(release) for release in (before, after))
+    old, new = (_sort_by_score(release) for release in (before, after))
     both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")
     change = (
         pl.when(pl.col("item").is_null())
@@ -119,12 +119,12 @@ def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _best(release: Released) -> pl.DataFrame:
-    frame = _scored(release).select("level", "item", "tokens", "score")
+def _sort_by_score(release: Released) -> pl.DataFrame:
+    frame = _with_score_column(release).select("level", "item", "tokens", "score")
     return frame.group_by("level", "tokens").agg(pl.col("item").first(), pl.col("score").max())
 
 
-def _scored(release: Released) -> pl.DataFrame:
+def _with_score_column(release: Released) -> pl.DataFrame:
     """The table, with a score column of NULLs if it has none."""
     frame = release.to_polars()
     if "score" in frame.columns:

@@ -15,18 +15,20 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     """The guarantee as (term, sentence) pairs."""
     privacy = typed(privacy)
     epsilon, delta = promised(privacy), float(privacy["delta"])
-    what, their = _whom(privacy)
+    what, their = _who_is_protected(privacy)
     said = [
         (
             f"epsilon = {epsilon:.4g}",
-            f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in "
+            f"Whatever came out, it was at most {_odds_factor(epsilon)} times as likely with "
+            f"{what} in "
             "the data as without"
             + (", and the other way round. " + guessing(epsilon, delta, their)
                if privacy["both_directions"] else ". The other way round nothing is proved."),
         ),
         (
             f"delta = {delta:g}",
-            f"Beyond that factor, the probability of any outcome may differ by {_rarity(delta)}.",
+            "Beyond that factor, the probability of any outcome may differ by "
+            f"{_one_in_many(delta)}.",
         ),
         ("whose data", f"What is protected is {privacy['unit']}."),
     ]  # fmt: skip
@@ -78,11 +80,12 @@ def guessing(epsilon: float, delta: float, their: str) -> str:
     right = min(1.0, (1 + delta * exp(-epsilon)) / (1 + exp(-epsilon)))
     return (
         f"Somebody who knows everything else and has to guess, at even odds, whether {their} in "
-        f"it, is right with probability {_up(right)} at most. A coin is right with 50%."
+        f"it, is right with probability {_percent_rounded_up(right)} at most. A coin is right "
+        "with 50%."
     )
 
 
-def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
+def _who_is_protected(privacy: dict[str, Any]) -> tuple[str, str]:
     if privacy["protects"] == "user":
         return "one person's rows", "a given person's rows are"
     if privacy["protects"] == "period":
@@ -90,7 +93,7 @@ def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
     return "one of what is protected", "one given contribution is"
 
 
-def _factor(epsilon: float) -> str:
+def _odds_factor(epsilon: float) -> str:
     """e^epsilon to four digits, rounded up."""
     if epsilon > 20:
         return f"e^{epsilon:.4g}"
@@ -98,14 +101,14 @@ def _factor(epsilon: float) -> str:
     return f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
 
 
-def _rarity(delta: float) -> str:
+def _one_in_many(delta: float) -> str:
     if delta == 0:
         return "nothing more"
     one_in = round(1 / delta)
     return f"{delta:g} at most, about 1 in {round(one_in, 2 - len(str(one_in))):,}"
 
 
-def _up(probability: float) -> str:
+def _percent_rounded_up(probability: float) -> str:
     """A probability in percent, rounded up but below 100% if it is."""
     for digits in (1, 2, 4, 8):
         tenths = 10.0**digits

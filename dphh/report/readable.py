@@ -11,11 +11,15 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with its texts escaped. Polars prints texts as they are, and so do frames derived
     from them; the release's own table keeps the exact texts."""
     return frame.with_columns(
-        [_readable(column) for column in frame if column.dtype in (pl.String, pl.List(pl.String))]
+        [
+            _escaped_column(column)
+            for column in frame
+            if column.dtype in (pl.String, pl.List(pl.String))
+        ]
     )
 
 
-def _readable(column: pl.Series) -> pl.Series:
+def _escaped_column(column: pl.Series) -> pl.Series:
     if column.dtype == pl.List(pl.String):
         if not column.explode().str.contains(STEERS.pattern).any():
             return column

@@ -21,7 +21,7 @@ def write_csv(release: Released, path: str | Path) -> Path:
 
 def write_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | Path) -> Path:
     out = written_here("to_csv", path)
-    text = _csv(names, rows).encode()
+    text = _csv_text(names, rows).encode()
     refuse_other_file("to_csv", out, text[: text.index(b"\n") + 1])
     try:
         write_whole(out, text)
@@ -33,19 +33,19 @@ def write_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], path: st
 
 
 def csv_of(release: Released) -> str:
-    return _csv(release.table.column_names, release)
+    return _csv_text(release.table.column_names, release)
 
 
-def _csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
-        writer.writerow([_cell(value) for value in row.values()])
+        writer.writerow([_csv_cell(value) for value in row.values()])
     return file.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     if isinstance(value, list):
         return cell_of_list(value)
     return cell(value) if isinstance(value, str) else value

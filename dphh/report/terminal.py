@@ -110,11 +110,11 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
             "user's items: what the ledger books",
         ),
-        *_mixed(privacy),
+        *_promises_of_messages(privacy),
     ]
 
 
-def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
+def _promises_of_messages(privacy: Privacy) -> list[tuple[str, str]]:
     """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
     if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
         return []
@@ -135,7 +135,9 @@ def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
     """What each level does; neighbouring levels that do the same share one entry."""
     lines = []
-    for (_, said), alike in groupby(levels, key=lambda level: (_pass(level), level_words(level))):
+    for (_, said), alike in groupby(
+        levels, key=lambda level: (_pass_of_level(level), level_words(level))
+    ):
         same = list(alike)
         first, last = same[0], same[-1]
         head = f"level {first.level}"
@@ -165,11 +167,11 @@ def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
         ("counts", f"{whole}, and for less of each beyond that"),
         ("", f"{noise}, or less where fewer are found"),
         ("", intervals),
-        *_floor(counting),
+        *_min_users_lines(counting),
     ]
 
 
-def _floor(counting: FoundCounts) -> list[tuple[str, str]]:
+def _min_users_lines(counting: FoundCounts) -> list[tuple[str, str]]:
     if not counting.min_users:
         return []
     return [
@@ -182,11 +184,11 @@ def _floor(counting: FoundCounts) -> list[tuple[str, str]]:
     ]
 
 
-def _pass(level: Level) -> int:
+def _pass_of_level(level: Level) -> int:
     return level.pass_number if isinstance(level, LocalLevel) else 1
 
 
-def _held(level: LocalLevel) -> str:
+def _set_size_text(level: LocalLevel) -> str:
     return f"{level.size:,}" if level.form == "subsets" else f"about {level.size:,}"
 
 
@@ -196,7 +198,8 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"{plural(level.users, 'user')} not asked before send "
             f"{plural(level.contributions, 'report')} each ({level.sampling} sampling, mode "
             f"{level.mode!r})",
-            f"a report holds {_held(level)} of {level.domain:,} values, the user's own with "
+            f"a report holds {_set_size_text(level)} of {level.domain:,} values, the user's own "
+            "with "
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
             f"an estimate from {level.stands_out:,.0f} of {level.reports:,} reports on "
@@ -325,7 +328,9 @@ def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    return _text(f"plan: {price.verb}  {asked(price)}", plan_sections(price, corpus, ledger))
+    return _text_of_sections(
+        f"plan: {price.verb}  {asked(price)}", plan_sections(price, corpus, ledger)
+    )
 
 
 def asked(price: Price) -> str:
@@ -410,12 +415,14 @@ def first_rows(table: Any, manifest: dict[str, Any]) -> list[dict[str, Any]]:
     places = [place for of_level in chosen.values() for rows in of_level.values() for place in rows]
     shown: list[dict[str, Any]] = table.take(pa.array(places, pa.int64())).to_pylist()
     if groups:
-        order = {key: place for place, key in enumerate(dict.fromkeys(map(_item, shown)))}
-        shown.sort(key=lambda row: (order[_item(row)], groups.get(row["group"], 0)))
+        order = {
+            key: place for place, key in enumerate(dict.fromkeys(map(_sort_key_of_item, shown)))
+        }
+        shown.sort(key=lambda row: (order[_sort_key_of_item(row)], groups.get(row["group"], 0)))
     return shown
 
 
-def _item(row: dict[str, Any]) -> tuple[int, str]:
+def _sort_key_of_item(row: dict[str, Any]) -> tuple[int, str]:
     return row["level"], row["item"]
 
 
@@ -447,7 +454,7 @@ def promised(privacy: dict[str, Any]) -> float:
     return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 
-def _text(title: str, sections: list[Section]) -> str:
+def _text_of_sections(title: str, sections: list[Section]) -> str:
     columns = terminal_columns() - 4
     lines = wrapped(title)
     for heading, said in sections:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.columns import in_turn
+from dphh.columns import interleaved_by_level
 from dphh.errors import UsageError
 from dphh.report.released import Released
 
@@ -32,21 +32,21 @@ def top_of(release: Released, k: int) -> Any:
         return table
     weighed = table.filter(table.column(by).is_valid())
     if "group" not in table.column_names:
-        return _heaviest(weighed, by, k)
+        return _heaviest_rows(weighed, by, k)
     summed = weighed.group_by(["level", "item"]).aggregate([(by, "sum")])
-    best = _heaviest(summed, f"{by}_sum", k)
-    rank = {item: place for place, item in enumerate(_items(best))}
-    ranks = np.array([rank.get(item, len(rank)) for item in _items(weighed)], np.int64)
+    best = _heaviest_rows(summed, f"{by}_sum", k)
+    rank = {item: place for place, item in enumerate(_items_of_rows(best))}
+    ranks = np.array([rank.get(item, len(rank)) for item in _items_of_rows(weighed)], np.int64)
     order = np.argsort(ranks, kind="stable")
     return weighed.take(pa.array(order[: np.count_nonzero(ranks < len(rank))]))
 
 
-def _heaviest(table: Any, by: str, k: int) -> Any:
+def _heaviest_rows(table: Any, by: str, k: int) -> Any:
     table = table.sort_by([("level", "ascending"), (by, "descending"), ("item", "ascending")])
-    chosen = in_turn(table.column("level").to_numpy())[:k]
+    chosen = interleaved_by_level(table.column("level").to_numpy())[:k]
     return table.take(pa.array(np.sort(chosen)))
 
 
-def _items(table: Any) -> list[tuple[int, str]]:
+def _items_of_rows(table: Any) -> list[tuple[int, str]]:
     columns = (table.column(name).to_pylist() for name in ("level", "item"))
     return list(zip(*columns, strict=True))

@@ -108,7 +108,7 @@ def tree_html(tree: Tree) -> str:
             lines.append(step)
             continue
         node, before = step
-        token, node = _merged(node, joiner)
+        token, node = _merge_single_children(node, joiner)
         said = f"<bdi><i>{escape(before)}</i>{escape(token)}</bdi>"
         if node.ended:
             said += " <b title='sequences end here'>•</b>"
@@ -123,7 +123,7 @@ def tree_html(tree: Tree) -> str:
     return "".join([*lines, "</ul>"])
 
 
-def _merged(node: Node, joiner: str) -> tuple[str, Node]:
+def _merge_single_children(node: Node, joiner: str) -> tuple[str, Node]:
     """Merge a trie's prefix with its only continuation, so that both share one line."""
     token = shown.shown(node.token)
     while node.ended is False and len(node.below) == 1:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: What a content says of rows and columns, not of tokens.
-_SAME_TOKENS = ("column", "unit", "where", "max_text_length")
+_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "where", "max_text_length")
 #: Characters of a new item up to which it is shown, so that its chance is shown too.
-_CUT = 28
+_LONGEST_TEXT = 28
 #: A run id that nobody chose.
-_MADE_UP = re.compile(r"[0-9a-f]{32}")
+_GENERATED_RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Trend:
             "users": pl.Int64, "low": pl.Int64, "high": pl.Int64,
             "change": pl.String, "chance": pl.Float64, "why": pl.String,
         }  # fmt: skip
-        return readable(pl.DataFrame(list(self._rows()), schema, orient="row"))
+        return readable(pl.DataFrame(list(self._rows_of_table()), schema, orient="row"))
 
     def chart(self, top: int = 20) -> Chart:
         """The `top` items of most users as lines over the weeks, and what appeared, as bars."""
@@ -81,22 +81,24 @@ class Trend:
         names = tuple(week.name for week in self.weeks)
         rows = tuple(
             (
-                self._texts[tokens],
-                tuple(_bar(week.name, week.counts.get(tokens)) for week in self.weeks),
+                self._texts_of_items[tokens],
+                tuple(_bar_of(week.name, week.counts.get(tokens)) for week in self.weeks),
             )
-            for tokens in self._counted[:top]
+            for tokens in self._counted_items[:top]
         )
         panels: list[Part] = []
         if rows:
-            panels.append(Lines("users of each item", names, rows, len(self._counted) - len(rows)))
+            panels.append(
+                Lines("users of each item", names, rows, len(self._counted_items) - len(rows))
+            )
         for new, said in ((True, "new in"), (False, "perhaps new in")):
             those = [each for each in self.appeared if each.is_new == new]
             if those:
-                bars = tuple(self._new_bar(each) for each in those[:top])
+                bars = tuple(self._bar_of_appeared(each) for each in those[:top])
                 panels.append(Panel(f"{said} {names[-1]}", bars, len(those) - len(bars)))
-        head = f"{plural(len(self._counted), 'item')} counted, {len(self.appeared):,} in no "
+        head = f"{plural(len(self._counted_items), 'item')} counted, {len(self.appeared):,} in no "
         head += f"earlier release: {names[0]} to {names[-1]}"
-        return Chart(head, self._measure(), tuple(panels), of_people=True)
+        return Chart(head, self._meaning_of_lines(), tuple(panels), of_people=True)
 
     def save(self, path: str | Path, top: int = 20) -> Path:
         """Write the chart as `.html` or `.svg`, or the table as `.csv`."""
@@ -112,37 +114,45 @@ class Trend:
         return self.chart(10)._repr_html_()
 
     @cached_property
-    def _releases(self) -> list[Released]:
+    def _all_releases(self) -> list[Released]:
         every = {each.run_id: each for week in self.weeks for each in week.releases}
         return list(every.values())
 
     @cached_property
-    def _texts(self) -> dict[Tokens, str]:
+    def _texts_of_items(self) -> dict[Tokens, str]:
         return {
             tuple(row["tokens"]): row["item"]
-            for release in self._releases
+            for release in self._all_releases
             for row in release.table.select(["item", "tokens"]).to_pylist()
         }
 
     @cached_property
-    def _counted(self) -> list[Tokens]:
+    def _counted_items(self) -> list[Tokens]:
         """The items that any week counted: those of most users in one week first."""
         most: dict[Tokens, float] = {}
         for week in self.weeks:
             for tokens, each in week.counts.items():
                 most[tokens] = max(most.get(tokens, 0.0), each.count.users)
-        return sorted(most, key=lambda tokens: (-most[tokens], self._texts[tokens]))
+        return sorted(most, key=lambda tokens: (-most[tokens], self._texts_of_items[tokens]))
 
-    def _rows(self) -> Iterable[tuple[Any, ...]]:
+    def _rows_of_table(self) -> Iterable[tuple[Any, ...]]:
         new = {each.tokens: each for each in self.appeared}
-        for tokens in self._counted:
+        for tokens in self._counted_items:
             before: Counted | None = None
             for week in self.weeks:
                 if (now := week.counts.get(tokens)) is None:
                     continue
-                change = _changed(before, now)
+                change = _change_in_words(before, now)
                 if tokens not in new or week is not self.weeks[-1]:
-                    yield week.name, self._texts[tokens], [*tokens], *now.count, change, None, None
+                    yield (
+                        week.name,
+                        self._texts_of_items[tokens],
+                        [*tokens],
+                        *now.count,
+                        change,
+                        None,
+                        None,
+                    )
                 before = now
         last = self.weeks[-1]
         for tokens, each in new.items():
@@ -151,15 +161,15 @@ class Trend:
             change = "new" if each.is_new else "perhaps new"
             yield last.name, each.item, [*tokens], *said, change, each.chance, each.said
 
-    def _new_bar(self, each: Appeared) -> Bar:
+    def _bar_of_appeared(self, each: Appeared) -> Bar:
         chance = "" if each.chance is None else f" (by noise alone: {at_most(each.chance)} or less)"
-        item = each.item if len(each.item) <= _CUT else f"{each.item[:_CUT]}…"
-        return _bar(f"{item}{chance}", self.weeks[-1].counts.get(each.tokens))
+        item = each.item if len(each.item) <= _LONGEST_TEXT else f"{each.item[:_LONGEST_TEXT]}…"
+        return _bar_of(f"{item}{chance}", self.weeks[-1].counts.get(each.tokens))
 
-    def _measure(self) -> str:
-        said = sorted({each.manifest["randomness"] for each in self._releases if each.is_test})
-        if self._counted:
-            said += [_intervals(self.weeks), "Each line has a scale of its own, from 0."]
+    def _meaning_of_lines(self) -> str:
+        said = sorted({each.manifest["randomness"] for each in self._all_releases if each.is_test})
+        if self._counted_items:
+            said += [_intervals_sentence(self.weeks), "Each line has a scale of its own, from 0."]
         if self.appeared:
             said.append(
                 "New: in no earlier release, and fewer held it in each earlier week; each claim "
@@ -171,7 +181,7 @@ class Trend:
                 said.append("Where this is not said, counts of the item in both weeks say it.")
         elif len(self.weeks) > 1 and self.weeks[-1].found:
             said.append(f"Every item of {self.weeks[-1].name} is in an earlier release.")
-        return " ".join([*said, *promises_together(self._releases)])
+        return " ".join([*said, *promises_together(self._all_releases)])
 
 
 @named_in_words
@@ -197,7 +207,7 @@ def trend(
         ]
         return trend_of(pairs, confidence)
     return trend_of(
-        [(_name(place, each), each) for place, each in enumerate(releases, 1)],
+        [(_name_of_week(place, each), each) for place, each in enumerate(releases, 1)],
         confidence,
         by_period=True,
     )
@@ -206,26 +216,29 @@ def trend(
 def trend_of(
     pairs: Sequence[tuple[str, Released]], confidence: float, *, by_period: bool = False
 ) -> Trend:
-    """Of releases with their weeks' names; `by_period`: unless each is of one period of its own."""
+    """The trend of releases with their weeks' names. `by_period`: order them by period if each is
+    of one period of its own."""
     checked_confidence(confidence)
     if not pairs:
         raise UsageError("releases: found none; give the release of each week, oldest first")
-    readings = {_read_as(release.manifest) for _, release in pairs}
+    readings = {_reading_of(release.manifest) for _, release in pairs}
     if len(readings) > 1:
         raise UsageError(
             "releases: they were read in different ways (lower=, split=, strip=, ...), so their "
             "items differ; give releases that read their texts alike"
         )
-    if by_period and None not in (numbered := [_numbered(release) for _, release in pairs]):
+    if by_period and None not in (
+        numbered := [_period_of_release(release) for _, release in pairs]
+    ):
         in_order = sorted((each for each in numbered if each), key=lambda each: each[0])
         pairs = [(name, release) for _, name, release in in_order]
     named: dict[str, list[Released]] = {}
     for name, release in pairs:
         named.setdefault(name, []).append(release)
-    return Trend(tuple(_week(name, each) for name, each in named.items()), confidence)
+    return Trend(tuple(_make_week(name, each) for name, each in named.items()), confidence)
 
 
-def _numbered(release: Released) -> tuple[int, str, Released] | None:
+def _period_of_release(release: Released) -> tuple[int, str, Released] | None:
     """The release's only period and its name."""
     found = of_periods_in(release.privacy)
     if found is None or found.only is None:
@@ -233,17 +246,23 @@ def _numbered(release: Released) -> tuple[int, str, Released] | None:
     return found.only, found.period.name(found.only), release
 
 
-def _read_as(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
+def _reading_of(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
     content = manifest.get("parameters", {}).get("content") or {}
-    return tuple(sorted((n, str(value)) for n, value in content.items() if n not in _SAME_TOKENS))
+    return tuple(
+        sorted(
+            (n, str(value))
+            for n, value in content.items()
+            if n not in _OPTIONS_WITHOUT_EFFECT_ON_TOKENS
+        )
+    )
 
 
-def _name(place: int, release: Released) -> str:
+def _name_of_week(place: int, release: Released) -> str:
     """A run id that somebody chose, else the place in the list."""
-    return f"{place}" if _MADE_UP.fullmatch(release.run_id) else release.run_id
+    return f"{place}" if _GENERATED_RUN_ID.fullmatch(release.run_id) else release.run_id
 
 
-def _week(name: str, releases: Sequence[Released]) -> Week:
+def _make_week(name: str, releases: Sequence[Released]) -> Week:
     counts: dict[Tokens, Counted] = {}
     for release in releases:
         people = people_of(release)
@@ -256,7 +275,7 @@ def _week(name: str, releases: Sequence[Released]) -> Week:
     return Week(name, tuple(releases), counts)
 
 
-def _changed(before: Counted | None, now: Counted) -> str | None:
+def _change_in_words(before: Counted | None, now: Counted) -> str | None:
     if before is None:
         return None
     if now.count.low > before.count.high:
@@ -264,11 +283,11 @@ def _changed(before: Counted | None, now: Counted) -> str | None:
     return "fell" if now.count.high < before.count.low else None
 
 
-def _bar(text: str, there: Counted | None) -> Bar:
+def _bar_of(text: str, there: Counted | None) -> Bar:
     return Bar(text, None) if there is None else Bar(text, *there.count)
 
 
-def _intervals(weeks: Sequence[Week]) -> str:
+def _intervals_sentence(weeks: Sequence[Week]) -> str:
     """Pointwise or simultaneous, as the releases say."""
     counting = [each for week in weeks for each in week.releases if people_of(each)]
     said = [counting_of(each.manifest) for each in counting]
@@ -290,7 +309,7 @@ def _intervals(weeks: Sequence[Week]) -> str:
 
 
 def promises_together(releases: Sequence[Released]) -> list[str]:
-    """What all these releases come to for one user who is in all of them."""
+    """The total guarantee of these releases for a user whose data are in all of them."""
     steps: list[Event] = []
     epsilon = delta = 0.0
     for each in releases:

@@ -29,6 +29,8 @@ PASSED = ("set_union", "weighed", "pruned")
 
 
 class Scored(Protocol):
+    """A release with scores: its table and manifest."""
+
     @property
     def table(self) -> Any: ...
 
@@ -55,20 +57,22 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
     low, high = np.full(len(frame), np.inf), np.full(len(frame), -np.inf)
     for level in rounds:
         here = np.flatnonzero(levels == level["level"])
-        passed = _of_round(level, scores[here], confidence)
+        passed = _intervals_of_round(level, scores[here], confidence)
         low[here] = np.minimum(low[here], passed[0])
         high[here] = np.maximum(high[here], passed[1])
     unknown = low > high
     if unknown[np.isin(levels, [level["level"] for level in rounds])].any():
         raise UsageError("score: found one that no round can release; load the release again")
     return readable(frame).with_columns(
-        pl.Series("weight_low", _or_null(low, unknown), pl.Float64),
-        pl.Series("weight_high", _or_null(high, unknown), pl.Float64),
+        pl.Series("weight_low", _null_where_unknown(low, unknown), pl.Float64),
+        pl.Series("weight_high", _null_where_unknown(high, unknown), pl.Float64),
         pl.Series("users_at_least", [None if x == np.inf else ceil(x) for x in low], pl.Int64),
     )
 
 
-def _of_round(level: dict[str, Any], scores: Floats, confidence: float) -> tuple[Floats, Floats]:
+def _intervals_of_round(
+    level: dict[str, Any], scores: Floats, confidence: float
+) -> tuple[Floats, Floats]:
     """The intervals, in whole weights, of the scores that this round may have released."""
     unit, threshold = 2.0 ** level["grid_bits"], level["threshold_grid"]
     grid = scores * unit
@@ -81,5 +85,5 @@ def _of_round(level: dict[str, Any], scores: Floats, confidence: float) -> tuple
     return low, high
 
 
-def _or_null(values: Floats, unknown: NDArray[np.bool_]) -> list[float | None]:
+def _null_where_unknown(values: Floats, unknown: NDArray[np.bool_]) -> list[float | None]:
     return [None if of else float(value) for value, of in zip(values, unknown, strict=True)]

@@ -28,7 +28,7 @@ Reason = Literal[
     "below",
 ]
 #: Kinds of levels that grow sequences from their beginning.
-_GROWN = ("vote", "batch", "local")
+_TRIE_LEVEL_KINDS = ("vote", "batch", "local")
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,24 @@ class Why:
 
 def why(release: Released, phrase: str | Sequence[str]) -> Why:
     """Whether a phrase was released and, if not, at which step it was dropped."""
-    tokens = _read(release, phrase)
-    name = _quoted(release, tokens)
+    tokens = _tokens_of_phrase(release, phrase)
+    name = _quoted_phrase(release, tokens)
     if not tokens:
         return Why(
             tokens, "not so read", (),
             "As the corpus is read, nothing of this is left: see how it is split and what is kept.",
         )  # fmt: skip
     by_length = {level["level"]: level for level in release.manifest["levels"]}
-    if any(level.get("kind") in _GROWN for level in by_length.values()):
-        return _of_a_trie(release, tokens, name, max(by_length))
+    if any(level.get("kind") in _TRIE_LEVEL_KINDS for level in by_length.values()):
+        return _why_in_trie(release, tokens, name, max(by_length))
     released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
     if tokens in released:
         return Why(tokens, "released", (), f"{name} is in the release.")
-    if (reason := _not_looked_at(release, name, tokens, by_length)) is not None:
+    if (reason := _reason_not_considered(release, name, tokens, by_length)) is not None:
         return Why(tokens, reason[0], (), reason[1])
     missing = missing_parts(tokens, released, by_length)
     if missing:
-        parts = " and ".join(_quoted(release, part) for part in missing)
+        parts = " and ".join(_quoted_phrase(release, part) for part in missing)
         return Why(
             tokens, "a part was not released", missing,
             f"{name} was not looked at: {parts} "
@@ -73,12 +73,12 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
         )  # fmt: skip
     # Only a pruned level requires that the parts were released.
     subject = (
-        f"{name}: its parts were released, and it" if _pruned(by_length, len(tokens)) else name
+        f"{name}: its parts were released, and it" if _is_pruned(by_length, len(tokens)) else name
     )
-    return Why(tokens, "below", (), _below(release, len(tokens), subject))
+    return Why(tokens, "below", (), _threshold_sentence(release, len(tokens), subject))
 
 
-def _not_looked_at(
+def _reason_not_considered(
     release: Released, name: str, tokens: Tokens, by_length: dict[int, dict[str, Any]]
 ) -> tuple[Reason, str] | None:
     length = len(tokens)
@@ -106,7 +106,7 @@ def missing_parts(
     tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
 ) -> tuple[Tokens, ...]:
     """The shortest parts whose absence kept these tokens from being valid."""
-    if not _pruned(by_length, len(tokens)):
+    if not _is_pruned(by_length, len(tokens)):
         return ()
     both = by_length[len(tokens)].get("pruning", "both") == "both"
     found: list[Tokens] = []
@@ -116,12 +116,12 @@ def missing_parts(
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 
-def _pruned(by_length: dict[int, dict[str, Any]], length: int) -> bool:
+def _is_pruned(by_length: dict[int, dict[str, Any]], length: int) -> bool:
     return length > 1 and "pruning" in by_length.get(length, {})
 
 
-def _of_a_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why:
-    if (unread := _not_asked_for(release, tokens)) is not None:
+def _why_in_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why:
+    if (unread := _reason_not_asked(release, tokens)) is not None:
         return Why(tokens, "not so read", (), f"{name} {unread}.")
     ends: dict[Tokens, bool] = {}
     for row in release.table.select(["tokens", "ended"]).to_pylist():
@@ -147,14 +147,14 @@ def _of_a_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why
     if len(stopped) < len(tokens):
         return Why(
             tokens, "a part was not released", (stopped,),
-            f"{name} was not asked for: its beginning {_quoted(release, stopped)} was not "
+            f"{name} was not asked for: its beginning {_quoted_phrase(release, stopped)} was not "
             "released, and sequences grow from beginnings that were.",
         )  # fmt: skip
     subject = f"{name}: its beginning was released, and it" if len(tokens) > 1 else name
-    return Why(tokens, "below", (), _below(release, len(tokens), subject))
+    return Why(tokens, "below", (), _threshold_sentence(release, len(tokens), subject))
 
 
-def _not_asked_for(release: Released, tokens: Tokens) -> str | None:
+def _reason_not_asked(release: Released, tokens: Tokens) -> str | None:
     """For `ldp_trie`: words given as known, and words with characters outside the run's set."""
     asked = release.manifest.get("parameters", {})
     if tokens in {tuple(word) for word in asked.get("known", ())}:
@@ -165,7 +165,7 @@ def _not_asked_for(release: Released, tokens: Tokens) -> str | None:
     return None
 
 
-def _below(release: Released, length: int, subject: str) -> str:
+def _threshold_sentence(release: Released, length: int, subject: str) -> str:
     finds = release.manifest.get("finds", {})
     users = dict(map(tuple, finds.get("users_by_length", ()))).get(length, finds.get("users"))
     said = (
@@ -182,7 +182,7 @@ def _below(release: Released, length: int, subject: str) -> str:
     )
 
 
-def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
+def _tokens_of_phrase(release: Released, phrase: str | Sequence[str]) -> Tokens:
     """The phrase's tokens, tokenised as the corpus was; a list is used as it is."""
     if not isinstance(phrase, str):
         tokens = tuple(phrase)
@@ -195,5 +195,5 @@ def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
     return tokens_of(phrase, Content(**written))
 
 
-def _quoted(release: Released, tokens: Tokens) -> str:
+def _quoted_phrase(release: Released, tokens: Tokens) -> str:
     return f"“{shorten(joiner_of(release).join(tokens))}”"

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import database_of
+from dphh.files.paths import database_of, is_remote
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
 from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
@@ -28,7 +28,7 @@ from dphh.sources.reading import (
     files_named,
     no_such_file,
     parquet_pattern,
-    refuse_what_waits,
+    refuse_blocking_files,
     unreadable_files,
 )
 from dphh.sources.text_files import refuse_other_encodings
@@ -36,15 +36,15 @@ from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
 from dphh.unit.user import columns_of
 from dphh.wording.lines import plural
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
-_DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
-_JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
-_DUCKDB = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+_DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
+_JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
+_DUCKDB_FILE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 #: The longest first line in characters; DuckDB accepts no longer JSON object.
 LONGEST_LINE = 1 << 25
 #: Formats that no engine reads directly, and what the user can do instead.
-_ADVICE = {
+_ADVICE_FOR_FORMATS = {
     "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with name=",
     "txt": "it has no columns; pass pl.DataFrame({...}) with a user column, and name=",
     "xlsx": "pass pl.read_excel(...), and name=",
@@ -65,37 +65,57 @@ def opened(corpus: Corpus) -> Corpus:
     table: Any = None
     places = corpus.where
     for place in places:
-        refuse_what_waits(files_named(place))
+        refuse_blocking_files(files_named(place))
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(corpus, database, places[0][len(database) :].strip("/"))
-    elif any(_DUCKDB.search(str(Path(place).parent)) for place in places):
+    elif any(_DUCKDB_FILE.search(str(Path(place).parent)) for place in places):
         raise unreadable_files(corpus, "there is no such database file, or it is one of several")
     elif len(places) == 1 and (lake := lake_table(corpus, places[0])) is not None:
         table = lake
-    elif all(_DELIMITED.search(place) and not _is_folder(place) for place in places):
-        table = _delimited(corpus)
-    elif all(_JSON_LINES.search(place) and not _is_folder(place) for place in places):
-        table = _json_lines(corpus)
+    elif all(_DELIMITED_FILE.search(place) and not _is_folder(place) for place in places):
+        table = _open_delimited(corpus)
+    elif all(_JSON_LINES_FILE.search(place) and not _is_folder(place) for place in places):
+        table = _open_json_lines(corpus)
     else:
-        _refuse_what_nobody_reads(corpus)
+        _refuse_unreadable_formats(corpus)
     if table is None:
         refuse_files_of_tables(corpus)
         return corpus
     return replace_corpus(corpus, kind="table", source=table)
 
 
+def refuse_missing_columns_of_texts(corpus: Corpus, done: str) -> None:
+    """Refuse a column that local CSV or JSON Lines files lack. Their first lines are read. `done`
+    ends the message, such as "Nothing was spent"."""
+    if corpus.kind == "path" and all(map(_is_local_text, corpus.where)):
+        try:
+            opened(corpus)
+        except CorpusError as problem:
+            raise CorpusError(f"{problem}. {done}") from None
+
+
+def _is_text(place: str) -> bool:
+    return bool(_DELIMITED_FILE.search(place) or _JSON_LINES_FILE.search(place))
+
+
+def _is_local_text(place: str) -> bool:
+    return _is_text(place) and not is_remote(place) and Path(place).is_file()
+
+
 def _is_folder(place: str) -> bool:
     return "://" not in place and Path(place).is_dir()
 
 
-def _refuse_what_nobody_reads(corpus: Corpus) -> None:
+def _refuse_unreadable_formats(corpus: Corpus) -> None:
     for place in corpus.where:
         if place.lower().startswith("ducklake:") or "/ducklake:" in place.lower():
-            raise CorpusError(f"corpus: a DuckLake: {_ADVICE['ducklake']}")
+            raise CorpusError(f"corpus: a DuckLake: {_ADVICE_FOR_FORMATS['ducklake']}")
         suffix = Path(place).suffix.lower().removeprefix(".")
-        if suffix in _ADVICE and not _is_folder(place):
-            raise CorpusError(f"corpus: {place}: no engine reads .{suffix}: {_ADVICE[suffix]}")
-        if _DELIMITED.search(place) or _JSON_LINES.search(place):
+        if suffix in _ADVICE_FOR_FORMATS and not _is_folder(place):
+            raise CorpusError(
+                f"corpus: {place}: no engine reads .{suffix}: {_ADVICE_FOR_FORMATS[suffix]}"
+            )
+        if _is_text(place):
             raise CorpusError(
                 f"corpus: {place}: the files of a corpus must have one format; give them as "
                 "several corpora, or write all as Parquet"
@@ -105,7 +125,7 @@ def _refuse_what_nobody_reads(corpus: Corpus) -> None:
 def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
     """A table of a DuckDB file. Views are refused, because they may read anything."""
     try:
-        con = _quiet(duckdb.connect(database, read_only=True))
+        con = _without_progress(duckdb.connect(database, read_only=True))
         tables = con.execute(
             "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = "
             "current_database() ORDER BY ALL"
@@ -129,46 +149,47 @@ def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
     )
 
 
-def _delimited(corpus: Corpus) -> Any:
+def _open_delimited(corpus: Corpus) -> Any:
     """CSV files: all columns are text, quoted by `"`; the header gives columns and delimiter."""
-    con = _quiet(duckdb.connect())
+    con = _without_progress(duckdb.connect())
     selects = []
     wanted = list(dict.fromkeys(corpus.columns.values()))
-    for (delimiter, names), files in _alike(con, corpus, wanted).items():
+    for (delimiter, names), files in _files_by_header(con, corpus, wanted).items():
         for option, column in corpus.columns.items():
-            if names.count(column) != 1:
-                has = f"{names.count(column)} columns" if column in names else "no column"
-                raise CorpusError(
-                    f"{option}: one of the corpus's files has {has} {column!r}; "
-                    f"{nearest(column, names)}its first line must name the columns; it has "
-                    f"{plural(len(names), 'field')} (not shown, as they may be data)"
-                )
+            has = (
+                "one file's first line, which must name the columns, has "
+                f"{plural(len(names), 'field')} (not shown, as they may be data)"
+            )
+            if column not in names:
+                raise CorpusError(no_column(option, column, names, has))
+            if (there := names.count(column)) > 1:
+                raise CorpusError(f"{option}: the corpus has {there} columns {column!r}; {has}")
         # By position: DuckDB treats names that differ only in case as equal.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         picked = ", ".join(
-            f"{_read(corpus, name, f'c{names.index(name)}')} AS {identifier(name)}"
+            f"{_column_as_text(corpus, name, f'c{names.index(name)}')} AS {identifier(name)}"
             for name in wanted
         )
         selects.append(
-            f"SELECT {picked} FROM read_csv({_listed(files)}, "
+            f"SELECT {picked} FROM read_csv({_listing_of_files(files)}, "
             f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
             f"escape = '\"', hive_partitioning = false, columns = {{{columns}}})"
         )
     return con.sql(" UNION ALL ".join(selects))
 
 
-def _alike(
+def _files_by_header(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, wanted: list[str]
 ) -> dict[tuple[str, tuple[str, ...]], list[str]]:
     """Group the files by header; only the first line of each is read."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for file in _files(con, corpus):
+    for file in _files_of_corpus(con, corpus):
         line = _first_line(corpus, file)
         tabs = "tsv" in Path(file).suffixes[-1] + "".join(Path(file).suffixes[-2:-1])
         told: dict[str, tuple[str, ...]] = {}
         for delimiter in "\t" if tabs else ",;\t|":
             refuse_many_columns(file, line.count(delimiter) + 1)
-            if (names := _fields(line, delimiter)) is not None:
+            if (names := _fields_of_header(line, delimiter)) is not None:
                 told[delimiter] = names
                 if set(wanted) <= set(names):
                     break
@@ -180,7 +201,7 @@ def _alike(
     return alike
 
 
-def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
+def _fields_of_header(line: str, delimiter: str) -> tuple[str, ...] | None:
     """The fields of the header, or None if it cannot be split by this delimiter."""
     try:
         return tuple(next(csv.reader([line], delimiter=delimiter), []))
@@ -188,10 +209,10 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
         return None
 
 
-def _json_lines(corpus: Corpus) -> Any:
+def _open_json_lines(corpus: Corpus) -> Any:
     """JSON lines: one object per line; every value is read as text or as a list of texts."""
-    con = _quiet(duckdb.connect())
-    files = _files(con, corpus)
+    con = _without_progress(duckdb.connect())
+    files = _files_of_corpus(con, corpus)
     try:
         first = json.loads(_first_line(corpus, files[0]) or "{}")
     except (ValueError, RecursionError):
@@ -203,11 +224,11 @@ def _json_lines(corpus: Corpus) -> Any:
         )
     for option, column in corpus.columns.items():
         if first and column not in first:
-            raise CorpusError(
-                f"{option}: the first line has no {column!r}, and its keys define the "
-                f"columns; {nearest(column, first)}name another column, or write null in the first "
-                "line if there is no value"
+            has = (
+                "the keys of the first line define the columns: name one of them, or write null in "
+                "the first line if there is no value"
             )
+            raise CorpusError(no_column(option, column, first, has))
     content = corpus.content
     listed = {content.column} if content.reading == "list" else set()
     columns = ", ".join(
@@ -215,16 +236,16 @@ def _json_lines(corpus: Corpus) -> Any:
         for name in dict.fromkeys(corpus.columns.values())
     )
     picked = ", ".join(
-        f"{_read(corpus, name, identifier(name))} AS {identifier(name)}"
+        f"{_column_as_text(corpus, name, identifier(name))} AS {identifier(name)}"
         for name in dict.fromkeys(corpus.columns.values())
     )
     return con.sql(
-        f"SELECT {picked} FROM read_json({_listed(files)}, format = 'newline_delimited', "
+        f"SELECT {picked} FROM read_json({_listing_of_files(files)}, format = 'newline_delimited', "
         f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
     )
 
 
-def _read(corpus: Corpus, name: str, column: str) -> str:
+def _column_as_text(corpus: Corpus, name: str, column: str) -> str:
     """A column of text. Of users 649.0 is 649: so it is written where another row had none."""
     if name == corpus.content.column or name not in columns_of(corpus.user):
         return column
@@ -232,7 +253,7 @@ def _read(corpus: Corpus, name: str, column: str) -> str:
     return f"CASE WHEN ends_with({column}, '0') THEN {whole} ELSE {column} END"
 
 
-def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
+def _files_of_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
     if any("://" in place for place in corpus.where):
         raise CorpusError(
             f"corpus: {', '.join(corpus.where)}: dphh reads only Parquet files from a store; "
@@ -266,7 +287,7 @@ def _first_line(corpus: Corpus, file: str) -> str:
     return line.rstrip("\n")
 
 
-def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+def _without_progress(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """No progress bar, which would show how much data each step reads; no spilling to disk."""
     without_bar(con)
     con.execute("SET temp_directory = ''")
@@ -274,5 +295,5 @@ def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _listed(files: Iterable[str]) -> str:
+def _listing_of_files(files: Iterable[str]) -> str:
     return f"[{', '.join(literal(parquet_pattern(file)) for file in files)}]"

@@ -12,7 +12,7 @@ from dphh.corpus import Corpus
 from dphh.sources.reading import files_named
 
 #: So many files are looked at where a run begins.
-MOST = 1000
+MOST_FILES = 1000
 
 
 def parquet_files(corpus: Corpus) -> list[str]:
@@ -30,7 +30,7 @@ def lacking(corpus: Corpus) -> Iterator[tuple[str, str]]:
     """The columns that some files have and others have not, by the options that name them. How
     many files is not told: in folders named by user it would be a number of users."""
     found: list[set[str]] = []
-    for file in parquet_files(corpus)[:MOST]:
+    for file in parquet_files(corpus)[:MOST_FILES]:
         try:
             found.append({*pq.read_schema(file).names})
         except (OSError, pa.ArrowException):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -24,31 +23,32 @@ from pyarrow import fs
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
-from dphh.sources.reading import Streamed, refuse_what_waits
+from dphh.sources.reading import Streamed, refuse_blocking_files
+from dphh.wording.warned import warn
 
-_METADATA = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
-_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
-_ELSEWHERE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
+_METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
+_STORE_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
+_OUTSIDE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
 #: Characters that URL parsers drop or take for a slash. Log writers escape them.
-_DROPPED = re.compile(r"[\x00-\x1f\x7f\\]")
+_DROPPED_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\\]")
 #: Escapes that URL parsers take for a dot or a slash, if in the name of a table's folder.
-_DECODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
-_WILD = re.compile(r"[*?\[{]")
+_DECODED_ESCAPES = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
+_WILDCARD = re.compile(r"[*?\[{]")
 
 
 def lake_table(corpus: Corpus, place: str) -> Streamed | None:
     """The table in this folder, at its log's current version; None if it is not a lake table."""
-    kept_by = keeper(place) if "://" not in place else _remote_keeper(place)
+    kept_by = lake_format_of(place) if "://" not in place else _remote_format(place)
     if kept_by is not None and "://" not in place:
-        refuse_what_waits(files_of(place))
+        refuse_blocking_files(files_of(place))
     if kept_by == "Delta":
-        return _read_safely(corpus, place, kept_by, _delta)
+        return _read_with_clear_errors(corpus, place, kept_by, _open_delta)
     if kept_by == "Iceberg" and "://" not in place:
-        return _read_safely(corpus, place, kept_by, _iceberg)
+        return _read_with_clear_errors(corpus, place, kept_by, _open_iceberg)
     return None
 
 
-def keeper(folder: str) -> str | None:
+def lake_format_of(folder: str) -> str | None:
     """The format of the table whose folder this is; None if it is no table's folder."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         return "Delta"
@@ -63,7 +63,7 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
     for place in corpus.where:
         found = _remote_tables(place) if "://" in place else _tables_of_files(place, looked)
         for folder, kept_by in found:
-            raise CorpusError(f"corpus: {_refusal(folder, kept_by)}")
+            raise CorpusError(f"corpus: {_refusal_of_files(folder, kept_by)}")
 
 
 def warn_of_files_of_tables(files: Iterable[str]) -> None:
@@ -71,16 +71,15 @@ def warn_of_files_of_tables(files: Iterable[str]) -> None:
     looked: dict[str, str | None] = {}
     for file in files:
         for folder, kept_by in () if "://" in file else _tables_of_files(file, looked):
-            warnings.warn(
+            warn(
                 f"these rows come from files of the {kept_by} table {folder}, past its log: they "
                 "hold rows that were deleted. Give that folder as the corpus, or a frame of its "
                 "own reader's, such as pl.scan_delta's",
-                stacklevel=5,
             )
             return
 
 
-def _refusal(folder: str, kept_by: str) -> str:
+def _refusal_of_files(folder: str, kept_by: str) -> str:
     rows = f"{folder} is a {kept_by} table, whose files hold rows that were deleted"
     if kept_by == "DuckLake":
         return (
@@ -102,13 +101,13 @@ def _tables_of_files(place: str, looked: dict[str, str | None]) -> Iterator[tupl
             continue
         above = real[folder] = os.path.realpath(folder)
         while above not in looked:
-            kept_by = looked[above] = keeper(above)
+            kept_by = looked[above] = lake_format_of(above)
             if kept_by is not None:
                 yield above, kept_by
             above = os.path.dirname(above)
 
 
-def _read_safely(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streamed:
+def _read_with_clear_errors(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streamed:
     try:
         table: Streamed = read(place)
     except (CorpusError, UsageError):
@@ -126,20 +125,20 @@ def _read_safely(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streame
     return table
 
 
-def _delta(place: str) -> Streamed:
-    folder = place if "://" in place else _as_its_reader_takes_it(place)
+def _open_delta(place: str) -> Streamed:
+    folder = place if "://" in place else _resolved_folder(place)
     table = import_module("deltalake").DeltaTable(folder)
     # The paths as the log writes them: `file_uris` would place a clone's addresses in the folder.
     paths = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
-    if any(map(_leads_elsewhere, paths)):
-        raise _elsewhere(place)
+    if any(map(_may_leave_folder, paths)):
+        raise _error_of_outside_file(place)
     return Streamed(pa.schema(table.schema().to_arrow()), lambda names: table.scan(columns=names))
 
 
-def _as_its_reader_takes_it(folder: str) -> str:
+def _resolved_folder(folder: str) -> str:
     """The folder with links and `..` resolved; Delta's reader would resolve them differently."""
     real = os.path.realpath(folder)
-    if _DROPPED.search(real) or _DECODED.search(real):
+    if _DROPPED_CHARACTERS.search(real) or _DECODED_ESCAPES.search(real):
         raise CorpusError(
             f"corpus: {folder} is a Delta table in a folder whose name Delta's reader would "
             "change: the name must have no control character, no backslash, and no dot or slash "
@@ -148,7 +147,7 @@ def _as_its_reader_takes_it(folder: str) -> str:
     return real
 
 
-def _leads_elsewhere(spelled: str) -> bool:
+def _may_leave_folder(spelled: str) -> bool:
     """Whether a path in a log may mean a file outside the table's folder.
 
     The reader resolves it as browsers resolve a relative URL: it drops tabs and line ends anywhere
@@ -156,10 +155,12 @@ def _leads_elsewhere(spelled: str) -> bool:
     only a scheme, a leading slash and `..` lead outside.
     """
     readings = (spelled, unquote(spelled))
-    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)
+    return any(
+        _DROPPED_CHARACTERS.search(each) or _OUTSIDE.search(each.strip()) for each in readings
+    )
 
 
-def _iceberg(folder: str) -> Streamed:
+def _open_iceberg(folder: str) -> Streamed:
     tables = import_module("pyiceberg.table")
     metadata_file = _current_metadata(os.path.realpath(folder))
     files = _files_within(folder)
@@ -194,15 +195,15 @@ def _files_within(folder: str) -> Any:
     def new_input(location: str) -> Any:
         scheme, _, path = files.parse_location(location)
         leads_in = scheme == "file" and os.path.realpath(path).startswith(within)
-        if _DROPPED.search(location) or not leads_in:
-            raise _elsewhere(folder)
+        if _DROPPED_CHARACTERS.search(location) or not leads_in:
+            raise _error_of_outside_file(folder)
         return opened(location)
 
     files.new_input = new_input
     return files
 
 
-def _elsewhere(folder: str) -> CorpusError:
+def _error_of_outside_file(folder: str) -> CorpusError:
     """The error for files outside the folder, by which the ledger identifies the table."""
     return CorpusError(
         f"corpus: {folder} is a table whose log names files outside its folder (it was cloned or "
@@ -213,7 +214,7 @@ def _elsewhere(folder: str) -> CorpusError:
 
 def _current_metadata(folder: str) -> str:
     """The newest metadata file; each commit writes the next version number."""
-    versions = [(int(m[1]), f) for f in _metadata_files(folder) if (m := _METADATA.search(f))]
+    versions = [(int(m[1]), f) for f in _metadata_files(folder) if (m := _METADATA_FILE.search(f))]
     newest = max(number for number, _ in versions)
     of_newest = [file for number, file in versions if number == newest]
     if len(of_newest) > 1:
@@ -228,32 +229,38 @@ def _current_metadata(folder: str) -> str:
 def _metadata_files(folder: str) -> list[str]:
     inner = os.path.join(folder, "metadata")
     try:
-        return [os.path.join(inner, name) for name in os.listdir(inner) if _METADATA.search(name)]
+        return [
+            os.path.join(inner, name) for name in os.listdir(inner) if _METADATA_FILE.search(name)
+        ]
     except OSError:
         return []
 
 
-def _address(url: str) -> str:
+def _host_and_path(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.netloc}/{parts.path.strip('/')}"
 
 
-def _remote_keeper(place: str) -> str | None:
-    if _ADDRESS.match(place) is None or _WILD.search(place):
+def _remote_format(place: str) -> str | None:
+    if _STORE_ADDRESS.match(place) is None or _WILDCARD.search(place):
         return None
     return next(
-        (kept for folder, kept in _remote_tables(place) if _address(folder) == _address(place)),
+        (
+            kept
+            for folder, kept in _remote_tables(place)
+            if _host_and_path(folder) == _host_and_path(place)
+        ),
         None,
     )
 
 
 def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
     """Lake tables inside or above an address in a store. Lists names only."""
-    if (scheme := _ADDRESS.match(place)) is None:
+    if (scheme := _STORE_ADDRESS.match(place)) is None:
         return  # a web address cannot be listed
     store = scheme[0].replace("s3a:", "s3:").replace("gcs:", "gs:")
     rest = place[len(scheme[0]) :]
-    base = _WILD.split(rest)[0]
+    base = _WILDCARD.split(rest)[0]
     if base != rest:  # keep the part up to the last folder before a wildcard
         base = base.rpartition("/")[0]
     try:
@@ -276,10 +283,9 @@ def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
             selector = fs.FileSelector(f"{above}/metadata", allow_not_found=True)
             names += [each.path for each in system.get_file_info(selector)]
     except (OSError, ValueError, NotImplementedError) as problem:
-        warnings.warn(
+        warn(
             f"it could not be looked whether {place} holds files of a Delta or an Iceberg table "
             f"({type(problem).__name__}), which may hold rows that were deleted",
-            stacklevel=2,
         )
         return
     for name in names:
@@ -288,7 +294,7 @@ def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
             yield store + folder, "Delta" if last == "_delta_log" else "Hudi"
         elif folder.endswith("/_delta_log"):
             yield store + folder.removesuffix("/_delta_log"), "Delta"
-        elif folder.endswith("/metadata") and _METADATA.search(last):
+        elif folder.endswith("/metadata") and _METADATA_FILE.search(last):
             yield store + folder.removesuffix("/metadata"), "Iceberg"
         elif last.startswith("ducklake-") and last.endswith(".parquet"):
             yield store + folder, "DuckLake"

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-_TEXTS = {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+_TEXT_TYPES = {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 #: Bytes of a footer's signature: a nonce of 12 and a tag of 16.
 SIGNATURE = 28
 #: How many rows' lengths are read at a time if the dictionary is left encoded.
-_ROWS = 1 << 16
+_ROWS_AT_ONCE = 1 << 16
 
 
 def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> Any:
@@ -30,7 +30,7 @@ def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> An
     longest = np.zeros(0, dtype=np.int64)
     for file in files:
         try:
-            for lengths in _lengths(file, column, rows, fits):
+            for lengths in _lengths_in_file(file, column, rows, fits):
                 both = np.concatenate([longest, lengths])
                 longest = np.sort(both)[::-1][:rows]
         except (OSError, pa.ArrowException):
@@ -38,13 +38,13 @@ def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> An
     return longest
 
 
-def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
+def _lengths_in_file(file: str, column: str, rows: int, fits: int) -> Any:
     opened = pq.ParquetFile(file)
     footer = opened.metadata
     places = [
         place for place in range(footer.num_columns) if footer.schema.column(place).path == column
     ]
-    if not places or footer.schema.column(places[0]).physical_type not in _TEXTS:
+    if not places or footer.schema.column(places[0]).physical_type not in _TEXT_TYPES:
         return
     if _has_signed_footer(file, footer):
         return  # some columns are encrypted; reading one would make Arrow abort the process
@@ -58,7 +58,7 @@ def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
         if longest * min(rows, chunk.num_values) + size <= fits:
             continue
         yield from _lengths_of_rows(
-            dictionaries if longest * _ROWS > fits else opened, group, column
+            dictionaries if longest * _ROWS_AT_ONCE > fits else opened, group, column
         )
 
 
@@ -79,7 +79,7 @@ def _longest_of_dictionary(opened: Any, group: int, column: str) -> int:
 
 
 def _lengths_of_rows(opened: Any, group: int, column: str) -> Any:
-    for batch in opened.iter_batches(_ROWS, row_groups=[group], columns=[column]):
+    for batch in opened.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=[column]):
         texts = batch.column(0)
         if pa.types.is_dictionary(texts.type):
             of_each = pc.binary_length(texts.dictionary).fill_null(0)

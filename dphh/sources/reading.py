@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, DphhError
+from dphh.errors import CorpusError, DphhError, UnreachableError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.sources.quoted import identifier
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -75,13 +75,13 @@ class Streamed:
 
 
 #: Types of tables whose rows are in memory, so that reading them twice is cheap.
-_AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+_TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 
 
-def at_hand(corpus: Corpus) -> bool:
+def is_in_memory(corpus: Corpus) -> bool:
     """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
-    return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
+    return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
 
 
 def parquet_pattern(path: str) -> str:
@@ -104,7 +104,7 @@ def files_named(place: str) -> list[str]:
     return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
 
 
-def refuse_what_waits(files: Iterable[str]) -> None:
+def refuse_blocking_files(files: Iterable[str]) -> None:
     """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
     for file in files:
         if keeps_waiting(file):
@@ -129,7 +129,7 @@ def no_such_file(corpus: Corpus) -> CorpusError:
     return unreadable_files(corpus, "there is no such file")
 
 
-def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
+def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
     """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
     is refused, or it cannot be reached; otherwise the files are not Parquet."""
     said, kind = str(problem), type(problem).__name__
@@ -143,16 +143,17 @@ def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
     if status == 404 or "404 Not Found" in said:
         return no_such_file(corpus)
     refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
-    found = "the store refused" if refused else "the store could not be reached"
+    where = f"corpus: {', '.join(remote)}: the store"
+    said = f"{'refused' if refused else 'could not be reached'} ({kind})"
     if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
-        advice = "no credentials are set: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
-    else:
-        advice = (
-            "see that the credentials may read it"
-            if refused
-            else "see that the address is right and that there is a network"
-        )
-    return CorpusError(f"corpus: {', '.join(remote)}: {found} ({kind}); {advice}")
+        variables = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+        return CorpusError(f"{where} {said}; no credentials are set: {variables}")
+    if refused:
+        return CorpusError(f"{where} {said}; see that the credentials may read it")
+    return UnreachableError(
+        f"{where} {said}; see that the address is right and that there is a network, or try again "
+        "later"
+    )
 
 
 def refuse_columns_twice(corpus: Corpus) -> None:
@@ -200,11 +201,8 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
-            meant = nearest(column, columns)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
-            )
+            has = f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            raise CorpusError(no_column(option, column, columns, has))
 
 
 def schema_in_memory(corpus: Corpus) -> Any:
@@ -236,37 +234,39 @@ def rows_in_memory(corpus: Corpus) -> Any:
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
         if isinstance(source, Streamed):
-            return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
+            return _validated_stream(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
-        table = without_views(pa.table(rows).select(columns))
+        table = without_string_views(pa.table(rows).select(columns))
     _validate(table)
     return table
 
 
-def without_views(table: pa.Table) -> pa.Table:
+def without_string_views(table: pa.Table) -> pa.Table:
     """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
     table by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):
         return table
-    return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
+    return table.cast(
+        pa.schema([field.with_type(_without_view_type(field.type)) for field in table.schema])
+    )
 
 
-def _copied(kind: Any) -> Any:
+def _without_view_type(kind: Any) -> Any:
     if kind == pa.string_view():
         return pa.large_string()
     if kind == pa.binary_view():
         return pa.large_binary()
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    inner = _copied(kind.value_type) if lists else None
+    inner = _without_view_type(kind.value_type) if lists else None
     return pa.large_list(inner) if lists and inner != kind.value_type else kind
 
 
-def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _validated_stream(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in stream:
             _validate(batch)

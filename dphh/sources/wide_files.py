@@ -15,7 +15,7 @@ from dphh.sources.reading import files_named
 #: An engine needs about five seconds for this many columns; for a million it needs minutes.
 WIDEST = 1 << 17
 #: The last bytes of a file; the four bytes before them are the footer's length.
-_MAGIC = b"PAR1"
+_PARQUET_MAGIC = b"PAR1"
 #: The footer begins with its version, a number, and the list of schema elements (in Thrift's
 #: compact protocol): the first element is the root; the others are columns and nested columns.
 _VERSION, _LIST, _LONG_LIST = 0x15, 0x19, 0xFC
@@ -45,29 +45,29 @@ def columns_of_file(file: str) -> int:
             opened.seek(max(end - 8, 0))
             length, magic = opened.read(4), opened.read(4)
             start = end - 8 - int.from_bytes(length, "little")
-            if magic != _MAGIC or start < 0:
+            if magic != _PARQUET_MAGIC or start < 0:
                 return 0
             opened.seek(start)
-            return _elements(opened.read(20)) - 1
+            return _schema_elements(opened.read(20)) - 1
     except OSError:
         return 0  # the engine will report what is wrong with the file
 
 
-def _elements(footer: bytes) -> int:
+def _schema_elements(footer: bytes) -> int:
     """The length of the list of schema elements."""
     try:
         if footer[0] != _VERSION:
             return 1
-        _, place = _number(footer, 1)
+        _, place = _read_number(footer, 1)
         if footer[place] != _LIST:
             return 1
         header = footer[place + 1]
-        return _number(footer, place + 2)[0] if header == _LONG_LIST else header >> 4
+        return _read_number(footer, place + 2)[0] if header == _LONG_LIST else header >> 4
     except IndexError:
         return 1
 
 
-def _number(data: bytes, place: int) -> tuple[int, int]:
+def _read_number(data: bytes, place: int) -> tuple[int, int]:
     """A variable-length integer (seven bits per byte, lowest first) and the position after it."""
     value = shift = 0
     while True:

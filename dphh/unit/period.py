@@ -1,4 +1,4 @@
-"""Which column says in which period a row is, what a period is called, and which ones a run reads.
+"""Periods: the column that determines a row's period, the names of periods, and those a run reads.
 
 A period is a whole number: the value of a column of whole numbers, or the number of the day, week,
 month, quarter or year that a date is in. Engines know the number alone; people read its name.
@@ -22,8 +22,10 @@ Spans = tuple[tuple[int, int], ...]
 #: All periods that there may ever be.
 ALWAYS: Spans = ((-(2**63), 2**63 - 1),)
 
-_SPELLED = re.compile(r"(?P<column>.+?)(?: by (?P<by>\w+)(?: in (?P<zone>[\w/+-]+))?)?", re.DOTALL)
-_CALLED = {
+_SPELLED_PERIOD = re.compile(
+    r"(?P<column>.+?)(?: by (?P<by>\w+)(?: in (?P<zone>[\w/+-]+))?)?", re.DOTALL
+)
+_NAME_PATTERNS = {
     "day": re.compile(r"\d{4}-\d\d-\d\d"),
     "week": re.compile(r"(\d{4})-W(\d\d)"),
     "month": re.compile(r"(\d{4})-(\d\d)"),
@@ -32,8 +34,8 @@ _CALLED = {
     "number": re.compile(r"-?\d{1,18}"),
 }
 #: Periods whose names are no column's.
-_NAMED: tuple[By, ...] = ("day", "week", "month", "quarter")
-_EXAMPLES = {
+_CALENDAR_PERIODS: tuple[By, ...] = ("day", "week", "month", "quarter")
+_EXAMPLE_NAMES = {
     "day": "2026-11-23",
     "week": "2026-W47",
     "month": "2026-11",
@@ -48,7 +50,8 @@ _TO_MONDAY = 3
 
 @dataclass(frozen=True)
 class Period:
-    """The column that says when, and how long a period is; of `number` its values are periods."""
+    """A date or time column and the length of a period; with "number" the column's values are the
+    periods."""
 
     column: str
     by: By = "number"
@@ -57,8 +60,8 @@ class Period:
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column or self.by not in get_args(By):
-            raise UsageError(f"period: found {self.column!r} by {self.by!r}; {_HOW}")
-        if self.zone not in _zones():
+            raise UsageError(f"period: found {self.column!r} by {self.by!r}; {_SPELLING_ADVICE}")
+        if self.zone not in _known_zones():
             raise UsageError(
                 f"period: found the time zone {self.zone!r}; name one of the IANA's, such as UTC "
                 "or Europe/Berlin"
@@ -78,26 +81,27 @@ class Period:
 
     @property
     def of_column(self) -> str:
-        """Of which column, and by which clock."""
+        """The column's name, with the time zone if there is one."""
         if self.by == "number":
             return ""
         return f" of {self.column} ({self.zone} where it has a time zone)"
 
     def number(self, name: str) -> int:
-        """The period of this name."""
-        found = _CALLED[self.by].fullmatch(name)
+        """The number of the period with this name."""
+        found = _NAME_PATTERNS[self.by].fullmatch(name)
         try:
             if found is None:
                 raise ValueError
-            return _number(self.by, name, *map(int, found.groups()))
+            return _number_of_name(self.by, name, *map(int, found.groups()))
         except ValueError:
             raise UsageError(
-                f"periods: found {name!r}; a {self.noun} is written {_EXAMPLES[self.by]}, and "
+                f"periods: found {name!r}; a {self.noun} is written {_EXAMPLE_NAMES[self.by]}, and "
                 f"several with '..' or commas between them"
             ) from None
 
     def at(self, moment: object) -> int | None:
-        """The period of a date, an instant or a whole number; None of anything else."""
+        """The number of the period of a date, an instant or a whole number; None for other
+        values."""
         if self.by == "number":
             return moment if isinstance(moment, int) else None
         if isinstance(moment, dt.datetime):
@@ -157,7 +161,8 @@ class Period:
         raise ValueError
 
     def moments(self, spans: Spans) -> tuple[tuple[dt.date, dt.date], ...] | None:
-        """The same in UTC, of instants whose days begin with the zone's: a day more at each end."""
+        """The same for instants in UTC. Days begin at the zone's midnight, so each end has one more
+        day."""
         days, more = self.days(spans), dt.timedelta(days=0 if self.zone == "UTC" else 1)
         try:
             return days and tuple((first - more, end + more) for first, end in days)
@@ -165,21 +170,21 @@ class Period:
             return None
 
     def names(self, spans: Spans) -> list[str]:
-        """Stretches of periods, as people write them."""
+        """The names of these ranges of periods, such as 2026-W40..2026-W47."""
         return [
             self.name(first) if first == last else f"{self.name(first)}..{self.name(last)}"
             for first, last in spans
         ]
 
     def spans(self, asked: str | Sequence[str]) -> Spans:
-        """The periods that somebody names: one, or a stretch `A..B`, or several of either."""
+        """Parse the names of periods: one, a range `A..B`, or several of either."""
         parts = asked.split(",") if isinstance(asked, str) else asked
         if not isinstance(parts, (list, tuple)) or not parts:
-            raise UsageError(f"periods: found {asked!r}; {self._how_named}")
+            raise UsageError(f"periods: found {asked!r}; {self._naming_advice}")
         stretches = []
         for part in parts:
             if not isinstance(part, str):
-                raise UsageError(f"periods: found {part!r}; {self._how_named}")
+                raise UsageError(f"periods: found {part!r}; {self._naming_advice}")
             first, dots, last = part.strip().partition("..")
             begin = self.number(first)
             end = self.number(last) if dots else begin
@@ -189,45 +194,48 @@ class Period:
         return merged(stretches)
 
     @property
-    def _how_named(self) -> str:
-        example = _EXAMPLES[self.by]
+    def _naming_advice(self) -> str:
+        example = _EXAMPLE_NAMES[self.by]
         return f"name periods as {example!r}, or a stretch of them as '{example}..{example}'"
 
     def to_json(self) -> dict[str, str]:
         return {"column": self.column, "by": self.by, "zone": self.zone}
 
 
-_HOW = (
+_SPELLING_ADVICE = (
     "write 'date by week' (day, week, month, quarter, year), 'date by week in Europe/Berlin', or "
     "the name of a column of whole numbers"
 )
 
 
 def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None:
-    """As somebody spells it, or as it was written down."""
+    """The period from its spelling ('date by week'), or from JSON."""
     if found is None or isinstance(found, Period):
         return found
     if isinstance(found, dict):
         return Period(**found)
-    spelled = _SPELLED.fullmatch(found) if isinstance(found, str) else None
-    if spelled is not None and any(_CALLED[by].match(spelled[0]) for by in _NAMED):
+    spelled = _SPELLED_PERIOD.fullmatch(found) if isinstance(found, str) else None
+    if spelled is not None and any(
+        _NAME_PATTERNS[by].match(spelled[0]) for by in _CALENDAR_PERIODS
+    ):
         raise UsageError(
             f"period: found {found!r}, which is a period; periods= (--periods) reads it, and "
             "period= says which column has the date, such as 'date by week'"
         )
     if spelled is None:
-        raise UsageError(f"period: found {found!r}; {_HOW}")
+        raise UsageError(f"period: found {found!r}; {_SPELLING_ADVICE}")
     by: Any = spelled["by"] or "number"
     return Period(spelled["column"], by, spelled["zone"] or "UTC")
 
 
 def checked_spans(found: Any) -> Spans | None:
-    """As they were written down."""
+    """The ranges of periods from JSON."""
     return None if found is None else merged([(int(first), int(last)) for first, last in found])
 
 
 def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
-    """Nothing where there is none, as before there were any."""
+    """The period and the ranges as JSON; empty without a period, as in versions that had no
+    periods."""
     return {
         **({} if period is None else {"period": period.to_json()}),
         **({} if periods is None else {"periods": [list(span) for span in periods]}),
@@ -235,7 +243,7 @@ def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
 
 
 def merged(stretches: Sequence[tuple[int, int]]) -> Spans:
-    """The same periods, in order, as few stretches as can be."""
+    """The same periods as the fewest ranges, in order."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(stretches):
         if found and first <= found[-1][1] + 1:
@@ -249,7 +257,7 @@ def how_many(spans: Spans) -> int:
     return sum(last - first + 1 for first, last in spans)
 
 
-def _number(by: By, name: str, year: int = 0, part: int = 0) -> int:
+def _number_of_name(by: By, name: str, year: int = 0, part: int = 0) -> int:
     match by:
         case "day":
             return dt.date.fromisoformat(name).toordinal() - _EPOCH
@@ -264,5 +272,5 @@ def _number(by: By, name: str, year: int = 0, part: int = 0) -> int:
 
 
 @cache
-def _zones() -> frozenset[str]:
+def _known_zones() -> frozenset[str]:
     return frozenset({"UTC", *available_timezones()})

@@ -1,4 +1,4 @@
-"""What a promise to (user, period) comes to for a user who is in several periods.
+"""The guarantee of (user, period) privacy for a user who is in several periods.
 
 Two cases, which must not be taken for one another (docs/periods.md):
 
@@ -25,12 +25,12 @@ from dphh.unit.period import ALWAYS, Period, Spans, checked_period, checked_span
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)
 #: More than a few products and exponentials lose.
-_UP = 1 + 2.0**-40
+_ROUND_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True)
 class Together:
-    """What k periods of one user come to; no epsilon where nothing is promised."""
+    """The (epsilon, delta) for k periods of one user; None if nothing is guaranteed."""
 
     periods: int
     epsilon: float | None
@@ -39,7 +39,7 @@ class Together:
     def __str__(self) -> str:
         if self.epsilon is None or self.delta is None:
             return f"{self.periods:,}: nothing"
-        return f"{self.periods:,}: ({_up(self.epsilon)}, {self.delta:.3g})"
+        return f"{self.periods:,}: ({_epsilon_rounded_up(self.epsilon)}, {self.delta:.3g})"
 
     def to_json(self) -> dict[str, Any]:
         return {"periods": self.periods, "epsilon": self.epsilon, "delta": self.delta}
@@ -47,7 +47,7 @@ class Together:
 
 @dataclass(frozen=True)
 class OfPeriods:
-    """Which periods a promise is about, and what it is for who is in several."""
+    """The periods that a guarantee covers, and what it means for a user in several of them."""
 
     period: Period
     #: Those that a run reads; None where it reads all.
@@ -64,19 +64,20 @@ class OfPeriods:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Always beside the promise."""
+        """The lines that are always shown with the guarantee."""
         noun = self.period.noun
         said = [
             f"NOT a promise to a person as a whole: wherever a user is said, the rows of one user "
             f"in one {noun} are meant. Of a user who is in k periods, each released by a run of "
-            f"its own like this one, k = {_listed(self.apart)}: the exact composition"
+            f"its own like this one, k = {_listed_in_words(self.apart)}: the exact composition"
         ]
         if self.at_once:
             which = "all periods" if self.read is None else f"{how_many(self.read):,} periods"
             said.append(
                 f"this run reads {which} at once, and does not hide who is in several of them: "
                 f"what one user alone says in each may be released. Of a user in k periods that it "
-                f"reads, k = {_listed(self.at_once)}. Run one period at a time to have them compose"
+                f"reads, k = {_listed_in_words(self.at_once)}. Run one period at a time to have "
+                "them compose"
             )
         return tuple(said)
 
@@ -104,25 +105,26 @@ class OfPeriods:
 def of_periods(
     period: Period, read: Spans | None, events: tuple[Event, ...], epsilon: float, delta: float
 ) -> OfPeriods:
-    """`epsilon` and `delta`: what the events are claimed to come to, for one unit."""
+    """The guarantees for users in several periods. `epsilon`, `delta`: the claimed cost for one
+    unit."""
     number = how_many(ALWAYS if read is None else read)
     several = sorted({k for k in (*SAID, number) if 1 < k <= number and k < how_many(ALWAYS)})
     return OfPeriods(
         period,
         read,
-        tuple(released_apart(events, epsilon, delta, k) for k in SAID),
-        tuple(_at_once(epsilon, delta, k) for k in several),
+        tuple(cost_of_separate_runs(events, epsilon, delta, k) for k in SAID),
+        tuple(_together_in_one_run(epsilon, delta, k) for k in several),
     )
 
 
 def of_periods_in(privacy: Mapping[str, Any]) -> OfPeriods | None:
-    """As a manifest's statement has it; None of a promise to whole users."""
+    """The guarantees from a manifest's privacy statement; None if the unit is a whole user."""
     found = privacy.get("of_periods")
     return None if found is None else OfPeriods.from_json(found)
 
 
 @lru_cache(maxsize=256)
-def released_apart(
+def cost_of_separate_runs(
     events: tuple[Event, ...],
     epsilon: float,
     delta: float,
@@ -130,26 +132,27 @@ def released_apart(
     *,
     exactly: bool = False,
 ) -> Together:
-    """What these events come to in each of k periods, at k times delta. Of one period it is what
-    is claimed, unless it is asked for `exactly`."""
+    """The cost of these events in each of k periods, by composition at k times delta. For one
+    period it is the claimed cost, unless the exact one is requested (`exactly`)."""
     if periods == 1 and not exactly:
         return Together(1, epsilon, delta)
-    in_all = delta * periods * _UP
+    in_all = delta * periods * _ROUND_UP
     charged = any(cost.is_charged for cost in costs_of(events))
     steps = events if charged else (ApproximateEvent(epsilon, delta),)
     found = math.inf if in_all >= 1 else compose(steps * periods).epsilon(in_all)
     if in_all < 1 and epsilon * periods < found:  # as any steps of such claims
-        found = epsilon * periods * _UP
+        found = epsilon * periods * _ROUND_UP
     return Together(periods, *((None, None) if math.isinf(found) else (found, in_all)))
 
 
-def _at_once(epsilon: float, delta: float, periods: int) -> Together:
+def _together_in_one_run(epsilon: float, delta: float, periods: int) -> Together:
     found = in_one_run(epsilon, delta, periods)
     return Together(periods, *((None, None) if found is None else found))
 
 
 def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float] | None:
-    """What one run comes to for a user who is `periods` units of it; None where nothing is left.
+    """The cost of one run for a user who is in `periods` of its periods, by group privacy; None if
+    nothing is guaranteed.
 
     Of neighbours x0, ..., xk, each a unit apart: P0(S) <= e^epsilon P1(S) + delta <= ... <=
     e^(k epsilon) Pk(S) + delta (1 + e^epsilon + ... + e^((k-1) epsilon)).
@@ -163,14 +166,15 @@ def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float
     if whole > 700:
         return None
     steps = periods if epsilon == 0 else math.expm1(whole) / math.expm1(epsilon)
-    in_all = delta * steps * _UP
+    in_all = delta * steps * _ROUND_UP
     return (whole, in_all) if in_all < 1 else None
 
 
 def as_one_step(
     events: tuple[Event, ...], epsilon: float, delta: float, periods: int
 ) -> ApproximateEvent | OneDirectionEvent | None:
-    """The same as an event of a user's, for whoever composes; None where nothing is promised."""
+    """The same as one event for a whole user, to be composed with others; None if nothing is
+    guaranteed."""
     if (found := in_one_run(epsilon, delta, periods)) is None:
         return None
     note = f"one run over {periods:,} periods, for a user who is in all of them"
@@ -179,11 +183,11 @@ def as_one_step(
     return ApproximateEvent(*found, note=note)
 
 
-def _listed(each: tuple[Together, ...]) -> str:
+def _listed_in_words(each: tuple[Together, ...]) -> str:
     return ", ".join(map(str, each))
 
 
-def _up(epsilon: float) -> str:
+def _epsilon_rounded_up(epsilon: float) -> str:
     """Four digits, never rounded down."""
     digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 0
     return f"{math.ceil(round(epsilon * 10.0**digits, 6)) / 10.0**digits:.4g}"

@@ -1,4 +1,4 @@
-"""The unit of privacy: a user, by one column, or less than a user, by several columns."""
+"""The columns that identify the unit: one for a user, several for a combination, which is less."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def named(user: User) -> str:
 
 
 def whom(user: User, period: Period | None = None) -> str:
-    """Whom a promise is made to, so that nobody takes it for more."""
+    """The protected unit in words, for privacy statements."""
     who = "each user" if isinstance(user, str) else f"each combination of {named(user)}"
     if period is not None:
         return f"{who} in each {period.noun}{period.of_column}; less to a person, over many of them"
@@ -49,7 +49,7 @@ def whom(user: User, period: Period | None = None) -> str:
 
 
 def counted_by(user: User, period: Period | None = None) -> str:
-    """What an account protects."""
+    """The unit that an account protects, in words."""
     within = "" if period is None else f" within each {period.noun}{period.of_column}"
     if isinstance(user, str):
         return f"users by the column {user!r}{within}"
@@ -57,7 +57,7 @@ def counted_by(user: User, period: Period | None = None) -> str:
 
 
 def asked_by(user: User, period: Period | None) -> str:
-    """How the unit is asked for."""
+    """The options that declare this unit, as they are written in Python."""
     return f"user={as_json(user)!r}" + ("" if period is None else f", period={str(period)!r}")
 
 

@@ -40,11 +40,20 @@ def named_in_words(
     return named
 
 
-def nearest(name: str, known: Collection[str]) -> str:
-    """A question that begins a sentence, with the nearest known name; '' if none is near."""
+def nearest(name: str, known: Collection[str], then: str = "") -> str:
+    """What follows a semicolon: a question with the nearest known name, if one is near, and `then`,
+    which begins a sentence after the question alone."""
     alike = {each.lower(): each for each in known}
     near = get_close_matches(name.lower(), alike, n=1)
-    return f"did you mean {alike[near[0]]!r}? " if near else ""
+    if not near:
+        return then
+    return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
+
+
+def no_column(option: str, column: str, names: Collection[str], has: str) -> str:
+    """What is asked for and not there; `has` is what is there instead."""
+    quoted = f" (a text needs single quotes: '{column}')" if option.startswith("where (") else ""
+    return f"{option}: the corpus has no column {column!r}{quoted}; {nearest(column, names, has)}"
 
 
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
@@ -63,8 +72,8 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
     for name in given:
         if name not in known:
             raise UsageError(
-                f"{name}: {what} has no such option; {nearest(name, known)}the options "
-                f"are {', '.join(known)}"
+                f"{name}: {what} has no such option; "
+                + nearest(name, known, f"the options are {', '.join(known)}")
             )
 
 

@@ -14,15 +14,15 @@ from dphh.characters.unseen import written_out
 #: A wider text is cut on pages; the release's table has it whole.
 LONGEST = 300
 
-_CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
+_SYMBOLS_OF_CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
     """The text with control characters as symbols: `␛` for an escape, `⟨U+202E⟩`."""
-    text = _cut(text, longest)
+    text = _cut_to_columns(text, longest)
     if not text.strip():
         text = "".join("␣" if c == " " else c for c in text) or "∅"
-    return written_out(text, _symbol)
+    return written_out(text, _symbol_of)
 
 
 def html(text: str, longest: int = LONGEST) -> str:
@@ -35,7 +35,7 @@ def svg(text: str, longest: int = LONGEST) -> str:
     return escape(shown(text, longest))
 
 
-def _cut(text: str, longest: int) -> str:
+def _cut_to_columns(text: str, longest: int) -> str:
     """The text cut to `longest` columns; Chinese, Japanese and emoji take two per character."""
     if 2 * len(text) <= longest:
         return text
@@ -47,5 +47,5 @@ def _cut(text: str, longest: int) -> str:
     return text
 
 
-def _symbol(character: str) -> str:
-    return _CONTROLS.get(character) or f"⟨U+{ord(character):04X}⟩"
+def _symbol_of(character: str) -> str:
+    return _SYMBOLS_OF_CONTROLS.get(character) or f"⟨U+{ord(character):04X}⟩"

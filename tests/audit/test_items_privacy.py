@@ -182,7 +182,7 @@ def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
 def unbounded(monkeypatch, engine):
     """Every item of a user weighs as if the user held no other."""
     monkeypatch.setattr(
-        "dphh.udfs.kernel.contributions._weights",
+        "dphh.udfs.kernel.contributions._weights_by_count",
         lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
 

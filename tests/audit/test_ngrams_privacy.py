@@ -190,7 +190,7 @@ def test_noise_on_grams_that_is_too_small_is_caught(engine, tmp_path):
 
 def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "dphh.udfs.kernel.contributions._weights",
+        "dphh.udfs.kernel.contributions._weights_by_count",
         lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
     with pytest.raises(AssertionError, match="a gram that one user holds is released"):

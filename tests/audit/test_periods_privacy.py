@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import beta
 
 from dphh import Corpus, items
-from dphh.unit.together import in_one_run, released_apart
+from dphh.unit.together import cost_of_separate_runs, in_one_run
 
 pytestmark = pytest.mark.slow
 COPIES, OTHERS = 6_000, 14
@@ -94,7 +94,7 @@ def test_weeks_released_apart_compose_and_a_week_that_is_not_read_tells_nothing(
         for each in (none, both)
     ]
     plan = items(none.in_periods("2026-W47"), epsilon=EPSILON, delta=DELTA, max_items=1)
-    claimed = released_apart(plan.events, EPSILON, DELTA, 2)
+    claimed = cost_of_separate_runs(plan.events, EPSILON, DELTA, 2)
     assert claimed.epsilon is not None
     assert claimed.epsilon < 2 * EPSILON
     assert not exceeded(apart[1], apart[0], claimed.epsilon, claimed.delta)

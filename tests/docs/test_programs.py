@@ -6,10 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import polars as pl
 import pytest
+
+import dphh
 
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
 
@@ -43,10 +46,46 @@ def test_the_script_of_cron_is_sh():
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-def test_what_the_task_of_airflow_imports_is_there():
-    import dphh
-    from dphh.ledger.corpora import files_of_named, named_corpus
+class GivenUpError(Exception):
+    """Airflow's "do not try again"."""
 
-    for name in re.findall(r"dphh\.([A-Z]\w+)", PAGE):
-        assert hasattr(dphh, name)
-    assert callable(files_of_named) and callable(named_corpus)
+
+def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
+    (code,) = re.findall("```text\n(from airflow.*?)```", PAGE, re.DOTALL)
+    code = code.replace("/srv/notes", str(tmp_path))
+    rows = {"who": range(400), "what": ["see you later"] * 400}
+    for week in ("47", "48"):
+        pl.DataFrame(rows).write_parquet(tmp_path / f"week-{week}.parquet")
+    corpus = dphh.Corpus(tmp_path / "week-*.parquet", user="who", text="what")
+    book = dphh.Ledger(tmp_path / "ledger.db")
+    book.add("remarks", corpus, 0.5, 1e-7)
+
+    # Airflow is not installed: its two names are given, and the task is called as a function.
+    airflow: dict[str, dict] = {
+        "airflow": {},
+        "airflow.decorators": {"task": lambda **_: lambda task: task},
+    }
+    airflow["airflow.exceptions"] = {"AirflowFailException": GivenUpError}
+    for name, holds in airflow.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**holds))
+    names: dict = {}
+    exec(code, names)
+    for _ in range(2):
+        assert "see" in {row["item"] for row in dphh.Release.load(names["publish"]("47"))}
+    (run,) = book.runs("remarks")
+    assert run.run_id == "week-47"
+    with pytest.raises(GivenUpError, match="Refused"):
+        names["publish"]("48")
+
+
+def test_a_corpus_of_the_ledger_is_asked_for_by_its_name(tmp_path, ledger):
+    with pytest.raises(dphh.UsageError, match="no account 'remarks'"):
+        ledger.corpus("remarks")
+    for week in "12":
+        frame = pl.DataFrame({"who": [1], "what": [week]})
+        frame.write_parquet(tmp_path / f"week-{week}.parquet")
+    ledger.add("remarks", dphh.Corpus(tmp_path / "week-1*", user="who", text="what"), 1.0, 1e-7)
+    assert ledger.corpus("remarks").user == "who"
+    assert ledger.corpus("remarks", files=tmp_path / "week-1.parquet").name == "remarks"
+    with pytest.raises(dphh.UsageError, match="the account 'remarks' is of"):
+        ledger.corpus("remarks", files=[tmp_path / "week-2.parquet"])

@@ -107,7 +107,7 @@ def test_a_run_cut_short_among_its_rounds_draws_all_of_them_anew(
     plan = items(corpus_of(rows), epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     ledger, lines = tmp_path / "ledger.sqlite", []
     rounds, asked = import_module(f"dphh.engines.{engine}.rounds").Rounds, []
-    before = rounds._passed
+    before = rounds._released_of_round
 
     def fails_at_the_second(self: object, threshold: int) -> object:
         asked.append(threshold)
@@ -115,7 +115,7 @@ def test_a_run_cut_short_among_its_rounds_draws_all_of_them_anew(
             raise EngineError("no room")
         return before(self, threshold)
 
-    with patch.object(rounds, "_passed", fails_at_the_second):
+    with patch.object(rounds, "_released_of_round", fails_at_the_second):
         with pytest.raises(EngineError) as problem:
             plan.run(engine=engine, ledger=ledger, run_id="one", progress=lines.append)
         told = f"{problem.value} {lines}"

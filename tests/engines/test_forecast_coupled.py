@@ -100,13 +100,13 @@ def climbed(
     table.write_parquet(path)
     corpus = Corpus(path, user="who", text="what")
     with session_on(engine, corpus, SeededRandomness(3)) as session, drawing(engine, seen, less):
-        of_engine = session._rounds
+        of_engine = session._two_rounds
 
         def watched(purpose: str) -> Watched:
             seen.rounds.append(Watched(of_engine(purpose)))
             return seen.rounds[-1]
 
-        session._rounds = watched
+        session._two_rounds = watched
         session.hold(Reading(ends=True))
         for level in LEVELS:
             lift = None

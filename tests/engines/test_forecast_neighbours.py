@@ -93,8 +93,8 @@ def added(engine: str, rows: Rows, unit: int, seed: int, level: int = 2) -> Adde
     ladder = LADDERS[level]
     with corpus_of(rows) as corpus, session_on(engine, corpus, Quiet(seed)) as session:
         session.hold(Reading(ends=True))
-        session._place_all(ladder)
-        rounds = session._rounds("test")
+        session._find_missing_positions(ladder)
+        rounds = session._two_rounds("test")
         seen = rounds.first_round(level, classes(ladder), bins(SIGMA_GRID), unit)
         rounds.second_round(weights_of(ladder, seed), unit)
         passed = rounds.passed(np.ones(seen.counts.shape, dtype=np.int64))
@@ -236,8 +236,8 @@ def both_ways(engine: str, rows: Rows, seed: int) -> Iterator[Any]:
     """The engine's rounds, and those in plain arrays over what its users add."""
     with corpus_of(rows) as corpus, session_on(engine, corpus, SeededRandomness(seed)) as session:
         session.hold(Reading(ends=True))
-        session._place_all(LADDERS[2])
-        yield session._rounds("test")
+        session._find_missing_positions(LADDERS[2])
+        yield session._two_rounds("test")
     yield TwoRounds(partial(in_plain_arrays, rows), SeededRandomness(seed), "test")
 
 

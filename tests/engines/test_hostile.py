@@ -81,8 +81,8 @@ def test_csv_of_many_columns_is_opened_by_looking_at_each_name_once(tmp_path, mo
             return super().count(name)
 
     looked: list[str] = []
-    fields = formats._fields
-    monkeypatch.setattr(formats, "_fields", lambda *line: Names(fields(*line)))
+    fields = formats._fields_of_header
+    monkeypatch.setattr(formats, "_fields_of_header", lambda *line: Names(fields(*line)))
     names = ["who", *(f"c{i}" for i in range(3_000)), "what"]
     rows = [f"{i}{',' * 3_001}{SHARED}" for i in range(90)]
     (tmp_path / "c.csv").write_text("\n".join([",".join(names), *rows]))

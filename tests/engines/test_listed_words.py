@@ -80,13 +80,13 @@ def drawn(
     corpus = Corpus(frame, user="who", text="what", as_="list")
     seen: list[Seen] = []
     with session_on(engine, corpus, randomness) as session:
-        of_engine = session._rounds
+        of_engine = session._two_rounds
 
         def watched(purpose: str) -> Seen:
             seen.append(Seen(of_engine(purpose), low))
             return seen[0]
 
-        session._rounds = watched
+        session._two_rounds = watched
         session.hold(Reading(ends=True))
         step = words_step(level, PRIOR, 1, 1 / level.total_sigma)
         words = WordList(PRIOR.vocabulary, level.max_items)

@@ -114,7 +114,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
             session.hold(Reading(ends=True))
             for number in (2, 3, 4):
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=-(10**9))
-                session._place_all(ladder)
+                session._find_missing_positions(ladder)
                 session._write_noised_grams(level, f"level {number}")
                 yield sums(noised(session))
                 session.drop("noised")
@@ -253,14 +253,14 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
         looked = []
         with opened(engine, rows, NoNoise()) as session:
             session.hold(Reading())
-            session._nothing_told()
+            session._start_rounds()
             for number, level in enumerate(levels):
                 following = (
                     Following.after([levels[0].grid] * number, threshold, BITS) if number else None
                 )
-                session._given(level, following, f"round {level.round}")
+                session._write_noised_round(level, following, f"round {level.round}")
                 looked.append(noised_by_spelling(session))
-                session._remember(0)
+                session._add_to_earlier_rounds(0)
                 noised = [(word, told(number)[word]) for word, *_ in looked[-1]]
                 tell(session, noised)
                 released = pa.array(ROUNDS[number] if number < 2 else [], pa.string())

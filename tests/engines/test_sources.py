@@ -227,8 +227,12 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
     [
         ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
         ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
-        ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns; it has 2 fields"),
-        ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "first line has no 'what'"),
+        ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, has 2 fields"),
+        (
+            "x.jsonl",
+            '{"who": 1, "text": "SENTINEL"}\n',
+            "the keys of the first line define",
+        ),
         ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object per line"),
         ("x.json", "[]", "call it .jsonl"),
         ("x.xlsx", "", r"pl\.read_excel"),

@@ -316,7 +316,7 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(cluster, "SparkSession", SimpleNamespace(builder=Builder()))
-    cluster._start(Limits())
+    cluster._start_local_spark(Limits())
     (private,) = tmp_path.glob("dphh-run-*")
     assert private.stat().st_mode & 0o077 == 0
     assert Path(said["spark.local.dir"]).parent == private
@@ -327,7 +327,7 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
 
 def test_options_of_java_that_somebody_gave_come_after_dphhs_own(monkeypatch):
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1")
-    with cluster._options_of_java():
+    with cluster._set_java_options():
         options = os.environ["SPARK_SUBMIT_OPTS"]
     thresholds = re.findall(r"-XX:Tier4InvocationThreshold=(\d+)", options)
     assert thresholds[-1] == "1" and len(thresholds) == 2

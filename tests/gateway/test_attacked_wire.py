@@ -231,7 +231,7 @@ def test_time_does_not_tell_which_corpora_there_are(attacked: tuple[Attacked, st
 def test_one_analysts_answers_leave_room_for_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_KEPT_BYTES_EACH", 8_000_000)
+    monkeypatch.setattr(server, "_STORED_BYTES_EACH", 8_000_000)
     gateway = place.gateway()
     clients = [place.client("alice") for _ in range(4)]
     for client in clients:

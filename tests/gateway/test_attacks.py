@@ -103,7 +103,7 @@ def _as_desks_run_it(attempt: Attempt) -> Attempt:
     """What is injected acts once the checked tree is written, so it is written first."""
     if attempt.kind != "injected":
         return attempt
-    return replace(attempt, statement=Guard(frozenset())._written(attempt.statement))
+    return replace(attempt, statement=Guard(frozenset())._canonical_statement(attempt.statement))
 
 
 def _furnish(gateway: Gateway, client: Client, places: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from dphh.errors import UsageError
 from dphh.gateway.grammar import BARE_FUNCTIONS, FUNCTIONS
-from dphh.gateway.guard import EMPTY, LONGEST, Guard
+from dphh.gateway.guard import EMPTY, LONGEST_STATEMENT, Guard
 
 pytestmark = pytest.mark.skipif(
     not duckdb.__version__.startswith("1.5."), reason="the gateway runs on DuckDB 1.5"
@@ -98,7 +98,7 @@ REFUSE = [
     "PIVOT dphh_ledger() ON corpus",
     "FROM dphh_ledger() AT (VERSION => 1)",
     "SELECT 1 /* unfinished",
-    "SELECT '" + "x" * LONGEST + "'",
+    "SELECT '" + "x" * LONGEST_STATEMENT + "'",
     "SELECT " + "abs(" * 3000 + "1" + ")" * 3000,
     # DuckDB writes the name before a star without its quotes.
     """SELECT "1 FROM read_text('/etc/passwd') --".* FROM range(1)""",

@@ -50,13 +50,12 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     shared.set_share("reviews", "alice", 1.0, 1e-6)
     asked = {**macros()["plan_items"].parameters, "corpus": "reviews", "epsilon": 0.5}
     order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
-    plan = job._answer({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
+    plan = job._answer_message({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
     assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
-    lines = [(row["what"], row["said"]) for row in plan.to_pylist() if row["section"] == "ledger"]
-    assert lines == [
+    told = [(row["fact"], row["value"]) for row in plan.to_pylist() if row["section"] == "ledger"]
+    assert told == [
         ("yours", "epsilon 1, delta 1e-06"),
-        ("used", "nothing of it is used; a first run may have epsilon 1 at delta"),
-        ("", "1e-06"),
+        ("used", "nothing of it is used; a first run may have epsilon 1 at delta 1e-06"),
     ]
 
 
@@ -104,7 +103,7 @@ def test_what_names_a_place_is_for_the_owner(
         def refuses(*_: object, place: str = place) -> None:
             raise job.UsageError(f"name: the account is of {place}")
 
-        monkeypatch.setattr(job, "_answer", refuses)
+        monkeypatch.setattr(job, "_answer_message", refuses)
         assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
 
 
@@ -128,24 +127,31 @@ def test_analysts_count_within_declared_groups_alone(shared: Ledger, what: str) 
     """That there is such a column would be told by how a run ends, unless its owner has said it."""
     counted = COUNTED if what == "plan_counts" else {**COUNTED, "of": None, "counts": 0.3}
     asked = {name: value for name, value in counted.items() if name in macros()[what].parameters}
-    assert "the column exists" in ask(shared, what, **asked, groups=["DE"])["refused"]
+    none = "by: the corpus's owner has declared no groups of 'country'. Declared are none."
+    assert ask(shared, what, **asked, groups=["DE"])["refused"].startswith(none)
     shared.declare_groups("reviews", "country", "DE, US")
     assert ask(shared, what, **asked, groups=["DE", "US"]) == {}
     assert ask(shared, what, **asked, groups="DE") == {}
-    assert "the column exists" in ask(shared, what, **asked, groups=["DE", "FR"])["refused"]
-    elsewhere = {**asked, "by": "city", "groups": ["DE"]}
-    assert "the column exists" in ask(shared, what, **elsewhere)["refused"]
+    said = ask(shared, what, **asked, groups=["DE", "AT"])["refused"]
+    assert said == "groups: AT is not declared; declared are DE, US. Nothing was spent"
     shared.declare_groups("reviews", "country", ())
-    assert "the column exists" in ask(shared, what, **asked, groups=["DE"])["refused"]
+    assert ask(shared, what, **asked, groups=["DE"])["refused"].startswith(none)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [{"where_rows": "city = 'Rome'"}, {"since": "day=2026-01-01"}, {"until": "day=2027-01-01"}],
-)
-def test_analysts_say_nothing_of_which_rows_count(shared: Ledger, asked: dict[str, str]) -> None:
-    """How a run ends would tell which columns there are."""
-    price = {"epsilon": 0.5, "delta": 1e-8}
-    said = ask(shared, "plan_items", **price, **asked)["refused"]
-    assert f"{next(iter(asked))}: the ledger has the corpus 'reviews'" in said
-    assert "leave these out" in said
+def test_an_undeclared_column_is_refused_before_groups_are_asked_for(shared: Ledger) -> None:
+    """The message is the same whether the corpus has the column or not."""
+    shared.declare_groups("reviews", "country", "DE, US")
+    asked = {name: value for name, value in COUNTED.items() if name != "by"}
+    for groups in ((), ["1"], 5):
+        said = ask(shared, "counts", **asked, by="sent", groups=groups)["refused"]
+        assert said == (
+            "by: the corpus's owner has declared no groups of 'sent'. Declared are country: DE, "
+            "US. Nothing was spent; name a declared column, or ask the owner to declare the groups"
+        )
+
+
+def test_groups_without_counts_are_told_of_the_option_by_its_name(shared: Ledger) -> None:
+    shared.declare_groups("reviews", "country", "DE, US")
+    asked = {"epsilon": 0.5, "delta": 1e-8, "by": "country", "groups": ["DE"]}
+    said = ask(shared, "plan_items", **asked)["refused"]
+    assert said.endswith("the option counts: the share of the budget for counting, such as 0.3")

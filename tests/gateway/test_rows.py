@@ -131,12 +131,12 @@ def test_what_goes_wrong_with_one_message_ends_nothing_of_others(
     alone: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone.keep("others", numbers(3), lambda: True)
-    posted = Served._posted
+    posted = Served._post
 
     def fails(self: Served, message: wire.Message, seconds: float) -> bytes | None:
         return None if isinstance(message, wire.Fetch) else posted(self, message, seconds)
 
-    monkeypatch.setattr(Served, "_posted", fails)
+    monkeypatch.setattr(Served, "_post", fails)
     with pytest.raises(UsageError, match="cannot be served"):
         alone.send(wire.Fetch("A" * 32, (0, 0)))
     assert alone.alive()
@@ -167,7 +167,7 @@ def test_a_large_answer_of_one_analyst_holds_up_nobody(
 ) -> None:
     gateway = place.gateway()
     alice, bob = place.client("alice"), place.client("bob")
-    go, begun, batch = threading.Event(), threading.Event(), Sandbox._batch
+    go, begun, batch = threading.Event(), threading.Event(), Sandbox._fetch_batch
 
     def slow(self: Sandbox, number: int) -> bytes:
         if number == 2:
@@ -175,7 +175,7 @@ def test_a_large_answer_of_one_analyst_holds_up_nobody(
             assert go.wait(60)
         return batch(self, number)
 
-    monkeypatch.setattr(Sandbox, "_batch", slow)
+    monkeypatch.setattr(Sandbox, "_fetch_batch", slow)
     first = gateway._served
     running, found = in_thread(lambda: alice.ask("SELECT n, n + 1 FROM range(1000000) t(n)"))
     try:
@@ -195,7 +195,7 @@ def test_a_statement_stopped_on_its_way_leaves_nothing(
 ) -> None:
     gateway = place.gateway()
     alice, other = place.client("alice"), place.client("alice")
-    batch = Sandbox._batch
+    batch = Sandbox._fetch_batch
     begun = threading.Event()
 
     def stopped(self: Sandbox, number: int) -> bytes:
@@ -204,7 +204,7 @@ def test_a_statement_stopped_on_its_way_leaves_nothing(
             until(lambda: self.stopped)
         return batch(self, number)
 
-    monkeypatch.setattr(Sandbox, "_batch", stopped)
+    monkeypatch.setattr(Sandbox, "_fetch_batch", stopped)
     running, _ = in_thread(lambda: alice.refused("SELECT n, n + 1 FROM range(1000000) t(n)"))
     assert begun.wait(60)
     assert other.ask("FROM dphh_stop()") == [(True,)]

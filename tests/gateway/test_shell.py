@@ -61,7 +61,7 @@ def test_macros_work_as_typed_with_all_kinds_of_options(place: Place) -> None:
         SELECT count(*) FROM dphh_ngrams('reviews', max_n := 2, max_items := [9, 9],
             epsilon := 1.0, delta := 1e-8, pruning := 'single', method := 'dpne') a,
             dphh_releases() b;
-        SELECT what FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-8) LIMIT 1;
+        SELECT fact FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-8) LIMIT 1;
         SELECT r.item FROM dphh_release('owner/mine') r;
     """
     done = run(place, "shell", "--", "-csv", "-noheader", typed=typed)
@@ -95,12 +95,26 @@ def test_a_shell_connects_to_a_gateway_elsewhere(place: Place) -> None:
         connect = ("shell", "--connect", uri, "--", "-csv", "-noheader")
         done = run(place, *connect, typed=asked, DPHH_TOKEN=place.tokens["bob"])
         assert done.stdout == "reviews,4.0\nletters,1.0\n"
-        assert run(place, *connect, typed=asked, DPHH_TOKEN="wrong").returncode != 0
+        wrong = run(place, *connect, typed=asked, DPHH_TOKEN="wrong")
+        assert wrong.returncode == 2 and "MACRO" not in wrong.stderr
+        assert f"{uri} does not know this token" in wrong.stderr
         assert "$DPHH_TOKEN" in run(place, *connect, typed=asked).stderr
         file = place.folder / "token"
         file.write_text(place.tokens["alice"] + "\n")
         done = run(place, *connect[:3], "--token-file", str(file), *connect[3:], typed=asked)
         assert done.stdout == "reviews,1.5\n"
+
+
+def test_a_gateway_that_does_not_answer_is_to_be_tried_again(place: Place) -> None:
+    nobody = f"quack:localhost:{free_port()}"
+    done = run(place, "shell", "--connect", nobody, typed="FROM dphh_ledger();", DPHH_TOKEN="x")
+    assert done.returncode == 1 and "MACRO" not in done.stderr
+    assert f"no gateway answers at {nobody}" in done.stderr and "port" in done.stderr
+
+
+def test_the_shell_has_help_on_the_options_of_a_verb(place: Place) -> None:
+    typed = "SELECT option FROM dphh_options('ngrams') WHERE option LIKE '%max_n';"
+    assert run(place, "shell", "--", "-csv", "-noheader", typed=typed).stdout == "max_n\n"
 
 
 @pytest.mark.parametrize("option", ["--token-file", "--ca-cert"])
@@ -122,7 +136,8 @@ def test_owners_add_and_remove_analysts_on_the_command_line(place: Place) -> Non
         "letters",
         True,
     )
-    assert run(place, "serve", "remove-analyst", "carol").returncode == 0
+    removed = run(place, "serve", "remove-analyst", "carol")
+    assert removed.returncode == 0 and "carol's token is no longer accepted" in removed.stderr
     assert place.analysts.who(token) is None
     for name in ("owner", "a/b", "", "a b"):
         refused = run(place, "serve", "add-analyst", name, *share)

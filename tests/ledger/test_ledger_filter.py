@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dphh import Plan, items, ngrams
-from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, kept_for, left
+from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, left, rule_for_first_run
 from dphh.ledger.exact import allowed, drawn
 from dphh.privacy.events import (
     ApproximateEvent,
@@ -184,7 +184,7 @@ def test_a_plan_of_the_whole_cap_fits(plan: Callable[..., Plan]) -> None:
     made = plan(epsilon=1.0, delta=1e-6)
     price = checked_booking(made.events, made.privacy.booked_epsilon, made.privacy.delta)
     assert fits([price], Cap(1.0, 1e-6))
-    assert kept_for(price, 1e-6) == "divergence"
+    assert rule_for_first_run(price, 1e-6) == "divergence"
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), CAPS)
@@ -212,11 +212,11 @@ def test_what_one_rule_would_allow_the_other_that_was_settled_does_not(kept: Kep
 
 
 def test_the_first_run_settles_how_a_cap_is_kept() -> None:
-    assert kept_for(like_items(0.1, 1e-8), 1e-6) == "divergence"
-    assert kept_for(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
-    assert kept_for(of_its_own(0.5, 1e-8), 1e-6) == "sums"
+    assert rule_for_first_run(like_items(0.1, 1e-8), 1e-6) == "divergence"
+    assert rule_for_first_run(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
+    assert rule_for_first_run(of_its_own(0.5, 1e-8), 1e-6) == "sums"
     both = checked_booking([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
-    assert kept_for(both, 1e-6) == "sums"
+    assert rule_for_first_run(both, 1e-6) == "sums"
 
 
 @pytest.mark.parametrize("price", [of_its_own, one_way])

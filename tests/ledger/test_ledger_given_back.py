@@ -54,14 +54,14 @@ def test_what_never_ran_is_free_for_others_once_the_run_settles(
     assert account.given_back.of_noise == pytest.approx(3 / 9.5)
     assert account.given_back.of_thresholds == pytest.approx(1e-7 / (CAP[1] * 15 / 16))
     assert [run.drawn for run in book.runs()] == [(NOISE,), None, None]
-    assert "given back: 31.6% of the cap's noise" in repr(account)
+    assert "1 run used less than reserved, so that 31.6%" in repr(account)
 
 
 def test_ledger_show_says_what_came_back(book: Ledger, reviews: Source) -> None:
     book.add("reviews", reviews, *CAP)
     book.settle(ask(book, "a", reviews), {}, b"rows", LESS)
     shown = CliRunner().invoke(cli, ["ledger", "show", "reviews", "--ledger", str(book.path)])
-    assert "given back: 31.6% of the cap's noise" in shown.output
+    assert "1 run used less than reserved, so that 31.6%" in shown.output
     assert "drew less than was reserved, and the rest was given back" in shown.output
     told = CliRunner().invoke(
         cli, ["ledger", "show", "reviews", "--json", "--ledger", str(book.path)]

@@ -91,7 +91,7 @@ class Memory:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.con = sqlite3.connect(":memory:", isolation_level=None)
-        ledger_schema._lay_out(self.con, 0)
+        ledger_schema._create_or_upgrade_tables(self.con, 0)
         for part in (ledger_accounts, ledger_book):
             monkeypatch.setattr(part, "reading", self._transaction)
             monkeypatch.setattr(part, "writing", self._transaction)

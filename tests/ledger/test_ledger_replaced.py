@@ -118,7 +118,7 @@ def test_a_ledger_on_a_network_is_read_and_not_written(
     spend(ledger, "one")
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"27 1 254:0 / / rw - ext4 a rw\n40 27 0:5 / {tmp_path} rw - {kind} b rw\n")
-    monkeypatch.setattr(networks, "_MOUNTS", mounts)
+    monkeypatch.setattr(networks, "_MOUNTS_FILE", mounts)
     with pytest.raises(LedgerError, match=rf"network file system \({kind}\).*{networks.ALLOWED}=1"):
         spend(ledger, "two")
     assert len(ledger.runs()) == 1
@@ -132,5 +132,5 @@ def test_other_file_systems_are_taken_for_local(
 ) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"27 1 254:0 / / rw - {kind} a rw\n")
-    monkeypatch.setattr(networks, "_MOUNTS", mounts)
+    monkeypatch.setattr(networks, "_MOUNTS_FILE", mounts)
     spend(ledger, "one")

@@ -9,12 +9,12 @@ import pytest
 from dphh.errors import BudgetRefused
 from dphh.ledger import Account, Ledger, Source
 from dphh.ledger.budget import percent
-from dphh.ledger.wording import accounts_text, how_far, officers_sentence
+from dphh.ledger.wording import accounts_text, guarantee_sentence, usage_phrase
 from tests.ledger.asked import ask, items_price
 
 
 def sentence(account: Account) -> str:
-    return officers_sentence(account)
+    return guarantee_sentence(account)
 
 
 def test_nothing_used_leaves_all(book: Ledger, reviews: Source) -> None:
@@ -94,12 +94,12 @@ def test_a_share_is_said_alike(book: Ledger, reviews: Source) -> None:
     book.add("reviews", reviews, 1.0, 1e-6, "sums")
     book.set_share("reviews", "alice", 0.5, 1e-7)
     (share,) = book.shares("alice")
-    assert how_far(share) == (
+    assert usage_phrase(share) == (
         "nothing of it is used; a first run may have epsilon 0.5 at delta 1e-07"
     )
     ask(book, "all", reviews, 1.0, 1e-6)
     (share,) = book.shares("alice")
-    assert how_far(share) == "nothing of it is used; no run may follow"
+    assert usage_phrase(share) == "nothing of it is used; no run may follow"
 
 
 @pytest.mark.parametrize(

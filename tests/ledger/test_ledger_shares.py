@@ -78,6 +78,15 @@ def test_the_last_share_is_in_force_and_never_above_the_cap(shared: Ledger) -> N
         shared.set_share("elsewhere", "alice", 0.1, 1e-6)
 
 
+def test_a_share_set_to_what_it_was_is_no_change(shared: Ledger) -> None:
+    (share,) = shared.shares("alice")
+    before = shared.history()
+    shared.set_share(share.account, "alice", share.cap.epsilon, share.cap.delta)
+    assert shared.history() == before
+    shared.set_share(share.account, "alice", share.cap.epsilon / 2, share.cap.delta)
+    assert len(shared.history()) == len(before) + 1
+
+
 def test_many_threads_do_not_pass_a_share(shared: Ledger) -> None:
     def ask(number: int) -> None:
         with suppress(BudgetRefused):

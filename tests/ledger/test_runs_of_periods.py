@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import dphh
 from dphh.cli import cli
 from dphh.errors import BudgetRefused, DphhError
-from dphh.ledger.corpora import named_corpus, source_of
+from dphh.ledger.corpora import source_of
 from dphh.ledger.files_of_periods import with_files_of_periods
 
 MONDAY = dt.date(2026, 11, 16)  # of 2026-W47
@@ -40,7 +40,7 @@ def named(tmp_path: Path, ledger: dphh.Ledger) -> dphh.Ledger:
 
 
 def run(ledger: dphh.Ledger, periods: str, **options: object) -> dphh.Release:
-    corpus = named_corpus("remarks", ledger, periods=periods)
+    corpus = ledger.corpus("remarks", periods=periods)
     return dphh.items(corpus, epsilon=1.0, delta=1e-7).run(ledger=ledger, **options)  # type: ignore[arg-type]
 
 

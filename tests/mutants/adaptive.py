@@ -45,13 +45,13 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: a heavy item's interval is taken at its beginning",
-        "tail(end) + others * tail(_rest(unit, start, others))",
-        "tail(start) + others * tail(_rest(unit, end, others))",
+        "tail(end) + others * tail(_weight_left_for_others(unit, start, others))",
+        "tail(start) + others * tail(_weight_left_for_others(unit, end, others))",
         _SMALL,
     ),
     Mutant(
         "adaptive: no light items beside the heavy one",
-        "tail(end) + others * tail(_rest(unit, start, others))",
+        "tail(end) + others * tail(_weight_left_for_others(unit, start, others))",
         "tail(end)",
         _SMALL,
     ),
@@ -142,8 +142,8 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: all rounds draw under one name",
-        'self._given(level, following, f"{purpose}/round {level.round}")',
-        'self._given(level, following, f"{purpose}/round 1")',
+        'self._write_noised_round(level, following, f"{purpose}/round {level.round}")',
+        'self._write_noised_round(level, following, f"{purpose}/round 1")',
         _PLAIN,
     ),
     Mutant(
@@ -167,8 +167,8 @@ MUTANTS = (
     ),
     Mutant(
         "auto: the larger price of both ways at the promised epsilon, and no mean",
-        "        losses = mu * _CELLS + mu * mu / 2\n",
-        "        losses = 0.0 * _CELLS\n",
+        "        losses = mu * _NORMAL_CELLS + mu * mu / 2\n",
+        "        losses = 0.0 * _NORMAL_CELLS\n",
         (f"{_CHOSEN}::test_no_attacker_gets_more_and_the_bound_is_close",),
     ),
     Mutant(
@@ -185,8 +185,8 @@ MUTANTS = (
     ),
     Mutant(
         "auto: the first round's threshold is free",
-        "(chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
-        "(chosen, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
+        "(chosen, new, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
+        "(chosen, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
         (f"{_CHOSEN}::test_the_price_of_auto_is_what_its_levels_cost",),
     ),
 )

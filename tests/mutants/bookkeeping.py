@@ -20,7 +20,7 @@ MUTANTS = (
     ),
     Mutant(
         "a run that fails costs nothing",
-        '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
+        '            run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")\n',
         '            con.execute("DROP TRIGGER states_move_forward")\n'
         '            run = int(records.held(con, hold)["sequence"])\n',
         (f"{_LEDGER}_runs.py::test_a_run_that_began_stays_spent",),
@@ -48,8 +48,8 @@ MUTANTS = (
     ),
     Mutant(
         "a cap may be passed by a little",
-        "    return _composed(prices).delta(cap.epsilon) <= cap.delta\n",
-        "    return _composed(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
+        "    return _composition_of(prices).delta(cap.epsilon) <= cap.delta\n",
+        "    return _composition_of(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
         (f"{_LEDGER}_caps.py::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "a folder of private rows is for all to read",
-        "        _owner_alone(made)\n",
+        "        _restrict_to_owner(made)\n",
         "        os.chmod(made, 0o755)\n",
         ("tests/unit/test_private_folder.py::test_it_is_for_its_user_alone_and_goes",),
     ),
@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "a signal ends the process at once",
-        "        signal.signal(number, _stop)\n",
+        "        signal.signal(number, _raise_stopped)\n",
         "        signal.signal(number, signal.SIG_DFL)\n",
         (
             "tests/unit/test_stopping.py"
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     Mutant(
         "the guard runs the text instead of the tree",
-        "        written = self._written(statement)\n",
+        "        written = self._canonical_statement(statement)\n",
         "        self._written(statement)\n        written = statement\n",
         (f"{_GUARD}::test_what_runs_is_written_from_the_tree_not_the_text",),
         older=True,
@@ -229,14 +229,14 @@ MUTANTS = (
     ),
     Mutant(
         "a mark tells contents by themselves",
-        'told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)',
-        'told = blake2b(b"%d %d " % (size, 0), key=key, digest_size=BYTES)',
+        'told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES_OF_MARK)',
+        'told = blake2b(b"%d %d " % (size, 0), key=key, digest_size=BYTES_OF_MARK)',
         (f"{_MOVED}::test_what_changes_at_an_end_or_in_size_or_time_is_another_file",),
     ),
     Mutant(
         "an account has as many slots as files",
-        "    slots = _cut(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])\n",
-        "    slots = _cut(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
+        "    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES_OF_MARK) if row is None else row[0])\n",
+        "    slots = _split_into_marks(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
         (
             f"{_MOVED}::test_marks_tell_neither_how_many_files_there_are_nor_the_same_in_two_ledgers",
         ),
@@ -249,14 +249,14 @@ MUTANTS = (
     ),
     Mutant(
         "tabs and backslashes in a Delta log lead out of the folder",
-        "    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)\n",
-        "    return any(_ELSEWHERE.search(each.strip()) for each in readings)\n",
+        "        _DROPPED_CHARACTERS.search(each) or _OUTSIDE.search(each.strip()) for each in readings\n",
+        "        _OUTSIDE.search(each.strip()) for each in readings\n",
         (f"{_LOGS}::test_no_spelling_in_a_delta_log_leads_out_of_the_folder",),
     ),
     Mutant(
         "a manifest of Iceberg names any file",
-        "        if _DROPPED.search(location) or not leads_in:\n",
-        "        if _DROPPED.search(location):\n",
+        "        if _DROPPED_CHARACTERS.search(location) or not leads_in:\n",
+        "        if _DROPPED_CHARACTERS.search(location):\n",
         (f"{_LOGS}::test_no_spelling_in_an_iceberg_manifest_leads_out_of_the_folder",),
     ),
 )

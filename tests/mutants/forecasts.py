@@ -117,7 +117,7 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: list sizes go out without noise",
-        'self._noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")',
+        'self._write_noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")',
         'sizes.select(noisy=pl.col("weight").fill_null(0))',
         _EVERY,
     ),
@@ -218,8 +218,8 @@ ABSENT = (
     ),
     Mutant(
         "classes: the last token's mass stands for the first's",
-        "_steps(masses, masses_before[pre])",
-        "_steps(masses, masses_before[suf])",
+        "_forecast_steps(masses, masses_before[pre])",
+        "_forecast_steps(masses, masses_before[suf])",
         (f"{_CLASSES}::test_a_class_holds_the_pairs_of_its_forecast",),
     ),
     Mutant(
@@ -374,8 +374,8 @@ ARITHMETIC = (
     ),
     Mutant(
         "plan: thresholds let twice the budget through",
-        "(self.null * _tails()[at(nu)]).sum() <= self.budget",
-        "(self.null * _tails()[at(nu)]).sum() <= 2 * self.budget",
+        "(self.null * _tails_of_thresholds()[at(nu)]).sum() <= self.budget",
+        "(self.null * _tails_of_thresholds()[at(nu)]).sum() <= 2 * self.budget",
         (f"{_PLANNING}::test_planned_tails_keep_the_budget",),
     ),
     Mutant(

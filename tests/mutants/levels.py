@@ -183,8 +183,8 @@ MUTANTS = (
     ),
     Mutant(
         "users without a sequence are not drawn into a batch",
-        "idle=self._idle(level.users)",
-        "idle=0 * self._idle(level.users)",
+        "idle=self._idle_users(level.users)",
+        "idle=0 * self._idle_users(level.users)",
         (f"{_TRIE}::test_users_who_hold_nothing_are_drawn_like_all_others",),
         within="dphh/engines/duckdb/trie.py",
     ),

@@ -137,8 +137,8 @@ MUTANTS = (
     ),
     Mutant(
         "long reports by coins are cut off where they are not rare",
-        "_RARE = 1 << BITS - 160\n",
-        "_RARE = 1 << BITS - 60\n",
+        "_RARE_WEIGHT = 1 << BITS - 160\n",
+        "_RARE_WEIGHT = 1 << BITS - 60\n",
         (f"{_SIZES}::test_hardly_any_report_is_of_another_size",),
     ),
     Mutant(
@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "what the limit of size leaves out costs nothing",
-        "    return epsilon if paid <= _FOR_THE_LAW * of.delta else math.inf\n",
+        "    return epsilon if paid <= _DELTA_SHARE_FOR_DRAWS * of.delta else math.inf\n",
         "    return epsilon\n",
         (f"{_PLAN}::test_what_is_drawn_by_coins_pays_for_its_limit_of_size",),
     ),

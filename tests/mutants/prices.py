@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "a request in other words is another request",
-        "        return self._digest(priced_in(self.price.events))\n",
+        "        return self._digest_with(priced_in(self.price.events))\n",
         "        return self._digest(events_to_json(self.price.events))\n",
         ("tests/ledger/test_ledger_runs.py",),
     ),
@@ -93,8 +93,8 @@ MUTANTS = (
     ),
     Mutant(
         "a user of new items alone is left out of a joint price",
-        "for low, high in pairwise((0.0, *_SHARES))",
-        "for low, high in pairwise((0.0, *_SHARES[:9]))",
+        "for low, high in pairwise((0.0, *_SHARE_STEPS))",
+        "for low, high in pairwise((0.0, *_SHARE_STEPS[:9]))",
         ("tests/privacy/test_set_union_joint.py::test_the_bound_covers_every_share_of_new_items",),
     ),
     Mutant(
@@ -126,8 +126,8 @@ MUTANTS = (
     ),
     Mutant(
         "the Gaussian curve is wrong by a millionth",
-        "second = density * _mills(x + h)",
-        "second = density * _mills(x + h) * 1.000001",
+        "second = density * _mills_ratio(x + h)",
+        "second = density * _mills_ratio(x + h) * 1.000001",
         (f"{_GAUSSIAN}::test_delta_is_never_below_the_exact_one",),
     ),
     Mutant(
@@ -150,19 +150,19 @@ MUTANTS = (
     ),
     Mutant(
         "masses of the noise's table are rounded up",
-        "        yield density * h >> _WORK - left_out, density\n",
-        "        yield (density * h >> _WORK - left_out) + (1 << 80), density\n",
+        "        yield density * h >> _WORKING_BITS - left_out, density\n",
+        "        yield (density * h >> _WORKING_BITS - left_out) + (1 << 80), density\n",
         ("tests/privacy/test_rounded_gaussian.py::test_every_entry_is_low_by_less_than_two_units",),
     ),
     Mutant(
         "one-direction steps cost nothing",
-        "epsilon = _down(Fraction(epsilon) - self.certain_loss)",
+        "epsilon = _round_down(Fraction(epsilon) - self.certain_loss)",
         "epsilon = float(epsilon)",
         (f"{_ACCOUNTING}::test_bounds_of_one_direction_add_up_and_no_better",),
     ),
     Mutant(
         "thresholds' deltas are forgotten in what is composed",
-        "        return min(_either(self.infinite_loss, finite), 1.0)\n",
+        "        return min(_probability_of_either(self.infinite_loss, finite), 1.0)\n",
         "        return min(finite, 1.0)\n",
         (f"{_ACCOUNTING}::test_one_event_costs_what_it_says",),
     ),

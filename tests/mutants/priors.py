@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "priors: the run's own rows pass from memory",
-        "        or _same_rows(prior, corpus)\n",
+        "        or _have_same_rows(prior, corpus)\n",
         "",
         (f"{_ASKED}::test_rows_in_memory_are_no_prior_of_their_own",),
     ),
@@ -86,8 +86,8 @@ MUTANTS = (
     ),
     Mutant(
         "priors: thresholds are those of rows that were not merged",
-        "rounds.passed(_thresholds(tails, law).reshape(shape)[merged])",
-        "rounds.passed(_thresholds(tails, law).reshape(shape)[np.arange(len(merged)) % shape[0]])",
+        "rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])",
+        "rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[np.arange(len(merged)) % shape[0]])",
         ("tests/forecast/test_lift.py::test_after_round_1_the_forecasts_that_hold_are_chosen",),
     ),
     Mutant(

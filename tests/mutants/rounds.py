@@ -24,8 +24,8 @@ COUNTS = (
     ),
     Mutant(
         "counts: what bounding took has no room in the norm",
-        "fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)",
-        "fits = (self.most * g * g - 0 * self._reported(g - adds) ** 2) // (adds * adds)",
+        "fits = (self.most * g * g - self._octave_reports(g - adds) ** 2) // (adds * adds)",
+        "fits = (self.most * g * g - 0 * self._octave_reports(g - adds) ** 2) // (adds * adds)",
         (
             f"{_COUNTS}::test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most",
         ),
@@ -110,8 +110,8 @@ FORECAST = (
     ),
     Mutant(
         "forecast: grams that nobody holds are in no bin",
-        'pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW)',
-        "held.group_by(ROW)",
+        'pl.concat([held, absent.select(*BY_ROW, "grams")])\n',
+        "held\n",
         (
             "tests/engines/test_rounds_by_hand.py"
             "::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",
@@ -119,8 +119,8 @@ FORECAST = (
     ),
     Mutant(
         "forecast: grams that nobody holds have no sign",
-        "pl.concat([held_negatives, absent]).group_by(ROW)",
-        "held_negatives.group_by(ROW)",
+        "pl.concat([held_negatives, absent]).group_by(BY_ROW)",
+        "held_negatives.group_by(BY_ROW)",
         ("tests/engines/test_engines_agree.py::test_a_seeds_release_is_the_same_on_every_engine",),
     ),
     Mutant(
@@ -137,8 +137,8 @@ FORECAST = (
     ),
     Mutant(
         "forecast, Polars: held grams come before spurious ones",
-        'spurious.select(*RELEASED)]).sort("key")',
-        "spurious.select(*RELEASED)])",
+        'spurious.select(*RELEASED_COLUMNS)]).sort("key")',
+        "spurious.select(*RELEASED_COLUMNS)])",
         ("tests/engines/test_forecast_neighbours.py", "tests/engines/test_rounds_by_hand.py"),
     ),
     Mutant(
@@ -250,7 +250,7 @@ LEDGER = (
     ),
     Mutant(
         "a ledger on a network is written",
-        "    if kind is None or _NETWORK.fullmatch(kind) is None or",
+        "    if kind is None or _NETWORK_KIND.fullmatch(kind) is None or",
         "    if kind is None or kind or",
         ("tests/ledger/test_ledger_replaced.py",),
     ),

@@ -18,8 +18,8 @@ _JOURNAL = "tests/unit/test_journal.py"
 PRICED = (
     Mutant(
         "forecast: one round of words has 3% less noise than it pays for",
-        "    bits = _first_grid(budget, max_n, max_items)[1] + len",
-        "    sigma *= 0.97\n    bits = _first_grid(budget, max_n, max_items)[1] + len",
+        "    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
+        "    sigma *= 0.97\n    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
         (_BOOKED,),
     ),
     Mutant(
@@ -285,8 +285,8 @@ JOURNAL = (
     ),
     Mutant(
         "journal: counts are not stored, and drawn anew by whoever goes on",
-        "        return self._once(found) if name in DRAWING else found\n",
-        '        return self._once(found) if name in DRAWING - {"counts_level"} else found\n',
+        "        return self._draw_once(found) if name in DRAWING else found\n",
+        '        return self._draw_once(found) if name in DRAWING - {"counts_level"} else found\n',
         (f"{_JOURNAL}::test_what_stands_is_handed_out_and_not_drawn_again", _BOOKED),
     ),
     Mutant(
@@ -303,8 +303,8 @@ JOURNAL = (
     ),
     Mutant(
         "journal: purposes of both rounds of a level are one",
-        'self._noised(sums, "round 2")',
-        'self._noised(sums, "round 1")',
+        'self._write_noised(sums, "round 2")',
+        'self._write_noised(sums, "round 1")',
         (
             "tests/engines/test_rounds_by_hand.py"
             "::test_where_every_gram_is_held_both_rounds_are_what_they_say",

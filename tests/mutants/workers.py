@@ -34,8 +34,8 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: of a batch the first block alone is weighed",
-        '            block = block_at(rows, row, "keys")\n            added = _added(',
-        '            block = block_at(rows, 0, "keys")\n            added = _added(',
+        '            block = block_at(rows, row, "keys")\n            added = _contributions_of_block(',
+        '            block = block_at(rows, 0, "keys")\n            added = _contributions_of_block(',
         (_GRAMS,),
         within=_LADDER,
     ),
@@ -72,8 +72,8 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: the place ahead is the next one, whatever the pruning",
-        "            yield from _positions(block, grams, ends, ahead)\n",
-        "            yield from _positions(block, grams, ends, 1)\n",
+        "            yield from _positions_of_block(block, grams, ends, ahead)\n",
+        "            yield from _positions_of_block(block, grams, ends, 1)\n",
         (_GRAMS,),
         within=_LADDER,
     ),

@@ -65,7 +65,7 @@ def test_the_text_is_read_as_the_corpus_says():
 
 def test_a_large_text_lists_words_of_three_and_leaves_out_longer_grams_that_occur_once(monkeypatch):
     monkeypatch.setattr(texts, "SMALL", 5)
-    monkeypatch.setattr(texts, "LARGE", 5)
+    monkeypatch.setattr(texts, "LARGE_TEXT", 5)
     prior = counted(corpus(["a b a b", "a b", "c c b a"]), 2)
     assert spelled(prior) == [{("a",): 4, ("b",): 4}, {("a", "b"): 3, ("b", "a"): 2}]
 

@@ -72,7 +72,7 @@ def test_a_file_that_was_changed_is_not_used(prior):
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
     assert kept("one") is None
-    changed = stored._written(type(prior)(prior.vocabulary, prior.grams, 99, prior.digest))
+    changed = stored._prior_as_bytes(type(prior)(prior.vocabulary, prior.grams, 99, prior.digest))
     file.write_bytes(changed)
     assert kept("one") is None
 

@@ -154,7 +154,7 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised() -> None:
 def test_what_floats_say_is_where_the_search_begins_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(any_weights, "_about", lambda *_: 0.0)
+    monkeypatch.setattr(any_weights, "_approximate_cost", lambda *_: 0.0)
     noise = rounded_gaussian(90)
     threshold = any_weights_threshold(noise, 64, 20, 1e-3)
     worst = max(passing(each, threshold, 90) for each in (*one_heavy(64, 20), *equal(64, 20)))

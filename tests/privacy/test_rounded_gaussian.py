@@ -101,8 +101,8 @@ def test_the_variance_is_that_of_a_rounded_gaussian() -> None:
 
 @pytest.mark.parametrize("shift", [-(1 << 120), 1 << 120])
 def test_a_wrong_constant_is_noticed(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
-    pi = module._pi_above()
-    monkeypatch.setattr(module, "_pi_above", lambda: pi + shift)
+    pi = module._pi_rounded_up()
+    monkeypatch.setattr(module, "_pi_rounded_up", lambda: pi + shift)
     with pytest.raises(DphhError, match="own check"):
         rounded_gaussian.__wrapped__(20)
 

@@ -28,13 +28,13 @@ from dphh.ledger.budget import (
     checked_draw,
     fits,
     given_back,
-    kept_for,
     left,
+    rule_for_first_run,
     spent,
 )
 from dphh.ledger.exact import drawn, draws_noise, less_drawn
 from dphh.ledger.export import export
-from dphh.ledger.remaining import how_often, share
+from dphh.ledger.remaining import number_that_fit, share
 from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
 from dphh.planning.scheduling import _booking
@@ -137,14 +137,14 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "a booking of it alone": lambda event: checked_booking([event], 0.1, 1e-9),
     "a draw checked": lambda event: checked_draw([NOISE], [event]),
     "given back of it": lambda event: checked_draw([NOISE, event], [NOISE]),
-    "how a cap is kept": lambda event: kept_for(planted([event]), 1e-6),
+    "how a cap is kept": lambda event: rule_for_first_run(planted([event]), 1e-6),
     "whether it fits": lambda event: fits([planted([event])], CAP),
     "whether it fits beside": lambda event: fits([planted([NOISE]), planted([event])], CAP),
     "spent": lambda event: spent([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
     "given back": lambda event: given_back([replace(planted([NOISE]), drew=(event,))], CAP),
     "its part of a cap": lambda event: share([], CAP, planted([event])),
-    "how often it fits": lambda event: how_often([], CAP, planted([event])),
+    "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
     "scheduled": lambda event: dphh.schedule(planted_plan(event), times=3, cap=(1.0, 1e-6)),
     "a schedule's booking": lambda event: _booking(planted_plan(event).price),
 }

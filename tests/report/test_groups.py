@@ -172,7 +172,7 @@ def test_a_run_counts_what_it_finds_within_groups(verb, options, corpus, engine)
 
 
 def test_groups_of_what_is_found_go_with_counts(corpus):
-    with pytest.raises(UsageError, match=r"by: .* needs counts="):
+    with pytest.raises(UsageError, match=r"by: .* needs the option counts"):
         ngrams(corpus, max_n=2, epsilon=1, delta=1e-6, by="country", groups="DE")
     with pytest.raises(UsageError, match="groups: needs by="):
         items(corpus, counts=0.3, epsilon=1, delta=1e-6, groups="DE")

@@ -129,7 +129,7 @@ def test_the_budget_is_of_the_accounts_that_paid(ledger, written, tmp_path):
 
 
 def test_a_long_release_is_cut_and_says_so(monkeypatch):
-    monkeypatch.setattr("dphh.report.page.MOST", 3)
+    monkeypatch.setattr("dphh.report.page.MOST_ITEMS", 3)
     text = Seen(page_of(items([f"item {n}" for n in range(10)]))).text
     assert "The first 3 of each length are here; 7 more" in text
 

@@ -158,6 +158,13 @@ def test_two_releases_compared(rows: Rows, con: duckdb.DuckDBPyConnection, phras
     assert {row["score_change"] for row in found if row["change"] == "kept"} == {1.0}
 
 
+def test_a_release_may_be_named_by_its_folder(rows: Rows, trie: str) -> None:
+    of_its_file = rows("FROM dphh_tree(?)", f"{trie}/release.parquet")
+    assert of_its_file
+    for folder in (trie, f"{trie}/"):
+        assert rows("FROM dphh_tree(?)", folder) == of_its_file
+
+
 def test_a_trie_compared_with_itself_is_all_kept(rows: Rows, trie: str) -> None:
     release = f"{trie}/release.parquet"
     assert {row["change"] for row in rows("FROM dphh_compare(?, ?)", release, release)} == {"kept"}

@@ -44,7 +44,7 @@ def law_drawn(
     """
     nothing = value == NOTHING
     bound = mechanism.domain - (not nothing)
-    own, others, _, entries = module._table(mechanism, nothing)
+    own, others, _, entries = module._table_of_outcomes(mechanism, nothing)
     edges = [0, *entries, 1 << 320]
     firsts = [((low >> 256) + 1, Fraction(high - low, 1 << 320)) for low, high in pairwise(edges)]
     assert sum(chance for _, chance in firsts) == 1

@@ -91,7 +91,7 @@ class ThenZeros(Scripted):
 def test_inversion_is_the_definition(
     sigma: int, guided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_MANY", 0 if guided else 2**63)
+    monkeypatch.setattr(module, "_COUNT_FOR_GUIDE", 0 if guided else 2**63)
     tail_of = cache(rounded_gaussian(sigma).survival)
     draw = random.Random(sigma)
     positions = [draw.randrange(2**63) >> draw.choice([0, 0, 0, 3, 20, 40]) for _ in range(500)]

@@ -41,7 +41,7 @@ from pyspark.core.broadcast import Broadcast
 from pyspark.serializers import ChunkedStream
 
 from dphh.engines.spark.folder import RunFolder
-from dphh.engines.spark.run import _statements
+from dphh.engines.spark.run import _statements_of_file
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import functions as draws
 from dphh.udfs.spark import ladder
@@ -501,7 +501,7 @@ def test_no_view_of_a_file_draws() -> None:
     made = [
         (kind, select)
         for path in (HERE / "sql" / "spark").glob("*.sql")
-        for kind, _, select in _statements(path.stem)
+        for kind, _, select in _statements_of_file(path.stem)
     ]
 
     def draws_something(select: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import signature
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import dphh
-from dphh import UsageError
+from dphh import Corpus, CorpusError, UsageError
 from dphh.cli import cli
 from dphh.errors import Notice
 from tests.report.made import items
@@ -115,6 +116,22 @@ def test_a_notice_names_the_line_that_asked(tmp_path):
 def test_commands_are_told_with_the_nearest_name():
     said = CliRunner().invoke(cli, ["ngram", "x.parquet"]).output
     assert "No such command 'ngram'. Did you mean 'ngrams'?" in said
+
+
+@pytest.mark.parametrize("file", ["a.parquet", "a.csv", "a.jsonl"])
+def test_a_sentence_begins_with_a_capital_after_a_question_alone(tmp_path, file):
+    path = tmp_path / file
+    frame = pl.DataFrame({name: ["x"] for name in ("whom", "text")})
+    write = {"parquet": "write_parquet", "csv": "write_csv", "jsonl": "write_ndjson"}
+    getattr(frame, write[path.suffix[1:]])(path)
+    for user, where in (("who", None), ("elsewhere", None), ("whom", "whom = DE")):
+        corpus = Corpus(str(path), user=user, text="text", where=where)
+        with pytest.raises(CorpusError) as told:
+            dphh.items(corpus, epsilon=1.0, delta=1e-8).run(ledger=tmp_path / "ledger.sqlite")
+        said = str(told.value)
+        assert "; did you mean 'whom'? " in said if user == "who" else "?" not in said
+        assert not re.search(r"; [A-Z]|\? [a-z]", said), said
+        assert ("a text needs single quotes: 'DE'" in said) == (where is not None)
 
 
 def test_of_frames_too():

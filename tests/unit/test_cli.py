@@ -69,6 +69,27 @@ def test_a_plan_costs_nothing_and_reads_nothing(dphh, own_ledger):
     assert not own_ledger.exists()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_plan_names_a_column_that_files_lack(dphh, own_ledger, tmp_path, kind):
+    frame = pl.DataFrame({"who": ["a"], "what": ["secret"], "country": ["DE"]})
+    file = tmp_path / f"file.{kind}"
+    frame.write_parquet(file) if kind == "parquet" else frame.write_csv(file)
+    counted = ["--counts", 0.3, "--groups", "DE", "--by"]
+    for shown in ("--plan", "--sql"):
+        code, out, err = dphh("items", file, *READ, *COST, *counted, "countr", shown)
+        assert (code, out) == (2, "")
+        assert "no column 'countr'; did you mean 'country'" in err
+        assert "Nothing was spent" in err
+        assert "secret" not in err
+        assert dphh("items", file, *READ, *COST, *counted, "country", shown)[0] == 0
+    assert not own_ledger.exists()
+    assert dphh("ledger", "add", "notes", file, *READ, *COST)[0] == 0
+    code, _, err = dphh("ledger", "groups", "notes", "--groups", "DE", "--by", "countr")
+    assert code == 2
+    assert "no column 'countr'" in err and "Nothing was declared" in err
+    assert dphh("ledger", "groups", "notes", "--groups", "DE", "--by", "country")[0] == 0
+
+
 def test_out_writes_what_load_reads(dphh, path, tmp_path):
     code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--run-id", "one")
     assert code == 0

@@ -8,7 +8,8 @@ import json
 import polars as pl
 import pytest
 
-from dphh import Release
+from dphh import Corpus, Release
+from dphh.sources.reading import unreadable
 
 READ = ("--user", "who", "--text", "what")
 COST = ("--epsilon", "1", "--delta", "1e-7")
@@ -51,6 +52,27 @@ def test_what_is_refused_is_said_as_json_too(dphh, weeks, asked, kind, code):
     told = json.loads(out)["error"]
     assert (ended, told["exit_code"], told["kind"], told["spent"]) == (code, code, kind, False)
     assert told["message"].split(";")[0] in " ".join(err.split()) or kind == "MissingParameter"
+
+
+def test_a_warning_is_one_line_without_source_and_none_with_quiet(dphh, weeks):
+    asked = ("items", "notes", *COST, "--run-id", "mine", "--json")
+    assert dphh(*asked)[0] == 0
+    pl.DataFrame({"who": [1], "what": ["late"]}).write_parquet(weeks / "week-3.parquet")
+    code, _, err = dphh(*asked)
+    assert code == 0 and err.count("\n") == 1
+    assert err.startswith("dphh: warning: run mine was made before") and ".py" not in err
+    code, _, err = dphh(*asked, "--quiet")
+    assert (code, err) == (0, "")
+
+
+def test_a_store_that_does_not_answer_is_to_be_tried_again(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    corpus = Corpus("s3://bucket/a.parquet", user="who", text="what")
+    silent = unreadable(corpus, OSError("HIDDEN"))
+    assert silent.exit_code == 1 and "try again later" in str(silent)
+    assert unreadable(corpus, OSError("403 Forbidden")).exit_code == 2
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    assert unreadable(corpus, OSError("HIDDEN")).exit_code == 2
 
 
 def test_a_run_that_fails_after_payment_says_so(dphh, weeks, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import warnings
+from ast import literal_eval
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger
 from dphh.asking.macros import content_signature, macros, signature_of
+from dphh.errors import Notice
 from dphh.ledger import source_of
 from dphh.registry import VERBS
 
@@ -156,6 +159,23 @@ def test_a_path_and_a_table_say_their_columns(con: Any, texts: str, ledger: Ledg
     assert set(by_path) == set(by_table) == {("the cat sat",), ("the dog ran",)}
 
 
+def test_a_notice_comes_with_a_run_alone_and_names_no_file_of_dphh(
+    texts: str, tmp_path: Path
+) -> None:
+    con = dphh.connect(tmp_path / "uncapped.sqlite")
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    columns = "user_column := 'who', item_column := '{}', epsilon := 1, delta := 1e-6"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(duckdb.Error, match="missing"):
+            con.execute(f"FROM dphh_items('held', {columns.format('missing')})")
+    assert told == []
+    with pytest.warns(Notice, match="would spend again") as told:
+        con.execute(f"FROM dphh_items('held', {columns.format('what')})")
+    package = str(Path(dphh.__file__).parent)
+    assert not [each.filename for each in told if each.filename.startswith(package)]
+
+
 def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Ledger) -> None:
     con.execute(f"CREATE TABLE held AS FROM '{texts}'")
     con.execute(
@@ -180,8 +200,8 @@ def test_trie_and_ngrams_answer_like_their_verbs(con: Any, texts: str) -> None:
 
 def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> None:
     said = con.execute(
-        "SELECT said FROM dphh_plan_items('reviews', epsilon := 1.0, delta := 1e-6) "
-        "WHERE section = 'privacy' AND what = 'promise'"
+        "SELECT value FROM dphh_plan_items('reviews', epsilon := 1.0, delta := 1e-6) "
+        "WHERE section = 'privacy' AND fact = 'promise'"
     ).fetchone()
     assert said == ("(1, 1e-06)-differential privacy",)
     row = con.execute("SELECT corpus, cap_epsilon, runs FROM dphh_ledger()").fetchone()
@@ -299,15 +319,16 @@ def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
         "contributions := 2, max_length := 4, keep := 100)",
     ],
 )
-def test_a_plan_fits_a_terminal_of_100_columns(con, asked):
+def test_a_plan_has_one_whole_fact_a_row_under_a_name(con, asked):
     rows = con.execute(f"FROM dphh_plan_{asked}").fetchall()
-    section, *widths = (
-        max(len(str(each)) for each in column) for column in zip(*rows, strict=True)
-    )
-    sized = [max(section, len("section")), *widths[:-1], max(widths[-1], len("int32"))]
-    assert sum(sized) + 3 * len(sized) + 1 <= 100, sized
-    assert any(what == "theorem" for _, what, _, _ in rows)
+    assert [name for name, *_ in con.description] == ["section", "fact", "value", "line"]
+    assert all(section and fact and value for section, fact, value, _ in rows)
     assert [line for *_, line in rows] == [*range(1, len(rows) + 1)]  # SQL keeps no order
+    verb, _, options = asked.partition("(")
+    given = dict(each.split(" := ") for each in options.rstrip(")").split(", ")[1:])
+    price = VERBS[verb].price(**{name: literal_eval(value) for name, value in given.items()})
+    (theorem,) = (value for _, fact, value, _ in rows if fact == "theorem")
+    assert theorem == price.privacy.theorem
 
 
 def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:

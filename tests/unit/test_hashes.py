@@ -63,7 +63,7 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
     monkeypatch.setattr(vocabulary, "FEW", 1)
     monkeypatch.setattr(short_words, "_SLOTS", slots)
     monkeypatch.setattr(short_words, "_KEPT", kept)
-    monkeypatch.setattr(short_words, "_PIECE", 7)
+    monkeypatch.setattr(short_words, "_WORDS_AT_ONCE", 7)
     words, number = Vocabulary(), {}
     rng = np.random.default_rng(slots)
     spellings = [

@@ -25,7 +25,7 @@ def test_every_folder_of_code_is_a_package():
 
 
 def test_every_public_name_says_where_it_is_made_and_is_no_modules_name():
-    named = {name for names in dphh._MADE_IN.values() for name in names}
+    named = {name for names in dphh._NAMES_OF_MODULE.values() for name in names}
     assert named | {"__version__"} == {*dphh.__all__}
     modules = {path.stem for path in Path(dphh.__file__).parent.iterdir()}
     assert not named & modules, "a module of that name would take the public name's place"

@@ -48,7 +48,7 @@ def test_what_others_asked_for_is_no_analysts_answer(written, ledger):
     corpus = written(ROWS)
     run = plan(corpus).run(ledger=ledger)
     for book, before in ((ledger, run.run_id), (Ledger(ledger.path, "alice"), None)):
-        found = Replay.of(plan(corpus).price, corpus, book).before(str)
+        found = Replay.of(plan(corpus).price, corpus, book).before(str, str)
         assert (found and found.run_id) == before
 
 
@@ -310,7 +310,16 @@ def test_a_plan_that_may_give_other_rows_is_not_compared(written, made):
     assert query_of(Corpus(made(scan), user="who", text="what")) == ""
 
 
-def test_what_cannot_be_compared_says_so_before_it_pays(ledger):
+def test_a_run_that_is_refused_says_nothing_of_being_asked_again(ledger):
+    refused = plan(Corpus(frame().lazy(), user="who", text="missing"), epsilon=0.1)
+    told = []
+    with pytest.raises(CorpusError, match="missing"):
+        refused.run(ledger=ledger, progress=told.append)
+    assert not [line for line in told if "would spend again" in line]
+    assert ledger.runs() == []
+
+
+def test_what_cannot_be_compared_says_that_it_would_pay_again(ledger):
     def asked(source):
         return plan(Corpus(source, user="who", text="what"), epsilon=0.1)
 

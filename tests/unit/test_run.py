@@ -166,10 +166,10 @@ def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
-@pytest.mark.parametrize("at_hand", [False, True])
-def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engine, at_hand):
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engine, is_in_memory):
     bad = written([*ROWS, (None, "b")])
-    if at_hand:
+    if is_in_memory:
         bad = Corpus(pl.read_parquet(*bad.where), user="who", text="what")
     with pytest.raises(CorpusError, match=r"NULL.*where='who IS NOT NULL'.*Nothing was spent"):
         items(bad, **ASK).run(ledger=ledger, engine=engine)

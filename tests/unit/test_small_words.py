@@ -13,6 +13,7 @@ from dphh import Corpus, CorpusError, UsageError, items
 from dphh.cli import cli
 from dphh.ledger.budget import GivenBack
 from dphh.mechanisms.terms import set_aside
+from dphh.registry import VERBS
 from dphh.report.promise import in_words
 from dphh.testing import SeededRandomness
 from dphh.wording.counted import how_many
@@ -84,6 +85,17 @@ def test_a_connection_has_help_on_what_it_has(database, tmp_path):
     assert ("free", "FROM dphh_ledger()") in calls
     assert any("dphh_tree" in call for _, call in calls)
     assert not any("dphh_gaussian_sigma" in call for _, call in calls)  # of the shell alone
+    assert ("free", "FROM dphh_options('ngrams')") in calls
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_connection_names_the_options_that_its_macros_take(verb):
+    con = dphh.connect()
+    rows = con.execute("SELECT option, what FROM dphh_options(?)", [verb]).fetchall()
+    taken = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'dphh_' || ?"
+    ((parameters,),) = con.execute(taken, [verb]).fetchall()
+    assert ["corpus", *(option for option, _ in rows)] == parameters
+    assert all(what for _, what in rows)
 
 
 def test_a_release_of_nothing_names_no_groups():

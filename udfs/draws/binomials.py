@@ -30,11 +30,11 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NARROW = 256  # the largest variance for which a table is used
-_AT_ONCE = 64  # proposals at a time
-_EXACT = Context(prec=80)
-_SMALL = 256  # factorials below this are computed exactly
+_PROPOSALS_AT_ONCE = 64  # proposals at a time
+_DECIMALS = Context(prec=80)
+_SMALL_FACTORIAL = 256  # factorials below this are computed exactly
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
-_STIRLING = tuple(
+_STIRLING_COEFFICIENTS = tuple(
     Fraction(*number) / (2 * j * (2 * j - 1))
     for j, number in enumerate(
         (
@@ -68,7 +68,9 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
     attempt = 0
     while True:
         attempt += 1
-        words = randomness.words(3 * _AT_ONCE, f"{purpose}/{attempt}").reshape(3, _AT_ONCE)
+        words = randomness.words(3 * _PROPOSALS_AT_ONCE, f"{purpose}/{attempt}").reshape(
+            3, _PROPOSALS_AT_ONCE
+        )
         block = _trailing_zeros(words[1])
         offset = (words[0] >> np.uint64(64 - bits)).astype(np.int64) + (block << bits)
         k = np.where(words[0] & np.uint64(1), offset, -1 - offset)
@@ -123,7 +125,7 @@ def _verdicts(
 
 
 def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
-    with localcontext(_EXACT):
+    with localcontext(_DECIMALS):
         logarithm = (
             _log_factorial(mode)
             + _log_factorial(n - mode)
@@ -136,12 +138,12 @@ def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -
 
 
 def _log_factorial(x: int) -> Decimal:
-    if x < _SMALL:
+    if x < _SMALL_FACTORIAL:
         return Decimal(factorial(x)).ln()
     exact = Decimal(x)
     series = sum(
         Decimal(c.numerator) / c.denominator / exact ** (2 * j - 1)
-        for j, c in enumerate(_STIRLING, start=1)
+        for j, c in enumerate(_STIRLING_COEFFICIENTS, start=1)
     )
     # ln sqrt(2 pi) cancels between the two factorials above and the two below.
     return (exact + Decimal("0.5")) * exact.ln() - exact + series + _HALF_LOG_TWO_PI

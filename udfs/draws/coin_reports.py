@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 #: The "value" of a report that is for no value.
 NOTHING = -1
-_BITS = 320  # of a uniform number; the first 64 are nearly always enough
+_BITS_OF_TABLE = 320  # of a uniform number; the first 64 are nearly always enough
 _BLOCK = 1 << 19  # values drawn at a time
 
 
@@ -69,7 +69,7 @@ def draw_coins(
     for start in range(0, len(held), rows):
         named = None if keys is None else keys[start : start + rows]
         blocks.append(
-            _draw_block(randomness, held[start : start + rows], mechanism, purpose, named)
+            _draw_block_of_coins(randomness, held[start : start + rows], mechanism, purpose, named)
         )
     none = np.empty(0, dtype=np.int64)
     return (
@@ -78,7 +78,7 @@ def draw_coins(
     )
 
 
-def _draw_block(
+def _draw_block_of_coins(
     randomness: Randomness,
     held: Integers,
     mechanism: SubsetSelection,
@@ -96,7 +96,9 @@ def _draw_block(
     first = np.arange(len(held), dtype=np.int64) * mechanism.domain
     owners = np.repeat(np.arange(len(held), dtype=np.int64), others)
     reports = np.concatenate([
-        first[owners] + _others(randomness, held, owners, mechanism, f"{purpose}/others 1", keys),
+        first[owners] + _draw_other_values(
+            randomness, held, owners, mechanism, f"{purpose}/others 1", keys
+        ),
         (first + held)[own],
     ])  # fmt: skip
     reports.sort()
@@ -112,22 +114,22 @@ def _draw_block(
             return reports % mechanism.domain, sizes
         attempt += 1
         owners = part[again] // mechanism.domain
-        part[again] = first[owners] + _others(
+        part[again] = first[owners] + _draw_other_values(
             randomness, held, owners, mechanism, f"{purpose}/others {attempt}", keys
         )
         reports[places] = part
         mended = np.unique(owners)
-        places = _places(ends[mended] - sizes[mended], sizes[mended])
+        places = _consecutive_integers(ends[mended] - sizes[mended], sizes[mended])
         reports[places] = np.sort(reports[places])
 
 
-def _places(starts: Integers, counts: Integers) -> Integers:
+def _consecutive_integers(starts: Integers, counts: Integers) -> Integers:
     """For each pair, the `counts` integers from `starts` on."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
 
-def _others(
+def _draw_other_values(
     randomness: Randomness,
     held: Integers,
     owners: Integers,
@@ -168,25 +170,27 @@ def _draw_outcomes(
     uniform 320-bit integer. Its further words are drawn only if the first equals the top word of a
     probability.
     """
-    own, others, tops, chances = _table(mechanism, nothing)
+    own, others, tops, chances = _table_of_outcomes(mechanism, nothing)
     named = None if keys is None else keys.take(rows)
     words = randomness.words(len(rows), f"{purpose}/own", named)
     passed = np.searchsorted(tops, words, side="right")
     tied = passed > 0
     tied[tied] = tops[passed[tied] - 1] == words[tied]
     for i in np.flatnonzero(tied):
-        one = None if named is None else numbered_keys(named, [int(i)], [_BITS // 64 - 1])
-        rest = randomness.words(_BITS // 64 - 1, f"{purpose}/own, the rest", one)
+        one = None if named is None else numbered_keys(named, [int(i)], [_BITS_OF_TABLE // 64 - 1])
+        rest = randomness.words(_BITS_OF_TABLE // 64 - 1, f"{purpose}/own, the rest", one)
         passed[i] = bisect_right(chances, join(np.append(words[i], rest)))
     return own[passed], others[passed]
 
 
 @lru_cache(maxsize=8)
-def _table(
+def _table_of_outcomes(
     mechanism: SubsetSelection, nothing: bool
 ) -> tuple[NDArray[np.bool_], Integers, Words, list[int]]:
     of = outcomes(mechanism, nothing)
     total = sum(of.weights)
-    chances = [(below << _BITS) // total for below in accumulate(of.weights[:-1])]
-    tops = np.fromiter((chance >> (_BITS - 64) for chance in chances), np.uint64, len(chances))
+    chances = [(below << _BITS_OF_TABLE) // total for below in accumulate(of.weights[:-1])]
+    tops = np.fromiter(
+        (chance >> (_BITS_OF_TABLE - 64) for chance in chances), np.uint64, len(chances)
+    )
     return np.array(of.own, dtype=np.bool_), np.array(of.others, dtype=np.int64), tops, chances

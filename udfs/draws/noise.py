@@ -34,8 +34,8 @@ from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
 Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
-_MANY = 1 << 17  # draws from one table, after which its guide is worth building
-_REST = BITS - 64  # bits of an entry below its top word
+_COUNT_FOR_GUIDE = 1 << 17  # draws from one table, after which its guide is worth building
+_REMAINING_BITS = BITS - 64  # bits of an entry below its top word
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
 _LARGEST_VARIANCE = 1 << 30
 
@@ -71,27 +71,29 @@ class _Sampler:
     ) -> Integers:
         position = words >> np.uint64(1)
         self.drawn += len(words)
-        if self.drawn < _MANY:
-            magnitude, rows = self._searched(position)
+        if self.drawn < _COUNT_FOR_GUIDE:
+            magnitude, rows = self._search_table(position)
         else:
             magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
             marked = np.flatnonzero(magnitude < 0)
-            magnitude[marked], rows = self._searched(position[marked])
+            magnitude[marked], rows = self._search_table(position[marked])
             rows = marked[rows]
         if len(rows):
-            magnitude[rows] = self._settle(position[rows], rows, randomness, purpose, keys)
+            magnitude[rows] = self._settle_undecided(
+                position[rows], rows, randomness, purpose, keys
+            )
         sign = (words & np.uint64(1)).astype(np.int64)
         noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
         return noise
 
-    def _searched(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
+    def _search_table(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
         """Magnitudes, and the indices where the 63 bits do not decide."""
         below = np.searchsorted(self.ascending, position, side="right")
         # The first entry is 0, so `below` is at least 1.
         near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)
         return len(self.ascending) - below, near
 
-    def _settle(
+    def _settle_undecided(
         self,
         tops: Words,
         rows: NDArray[np.intp],
@@ -104,7 +106,7 @@ class _Sampler:
         more = [randomness.words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
         settled = []
         for i, top in enumerate(tops):
-            uniform = int(top) << _REST | join(np.array([words[i] for words in more]))
+            uniform = int(top) << _REMAINING_BITS | join(np.array([words[i] for words in more]))
             # Past t(1) this is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
             settled.append(self.table.largest_with_survival_above(uniform))
         return settled
@@ -207,7 +209,11 @@ def noise_function(randomness: Randomness) -> Callable[..., Any]:
         if not len(key):
             return pa.array([], pa.int64())
         drawn = draw_rounded_gaussian(
-            randomness, _constant(sigma, "sigma"), len(key), _constant(purpose, "purpose"), key
+            randomness,
+            _single_value(sigma, "sigma"),
+            len(key),
+            _single_value(purpose, "purpose"),
+            key,
         )
         return pa.array(drawn)
 
@@ -227,7 +233,7 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
     )
 
 
-def _constant(column: pa.ChunkedArray, name: str) -> Any:
+def _single_value(column: pa.ChunkedArray, name: str) -> Any:
     """The one value of a column. A second value could draw noise of another scale than priced."""
     value = column[0].as_py()
     if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):

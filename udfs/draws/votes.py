@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
 Draw = Callable[..., Any]
 #: The log of the probability that is treated as 0: 2^-500.
-_NEVER = -500 * log(2.0)
+_LOG_OF_NEVER = -500 * log(2.0)
 #: Coins tossed at a time.
 _BLOCK = 1 << 22
 
@@ -52,12 +52,12 @@ def surely_enough(numerator: int, theta: int) -> int:
         return -mu + a + (a * log(mu / a) if a else 0.0)
 
     high = max(2 * theta, 2)
-    while bound(high) > _NEVER - 1.0:  # a margin far above rounding errors
+    while bound(high) > _LOG_OF_NEVER - 1.0:  # a margin far above rounding errors
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= _NEVER - 1.0 else (middle, high)
+        low, high = (low, middle) if bound(middle) <= _LOG_OF_NEVER - 1.0 else (middle, high)
     return high
 
 
@@ -136,7 +136,7 @@ def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
             int(numerator[0].as_py()),
             theta[0].as_py(),
             purpose[0].as_py(),
-            _names(key, randomness, purpose[0].as_py()),
+            _keys_if_wanted(key, randomness, purpose[0].as_py()),
         )
         return pa.array(drawn)
 
@@ -144,7 +144,7 @@ def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
         if not len(key):
             return pa.array([], pa.uint64())
         what_for = purpose[0].as_py()
-        names = _names(key, randomness, what_for)
+        names = _keys_if_wanted(key, randomness, what_for)
         return pa.array(randomness.words(len(key), what_for, names))
 
     return votes, word
@@ -170,6 +170,6 @@ def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         )
 
 
-def _names(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
+def _keys_if_wanted(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
     """The keys, if the words depend on them; the system's do not."""
     return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

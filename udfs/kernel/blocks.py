@@ -25,6 +25,8 @@ POSITIONS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Block:
+    """Whole users: user hashes, numbers of positions, and all positions in order."""
+
     #: For each user, a hash of the user's name, and the number of positions.
     user_hashes: Integers
     lengths: Integers
@@ -98,7 +100,7 @@ def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:
         for name, kind in (
             ("user_hashes", "<i8"),
             ("lengths", "<i8"),
-            (column, _written_as(column)),
+            (column, _binary_type_of(column)),
         )
     )
     return Block(user_hashes, lengths, positions)
@@ -108,10 +110,10 @@ def row_of(block: Block, column: str) -> dict[str, list[bytes]]:
     return {
         "user_hashes": [block.user_hashes.astype("<i8").tobytes()],
         "lengths": [block.lengths.astype("<i8").tobytes()],
-        column: [block.positions.astype(_written_as(column)).tobytes()],
+        column: [block.positions.astype(_binary_type_of(column)).tobytes()],
     }
 
 
-def _written_as(column: str) -> str:
+def _binary_type_of(column: str) -> str:
     """The binary type of a column: keys are pairs of numbers, and need 64 bits."""
     return "<i8" if column == "keys" else "<i4"

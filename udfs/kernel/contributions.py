@@ -31,9 +31,9 @@ from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
 PIECE = 1 << 16
 #: Bits of the hash that orders an over-full user's keys.
-_PRIORITY = 40
+_PRIORITY_BITS = 40
 #: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
-_WEIGHT = 16
+_WEIGHT_BITS = 16
 #: How many sums are kept in memory: some tens of MB.
 ROWS = 1 << 20
 
@@ -95,10 +95,10 @@ class EqualWeights:
 
 
 def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
-    """Where these pairs stand in their user's own order, in _PRIORITY bits."""
+    """Where these pairs stand in their user's own order, in _PRIORITY_BITS bits."""
     users = mixed(of_numbers(held.user_hashes), salt)
     priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
-    priorities >>= np.uint64(64 - _PRIORITY)
+    priorities >>= np.uint64(64 - _PRIORITY_BITS)
     return priorities
 
 
@@ -127,8 +127,10 @@ class Followed:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
-            priorities |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(_PRIORITY - _WEIGHT)
+            priorities = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT_BITS)
+            priorities |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(
+                _PRIORITY_BITS - _WEIGHT_BITS
+            )
             number = held.number * over_full
             w[over] *= below_cut(owner, priorities, number, self.max_items)
         return shared_out(self.unit, w, held.owner, len(held.number))
@@ -142,11 +144,11 @@ def equal_weights(
     keeps_zeros: bool = False,
 ) -> EqualWeights:
     """Make the rule from a level's parameters."""
-    return EqualWeights(_weights(grid_bits, max_items), salt, hashed, keeps_zeros)
+    return EqualWeights(_weights_by_count(grid_bits, max_items), salt, hashed, keeps_zeros)
 
 
 @lru_cache(maxsize=64)
-def _weights(grid_bits: int, max_items: int) -> Integers:
+def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
     return np.array([0, *weights(grid_bits, max_items)], dtype=np.int64)
 
 
@@ -161,15 +163,17 @@ def contributions(
     """
     parts = [
         part
-        for first, last, start, end in _pieces(lengths, keys)
-        for part in _of_piece(user_hashes[first:last], lengths[first:last], keys[start:end], weigh)
+        for first, last, start, end in _pieces_of_users(lengths, keys)
+        for part in _contributions_of_piece(
+            user_hashes[first:last], lengths[first:last], keys[start:end], weigh
+        )
     ]
     nothing = np.empty(0, dtype=np.int64)
     found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
     return found, weights
 
 
-def _of_piece(
+def _contributions_of_piece(
     user_hashes: Integers, lengths: Integers, keys: Integers, weigh: Weigh
 ) -> Iterator[tuple[Integers, Integers]]:
     users = np.repeat(np.arange(len(user_hashes), dtype=np.uint32), lengths)
@@ -190,7 +194,7 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
     """
     beside = int(second.max(initial=0)).bit_length()
-    pairs, largest, for_right = _narrow(first, 32 - beside)
+    pairs, largest, for_right = _narrow_keys(first, 32 - beside)
     kind = pairs.dtype.type
     pairs <<= kind(beside)
     pairs |= second.astype(kind, copy=False)
@@ -204,7 +208,7 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     return one, two
 
 
-def _narrow(keys: Any, room: int) -> tuple[Any, int, int]:
+def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
     """The keys in 32 bits if they fit into `room` bits, else in 64; the largest key, below what -1
     becomes; and how many bits the right half of a pair has now."""
     largest = int(keys.max(initial=0))
@@ -235,7 +239,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
 
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
-    in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY)) | priorities
+    in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY_BITS)) | priorities
     sought = np.sort(in_order)
     start = np.cumsum(number) - number
     cuts = sought.take(start + cap, mode="clip")
@@ -243,7 +247,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
     return below
 
 
-def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
+def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
     """Divide whole users into pieces of about PIECE positions, with few enough users for a key and
     a user's index to fit one integer. Each contribution depends on one user alone and sums are
     integers, so the division does not change any sum."""
@@ -252,7 +256,7 @@ def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, 
     while first < len(lengths):
         last = max(int(np.searchsorted(ends, before + PIECE, side="right")), first + 1)
         bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
-        last = min(last, first + (1 << min(63 - bits, 64 - _PRIORITY)))
+        last = min(last, first + (1 << min(63 - bits, 64 - _PRIORITY_BITS)))
         end = int(ends[last - 1])
         yield first, last, before, end
         first, before = last, end
@@ -284,7 +288,7 @@ class Sums:
         self._parts.append(pa.Table.from_batches([made]))
         self._count += made.num_rows
         if self._count > self.rows:
-            added = self._added()
+            added = self._sum_and_clear()
             if added.num_rows > self.rows // 2:
                 yield added
             else:
@@ -292,9 +296,9 @@ class Sums:
 
     def left(self) -> Iterator[pa.Table]:
         if self._parts:
-            yield self._added()
+            yield self._sum_and_clear()
 
-    def _added(self) -> pa.Table:
+    def _sum_and_clear(self) -> pa.Table:
         parts, self._parts, self._count = self._parts, [], 0
         added = pa.concat_tables(parts).group_by("key").aggregate([("weight", "sum")])
         return added.select(["key", "weight_sum"]).rename_columns(["key", "weight"])

@@ -128,15 +128,15 @@ class Gathering:
         with self._lock:
             self._waiting.append((keys, names, tokens, groups))
             self._bytes += sum(column.nbytes for column in (keys, names, tokens, groups))
-            taken = self._taken() if self._bytes >= BYTES else []
-        self._hold(taken)
+            taken = self._take_waiting() if self._bytes >= BYTES else []
+        self._store_texts(taken)
         return each
 
-    def _taken(self) -> list[tuple[Any, ...]]:
+    def _take_waiting(self) -> list[tuple[Any, ...]]:
         taken, self._waiting, self._bytes = self._waiting, [], 0
         return taken
 
-    def _hold(self, parts: list[tuple[Any, ...]]) -> None:
+    def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
         texts = pa.table(
@@ -145,7 +145,7 @@ class Gathering:
         )
         lengths, positions = self._read(texts)
         if texts.column("key").null_count and texts.column("name").null_count:
-            self._look_for_null_users(texts)
+            self._note_null_users(texts)
         keys = one_array(texts.column("key"))
         names = one_array(texts.column("name")).cast(pa.large_string())
         # A text without positions adds nothing to any level.
@@ -166,7 +166,7 @@ class Gathering:
             size = TEXT_BYTES * len(self._users) + POSITION_BYTES * len(self._positions)
             self.is_full |= self._most is not None and size > self._most
 
-    def _look_for_null_users(self, texts: pa.Table) -> None:
+    def _note_null_users(self, texts: pa.Table) -> None:
         tokens = one_array(texts.column("tokens"))
         null_users = pc.and_(*(pc.is_null(texts.column(name)) for name in ("key", "name")))
         there = pc.not_equal(tokens.flatten().cast(pa.large_string()), "").fill_null(False)
@@ -177,7 +177,7 @@ class Gathering:
     def rows(self) -> Iterator[pa.Table]:
         """(user_hashes, lengths, ids): for each user the user hash, by which bounding chooses keys,
         and the number of positions; then the integers at those positions."""
-        self._hold(self._taken())
+        self._store_texts(self._take_waiting())
         lengths, positions = self._lengths.all(), self._positions.all()
         begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(positions) < NARROW else np.int64)
         begins -= lengths.view(np.uint32)  # of none below 0
@@ -190,7 +190,7 @@ class Gathering:
             text_of = np.append(first, len(users))
             for start, stop in zip([0, *stops[:-1]], stops, strict=True):
                 these = slice(text_of[start], text_of[stop])
-                held = positions.take(_spread(first_positions[these], of_texts[these]))
+                held = positions.take(_positions_of_texts(first_positions[these], of_texts[these]))
                 yield rows_of_users(user_hashes[start:stop], of_users[start:stop], held)
 
     def _user_hashes(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
@@ -248,7 +248,7 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
     bits = np.uint64((len(users) - 1).bit_length())
     if (most - least).bit_length() + int(bits) > 64:
         order = np.argsort(users, kind="stable")
-        for some in _stretches(in_order := users.take(order), 0):
+        for some in _slices_of_stretches(in_order := users.take(order), 0):
             yield in_order[some], order[some]
         return
     users -= least
@@ -259,11 +259,11 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
         piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
     position = np.uint64((1 << int(bits)) - 1)
-    for some in _stretches(pairs, position):
+    for some in _slices_of_stretches(pairs, position):
         yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & position).view(np.int64)
 
 
-def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
+def _slices_of_stretches(ascending: Any, beside: Any) -> Iterator[slice]:
     """Slices of at least STRETCH elements; elements that differ only in the bits `beside` stay
     together."""
     start = 0
@@ -274,7 +274,7 @@ def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
         start = stop
 
 
-def _spread(begins: Integers, lengths: Integers) -> Integers:
+def _positions_of_texts(begins: Integers, lengths: Integers) -> Integers:
     """The positions of texts with these first positions and lengths, one text after the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
     if len(ends) == ends[-1]:  # one position each

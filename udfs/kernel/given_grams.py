@@ -32,7 +32,7 @@ TABLE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Depth:
+class _PrefixesOfLength:
     """The prefixes of one length: the steps that reach them, and which of them are sequences."""
 
     #: (number of the prefix one shorter) * (number of words) + (number of the last word), in order
@@ -46,12 +46,14 @@ class _Depth:
         return self.steps.positions(steps) if self.table is None else self.table[steps]
 
 
-def _depth(prefixes: list[int], sequences: Integers, there_can_be: int) -> _Depth:
+def _prefixes_of_length(
+    prefixes: list[int], sequences: Integers, there_can_be: int
+) -> _PrefixesOfLength:
     table = None
     if there_can_be <= TABLE:
         table = np.full(there_can_be, -1, dtype=np.int32)
         table[prefixes] = np.arange(len(prefixes))
-    return _Depth(Released(prefixes), table, sequences)
+    return _PrefixesOfLength(Released(prefixes), table, sequences)
 
 
 class GivenGrams:
@@ -70,7 +72,7 @@ class GivenGrams:
         number = {word: position for position, word in enumerate(words)}
         self._end = number.get(END, -1)
         self._words = pa.array(words, pa.large_string())
-        self._depths: list[_Depth] = []
+        self._depths: list[_PrefixesOfLength] = []
         before = 1
         at = [0] * len(sequences)  # each one's prefix, numbered among those of the same length
         for depth in range(1, max(map(len, sequences), default=0) + 1):
@@ -85,7 +87,7 @@ class GivenGrams:
                     ends[at[position]] = position
             wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
             there_can_be, before = before * len(words), len(prefixes)
-            self._depths.append(_depth([*prefixes], wholes, there_can_be))
+            self._depths.append(_prefixes_of_length([*prefixes], wholes, there_can_be))
 
     def keys(self, tokens: Any, group: Any = None) -> tuple[Integers, Integers]:
         """The distinct sequences of each text, as keys: how many a text has, and all keys in order.
@@ -93,9 +95,9 @@ class GivenGrams:
         `tokens` is an Arrow array of lists; `group` has a number for each text, from 0. A key is
         the sequence's number times the number of groups, plus the group's number.
         """
-        lengths, words = self._positions(tokens)
+        lengths, words = self._numbers_of_words(tokens)
         text = np.repeat(np.arange(len(lengths)), lengths)
-        found = [*self._found(words, lengths)]
+        found = [*self._matches_by_length(words, lengths)]
         owner = text[np.concatenate([at for at, _ in found])]
         keys = np.concatenate([sequences for _, sequences in found]) * self.groups
         if group is not None:
@@ -103,7 +105,7 @@ class GivenGrams:
         owner, keys = distinct(owner, keys)
         return np.bincount(owner, minlength=len(lengths)), keys
 
-    def _positions(self, tokens: Any) -> tuple[Integers, Integers]:
+    def _numbers_of_words(self, tokens: Any) -> tuple[Integers, Integers]:
         """Each text's words by number, -1 for a word that no sequence has, then -1 or the end's
         number."""
         spelled = tokens.flatten().cast(pa.large_string())
@@ -118,7 +120,9 @@ class GivenGrams:
             positions[np.cumsum(lengths) - 1] = self._end
         return lengths, np.where(positions == unknown, -1, positions)
 
-    def _found(self, words: Integers, lengths: Integers) -> Iterator[tuple[Integers, Integers]]:
+    def _matches_by_length(
+        self, words: Integers, lengths: Integers
+    ) -> Iterator[tuple[Integers, Integers]]:
         """(position, sequence) of every match, one length after the other."""
         at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(words >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)

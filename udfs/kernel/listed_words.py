@@ -1,5 +1,5 @@
-"""Which words a user counts for at level 1 with a public list: all that the list has, and of others
-so many as the plan says. A word of the list is its number there; another one comes after all those.
+"""Chooses the words for which a user counts at level 1 with a public list: all listed words, and at
+most `max_items` others. A listed word's key is its number in the list; keys of other words follow.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def listed_places(
     salt: int,
     hashed: Callable[[Integers], Words],
 ) -> NDArray[np.int32]:
-    """At each position the key of the word that stands there, or -1 where the user does not count
-    for it. `numbers`: of each word_id its key. `hashed`: of a key, by what it is.
+    """The key of the word at each position, or -1 if the user does not count for it. `numbers`: the
+    key of each word id. `hashed`: hashes keys by their words' spelling.
 
     Over-full users keep `max_items` other words, those whose position, a hash of word, user and
     salt, lies below the (max_items + 1)st smallest. What the list has takes none of these

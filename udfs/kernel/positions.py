@@ -16,9 +16,9 @@ from dphh.udfs.text.hashes import Integers, of_numbers
 
 #: Positions processed together: they stay in the processor's cache.
 PIECE = 1 << 16
-_PAIR = np.int64(32)
+_PAIR_BITS = np.int64(32)
 #: A table of this many bits stays in the cache too, so it may be wider than necessary.
-_IN_CACHE = 17
+_LOG2_SLOTS_IN_CACHE = 17
 
 
 def of_words(numbers: NDArray[np.int32], ids: Any) -> NDArray[np.int32]:
@@ -41,24 +41,24 @@ def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
     keys = np.full(len(grams), -1, dtype=np.int64)
     for start in range(0, len(grams) - ahead, PIECE):
         stop = min(start + PIECE, len(grams) - ahead)
-        keys[start:stop] = _pairs(grams[start:stop], ends[start + ahead : stop + ahead])
+        keys[start:stop] = _pairs_of_numbers(grams[start:stop], ends[start + ahead : stop + ahead])
     return keys
 
 
-def _pairs(left: Any, right: Any) -> Integers:
+def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     pairs: Integers = left.astype(np.int64)
-    pairs <<= _PAIR
+    pairs <<= _PAIR_BITS
     pairs |= right
     # The pair is negative if either half is: a right half of -1 sets all bits.
     return np.maximum(pairs, -1, out=pairs)
 
 
 def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
-    """The pairs of neighbouring grams, without the positions that no longer matter: how many
-    positions each user keeps, and the pairs that begin there.
+    """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
+    many positions each user keeps, and the pair that begins at each of them.
 
-    Kept are the positions where a pair begins, and one -1 after each run of them. No other position
-    can be part of a longer gram, and neighbours stay neighbours. The choice depends on the user's
+    The positions where a pair begins are kept, and one -1 after each run of them, so that
+    neighbours stay neighbours. The choice depends on the user's
     own texts and on what was released, so dropping positions changes no user's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)
@@ -69,13 +69,13 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
         matter[start + 1 : start + 1 + len(right)] |= begins
     keys = np.empty(np.count_nonzero(matter), dtype=np.int64)
     for rows, there in _kept_rows(matter):
-        keys[there] = _pairs(grams.take(rows), grams.take(rows + 1, mode="clip"))
+        keys[there] = _pairs_of_numbers(grams.take(rows), grams.take(rows + 1, mode="clip"))
     if matter[-1:].any():
         keys[-1] = -1  # no position follows the last one
-    return _left(lengths, matter), keys
+    return _kept_by_user(lengths, matter), keys
 
 
-def _left(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
+def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
     """How many positions each user keeps."""
     starts = np.cumsum(lengths) - lengths
     number: Integers = np.add.reduceat(np.append(keep, False), starts, dtype=np.int32)
@@ -104,11 +104,11 @@ class Released:
         self._none = len(self.keys)
         self._held = np.append(self.keys, -2)  # for a free slot: neither a key nor -1
         bits = (2 * len(self.keys)).bit_length() + 1
-        bits = max(4, bits, min(bits + 2, _IN_CACHE))
+        bits = max(4, bits, min(bits + 2, _LOG2_SLOTS_IN_CACHE))
         self._shift = np.uint64(64 - bits)
         self._table = np.full((1 << bits) + len(self.keys) + 1, self._none, dtype=np.int32)
         waiting = np.arange(len(self.keys), dtype=np.int32)
-        at = self._home(self.keys)
+        at = self._first_slot(self.keys)
         while len(waiting):
             free = self._table[at] == self._none
             self._table[at[free]] = waiting[free]  # if several want one slot, the last gets it
@@ -119,28 +119,28 @@ class Released:
         found = np.empty(len(keys), dtype=np.int32)
         for start in range(0, len(keys), PIECE):
             piece = keys[start : start + PIECE]
-            found[start : start + PIECE] = self._seek(piece, self._home(piece))
+            found[start : start + PIECE] = self._search_from_slot(piece, self._first_slot(piece))
         return found
 
-    def _seek(self, keys: Integers, at: Integers) -> NDArray[np.int32]:
-        found, on = self._looked_up(keys, at)
+    def _search_from_slot(self, keys: Integers, at: Integers) -> NDArray[np.int32]:
+        found, on = self._look_up_slot(keys, at)
         # A loop, not recursion: how far a key is from its slot may depend on users' data.
         waiting = on
         while len(waiting):
             keys, at = keys.take(on), at.take(on) + 1
-            more, on = self._looked_up(keys, at)
+            more, on = self._look_up_slot(keys, at)
             found[waiting] = more
             waiting = waiting.take(on)
         return found
 
-    def _looked_up(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
+    def _look_up_slot(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
         """The index in each slot, -1 for another key's; and which keys to seek in the next slot."""
         there = self._table.take(at)
         hit = self._held.take(there) == keys
         found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))
         return found, np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
 
-    def _home(self, keys: Integers) -> Integers:
+    def _first_slot(self, keys: Integers) -> Integers:
         spread = of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)
         spread >>= self._shift
         return spread.view(np.int64)

@@ -20,7 +20,8 @@ from dphh.udfs.text.hashes import Integers
 
 @dataclass(frozen=True)
 class PlainWeights:
-    """isqrt(98 unit^2 / (100 t)) for each of t grams: 0 if t is more than 98 unit^2 / 100.
+    """Round 1's weights: isqrt(98 unit^2 / (100 t)) for each of a user's t
+    grams, 0 if t is more than 98 unit^2 / 100.
 
     Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its row, which
     depends on its noised weight, so every gram that any user holds must be noised here, whatever
@@ -48,7 +49,8 @@ class PlainWeights:
 
 @dataclass(frozen=True, eq=False)
 class WeightsByRow:
-    """floor(unit g / |g|_2) for each gram, where g are `weights`, in the order of `grams`.
+    """Round 2's weights: floor(unit g / |g|_2) for each gram, where g
+    are `weights`, in the order of `grams`.
 
     `grams` are all grams that any user holds, as round 1 noised them, so that given round 1's
     output g does not depend on who else holds a gram. Grams of weight 0 may be dropped here,

@@ -22,7 +22,7 @@ def whole_grams(texts: Any, lengths: Iterable[int]) -> pa.Array:
     words = texts.flatten().cast(pa.large_string())
     there = pc.not_equal(words, "").fill_null(False)
     of_word = np.repeat(np.arange(len(numbers)), numbers)[there.to_numpy(zero_copy_only=False)]
-    words = _written(words.filter(there))
+    words = _joined_words(words.filter(there))
     between = pa.scalar(SEPARATOR, words.type)
     grams, of_gram = [], []
     for length in lengths:
@@ -42,6 +42,6 @@ def whole_grams(texts: Any, lengths: Iterable[int]) -> pa.Array:
     return pa.LargeListArray.from_arrays(pa.array(offsets), pa.concat_arrays(grams).take(order))
 
 
-def _written(words: Any) -> Any:
+def _joined_words(words: Any) -> Any:
     escaped = pc.replace_substring(words, "\\", "\\\\")
     return pc.replace_substring(escaped, SEPARATOR, "\\s")

@@ -112,7 +112,7 @@ class WholeUsers:
 
     def spelled(self, keys: Any) -> pa.Array:
         """`dphh_spelled(key)`: the word with this word id."""
-        return self.vocabulary.spelled(_numbers(keys))
+        return self.vocabulary.spelled(_as_integers(keys))
 
     def release_words(self, words: Any) -> None:
         """Set the released words. A released word's number is its index in this list."""
@@ -154,7 +154,7 @@ class WholeUsers:
     def names(self, keys: Any, others: int) -> pa.Array:
         """`dphh_name(key, others)`: what a test's draws for a gram depend on: its key, or how it is
         spelled, where it is a word that the list lacks; of no list `others` is -1."""
-        numbers = _numbers(keys)
+        numbers = _as_integers(keys)
         if others < 0 or not (numbers >= others).any():
             return pa.array(numbers).cast(pa.string())
         beside = pa.array(numbers >= others)
@@ -207,7 +207,7 @@ def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array
     if not len(told):
         return pa.array([], pa.int64())
     known = (column[0].as_py() for column in (parts, deviation, threshold))
-    return pa.array(weights_of(_numbers(told), *known))
+    return pa.array(weights_of(_as_integers(told), *known))
 
 
 def each_once(held: Held) -> Integers:
@@ -288,7 +288,7 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
     for name, function, takes, gives in functions:
         con.create_function(
             f"dphh_{name}",
-            _of_columns(function, takes),
+            _with_single_parameters(function, takes),
             takes,
             gives,
             type=PythonUDFType.ARROW,
@@ -297,7 +297,7 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         )
 
 
-def _of_columns(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
+def _with_single_parameters(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
     """Pass a level's parameters as single values; they are the same in every row."""
     single = {"INTEGER", "UBIGINT"}
 
@@ -324,7 +324,7 @@ def one_array(column: Any) -> Any:
     return column
 
 
-def _numbers(column: Any) -> Integers:
+def _as_integers(column: Any) -> Integers:
     found: Integers = one_array(column).to_numpy()
     return found
 

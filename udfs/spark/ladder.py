@@ -1,4 +1,4 @@
-"""The ladder of n-grams for Spark: functions of tables, which see blocks of whole users at a time.
+"""The n-gram ladder for Spark: table functions over blocks of whole users.
 
 They draw nothing: what they make of a row depends on that row, what was released and a level's
 salt, so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
@@ -38,7 +38,7 @@ OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 #: So many bytes of texts are made into a block together, or what Spark gives at a time if more.
 TEXTS = 1 << 23
-_BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
+_BLOCK_COLUMNS = "user_hashes binary, lengths binary, positions binary, words binary"
 POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
@@ -64,8 +64,8 @@ def register_blocks(
             yield {**row_of(piece, "positions"), "words": [written]}
 
     class Function:
-        """Spark gives some thousand users at a time. Several times as many, in one block, have a
-        tenth of the keys that the same users have in ten blocks."""
+        """Collects the users of several batches in one block: it has about a tenth of the distinct
+        keys that ten separate blocks have together."""
 
         def __init__(self) -> None:
             self.waiting: list[pa.RecordBatch] = []
@@ -80,7 +80,7 @@ def register_blocks(
             if waiting:
                 yield from map(pa.table, of_users(pa.concat_batches(waiting)))
 
-    _register(spark, "dphh_blocks", Function, _BLOCKS)
+    _register_table_function(spark, "dphh_blocks", Function, _BLOCK_COLUMNS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
@@ -90,7 +90,7 @@ def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
-            ids, weights = _added(block, block.positions, by_spelling)
+            ids, weights = _contributions_of_block(block, block.positions, by_spelling)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
@@ -106,7 +106,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            ids, weights = _added(block, block.positions, each_once)
+            ids, weights = _contributions_of_block(block, block.positions, each_once)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
@@ -120,7 +120,7 @@ def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
-            added = _added(block, block.positions, sent.value)
+            added = _contributions_of_block(block, block.positions, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key bigint, weight bigint")
@@ -134,7 +134,7 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
-            keys, weights = _added(block, block.positions, rule)
+            keys, weights = _contributions_of_block(block, block.positions, rule)
             order = np.argsort(keys)
             keys, weights = summed(keys.take(order), weights.take(order), keeps_zeros=True)
             yield {"block": np.full(len(keys), named), "key": keys, "weight": weights}
@@ -176,17 +176,22 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
             block = block_at(rows, row, "keys")
             none = np.empty(0, dtype=np.int64)
             grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
-            added = _added(block, block.positions, WeightsByRow(unit, Released(grams), g))
+            added = _contributions_of_block(
+                block, block.positions, WeightsByRow(unit, Released(grams), g)
+            )
             return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.left()
 
-    _register(spark, "dphh_shared_contributions", Function, "key bigint, weight bigint")
+    _register_table_function(
+        spark, "dphh_shared_contributions", Function, "key bigint, weight bigint"
+    )
 
 
 def register_remaining(spark: SparkSession, released: Any | None) -> None:
-    """`dphh_remaining(table(unplaced))`: what a round released is taken from everyone."""
+    """`dphh_remaining(table(unplaced))`: removes the words that a round released from every
+    user."""
     numbers_of = numbers_of_words(spark, released)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -198,7 +203,7 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
             )
             yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
-    register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
+    register_table(spark, "dphh_remaining", of_blocks, _BLOCK_COLUMNS)
 
 
 def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
@@ -210,7 +215,7 @@ def register_positions_of_words(spark: SparkSession, released: Any | None, singl
             block = block_at(rows, row, "positions")
             numbers = numbers_of(rows, row, vocabulary(rows, row))
             grams = np.append(numbers, -1)[block.positions]
-            yield from _positions(block, grams, grams if single else None, 1)
+            yield from _positions_of_block(block, grams, grams if single else None, 1)
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
@@ -225,13 +230,14 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahea
             words: Any = rows.column("words")[row]
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
             grams = numbers_of(rows, row, block.positions)
-            yield from _positions(block, grams, ends, ahead)
+            yield from _positions_of_block(block, grams, ends, ahead)
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
 
 def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
-    """`dphh_keys_of_blocks(table(named))`: each distinct key of a block, and its place there."""
+    """`dphh_keys_of_blocks(table(named))`: the distinct keys of each block, each with its place
+    there."""
     keys_of = words_of_block if words else grams_of_block
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -246,14 +252,14 @@ def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
 
 
 def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
-    """What is made of the rows, one by one."""
+    """Register a table function that maps batches of rows to rows."""
 
     class Function:
         def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
             for made in of_rows(rows):
                 yield pa.table(made)
 
-    _register(spark, name, Function, gives)
+    _register_table_function(spark, name, Function, gives)
 
 
 def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
@@ -270,21 +276,24 @@ def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.left()
 
-    _register(spark, "dphh_contributions", Function, gives)
+    _register_table_function(spark, "dphh_contributions", Function, gives)
 
 
-def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None:
+def _register_table_function(spark: SparkSession, name: str, handler: type, gives: str) -> None:
     function: Any = functions.arrow_udtf(handler, returnType=gives)
     spark.udtf.register(name, function)
 
 
-def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
-    """What the users of a block add together: few keys twice."""
+def _contributions_of_block(
+    block: Block, keys: Integers, weigh: Weigh
+) -> tuple[Integers, Integers]:
+    """The summed contributions of a block's users; few keys appear twice."""
     return contributions(block.user_hashes, block.lengths, keys, weigh)
 
 
-def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
-    """The valid grams above, at the positions that matter; at all, with words, which stay."""
+def _positions_of_block(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
+    """The pairs that begin at a block's positions; without `words`, only positions that still
+    matter are kept."""
     if words is None:
         lengths, keys = candidates_that_matter(block.lengths, grams)
         # Who holds no valid gram adds to no sum, nor to list sizes: such users and blocks may go.

@@ -69,10 +69,10 @@ def register_positions_of_listed(
             # Of each word of the block the key that it was given; a listed word was given none.
             given = brought(rows, row, "other_keys", np.full(len(words), -1, dtype=np.int64))
             keys[other] = given[keys[other] - others]
-            yield {**row_of(block.with_positions(keys), "keys"), "words": _NOTHING}
+            yield {**row_of(block.with_positions(keys), "keys"), "words": _NULL_BYTES}
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
 
 #: Words stay beside keys only where pruning on a single side needs them.
-_NOTHING = pa.array([None], pa.binary())
+_NULL_BYTES = pa.array([None], pa.binary())

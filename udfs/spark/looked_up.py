@@ -28,9 +28,10 @@ NumbersOf = Callable[[pa.RecordBatch, int, Any], Numbers]
 
 
 def numbers_of_words(spark: SparkSession, released: Any | None) -> NumbersOf:
-    """Of a block's list of words. `released` is None where a join has brought the numbers."""
+    """A function that returns the numbers of a block's words among the released ones. `released` is
+    None if a join added the numbers to the rows."""
     if released is None:
-        return lambda rows, row, words: _joined(rows, row, len(words))
+        return lambda rows, row, words: _numbers_from_join(rows, row, len(words))
     sent = everywhere(spark, released)
 
     def looked_up(rows: pa.RecordBatch, row: int, words: pa.Array) -> Numbers:
@@ -42,12 +43,12 @@ def numbers_of_words(spark: SparkSession, released: Any | None) -> NumbersOf:
 
 
 def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersOf:
-    """The same of the key at each position of a block; the released keys are ascending."""
+    """The same for the keys at a block's positions; the released keys are ascending."""
     if released is None:
 
         def joined(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:
             distinct, at = np.unique(keys, return_inverse=True)
-            return _joined(rows, row, len(distinct))[at]
+            return _numbers_from_join(rows, row, len(distinct))[at]
 
         return joined
     sent = everywhere(spark, released)
@@ -61,13 +62,14 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
     return looked_up
 
 
-def _joined(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
-    """What the join has brought: (place, number) of each key that was released."""
+def _numbers_from_join(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
+    """The numbers that a join added to a row, as structs of a key's place and its number."""
     return brought(rows, row, "numbers", np.full(keys, -1, dtype=np.int32))
 
 
 def brought(rows: pa.RecordBatch, row: int, column: str, values: Numbers) -> Numbers:
-    """Put what a join has brought, structs of a place and a value, into `values`."""
+    """Write the values that a join added to a row, structs of a place and a value, into
+    `values`."""
     known: Any = rows.column(column)[row].values
     if known is not None:
         places, given = known.flatten()
@@ -81,14 +83,15 @@ def words_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:
 
 
 def grams_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:
-    """The distinct keys, with their places among them and -1, which stands for none."""
+    """The distinct keys of a block, and the index of each position's key among them (-1 for
+    none)."""
     distinct = np.unique(block_at(rows, row, "keys").positions)
     places = np.flatnonzero(distinct >= 0)
     return places, distinct[places]
 
 
 def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
-    """The words that the positions of a block are numbers of."""
+    """A block's list of words; its positions are indices in this list."""
     column: Any = rows.column("words")
     words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
     return words

@@ -1,4 +1,5 @@
-"""Rounds that follow one another, for Spark: what weights of words that came to blocks give."""
+"""Dependent rounds for Spark: users' contributions with weights that a join added to their
+blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function of Spark's holds on executors, beside its code."""
+"""Public data that a Spark function needs on executors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from dphh.lineage.spark_connect import is_connect
 
 @dataclass(frozen=True)
 class Sent:
+    """A value that was sent to executors."""
+
     value: Any
 
 
@@ -26,13 +28,13 @@ class Broadcast:
 
     @property
     def value(self) -> Any:
-        """Read where it is first asked for, in each task."""
+        """The value, read at its first use in each task."""
         if not self._read:
             self._read.append(pickle.loads(self._written.value))
         return self._read[0]
 
 
 def everywhere(spark: SparkSession, value: Any) -> Any:
-    """Something public, whole, for all executors: `.value` is it there. Spark broadcasts it once;
-    by Spark Connect it goes with the function that holds it."""
+    """Send a public value to all executors, where `.value` returns it. Spark broadcasts it once;
+    with Spark Connect it is sent with the function."""
     return Sent(value) if is_connect(spark) else Broadcast(spark, value)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 #: How many bytes are hashed at a time.
-_STEP = 8
+_BYTES_A_STEP = 8
 
 
 def mixed(words: Any, salt: int = 0) -> Words:
@@ -45,17 +45,17 @@ def of_spellings(texts: Any) -> Words:
     if not len(texts) or not lengths.any():
         return hashes
     first, last = int(ends[0]), int(ends[-1])
-    text = np.zeros(last - first + _STEP, dtype=np.uint8)
+    text = np.zeros(last - first + _BYTES_A_STEP, dtype=np.uint8)
     text[: last - first] = np.frombuffer(data, np.uint8)[first:last]
-    eights = np.ndarray(len(text) - _STEP + 1, "<u8", text, strides=(1,))
+    eights = np.ndarray(len(text) - _BYTES_A_STEP + 1, "<u8", text, strides=(1,))
     rows = np.flatnonzero(lengths > 0)
     done = 0
     while len(rows):
         left = lengths[rows] - done
         word = eights[starts[rows] - first + done]
-        short = left < _STEP
+        short = left < _BYTES_A_STEP
         word[short] &= (np.uint64(1) << (left[short] * 8).astype(np.uint64)) - np.uint64(1)
         hashes[rows] = mixed(hashes[rows] ^ word)
-        done += _STEP
-        rows = rows[left > _STEP]
+        done += _BYTES_A_STEP
+        rows = rows[left > _BYTES_A_STEP]
     return hashes

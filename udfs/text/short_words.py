@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.int32]
 #: Sixteen bytes each.
 Views = NDArray[np.void]
-_VIEW = np.dtype("V16")
+_VIEW_TYPE = np.dtype("V16")
 
 #: The bytes that fit into a view.
-_SHORT = 12
+_LONGEST_SHORT = 12
 #: How many slots the table has, and below which id a word may be cached: frequent words tend to
 #: appear early.
 _SLOTS, _KEPT = 1 << 19, 1 << 20
 #: Words that are looked up together: they stay in the processor's cache.
-_PIECE = 1 << 15
+_WORDS_AT_ONCE = 1 << 15
 
 
 def views_of(words: pl.Series) -> Views:
     """The words of a series as string views, without a copy."""
     array = words.to_arrow(compat_level=pl.CompatLevel.newest())
     assert array.type == pa.string_view()
-    views: Views = np.frombuffer(array.buffers()[1], _VIEW)
+    views: Views = np.frombuffer(array.buffers()[1], _VIEW_TYPE)
     return views[array.offset : array.offset + len(array)]
 
 
@@ -43,15 +43,17 @@ class ShortWords:
     def __init__(self) -> None:
         # Number 0 is the empty word, all zeros, and alone in slot 0.
         self._table = np.zeros(_SLOTS, dtype=np.int32)
-        self._words = np.zeros(_KEPT, dtype=_VIEW)
+        self._words = np.zeros(_KEPT, dtype=_VIEW_TYPE)
 
     def numbers(self, views: Views) -> tuple[Numbers, NDArray[np.int64]]:
         """The id of each word, and the indices of the words that are not in the cache."""
         numbers = np.empty(len(views), dtype=np.int32)
         unknown = [np.empty(0, dtype=np.int64)]
-        for start in range(0, len(views), _PIECE):
-            piece = views[start : start + _PIECE]
-            here = self._table.take(_slots(piece), out=numbers[start : start + _PIECE], mode="clip")
+        for start in range(0, len(views), _WORDS_AT_ONCE):
+            piece = views[start : start + _WORDS_AT_ONCE]
+            here = self._table.take(
+                _slots_of(piece), out=numbers[start : start + _WORDS_AT_ONCE], mode="clip"
+            )
             same = self._words.take(here).view(np.uint64) == piece.view(np.uint64)
             both = same.view(np.uint16) == 0x0101  # halves
             unknown.append(np.flatnonzero(~both) + start)
@@ -59,16 +61,16 @@ class ShortWords:
 
     def learn(self, views: Views, numbers: Numbers) -> None:
         """Add those of these words that are short and whose slot is free."""
-        slots = _slots(views)
+        slots = _slots_of(views)
         lengths = views.view(np.uint32)[::4]
         free = (self._table.take(slots) == 0) & (slots > 0)
-        some = np.flatnonzero(free & (lengths <= _SHORT) & (numbers < _KEPT))
+        some = np.flatnonzero(free & (lengths <= _LONGEST_SHORT) & (numbers < _KEPT))
         numbers = numbers.take(some)
         self._words[numbers] = views.take(some)
         self._table[slots.take(some)] = numbers
 
 
-def _slots(views: Views) -> NDArray[np.int64]:
+def _slots_of(views: Views) -> NDArray[np.int64]:
     halves = views.view(np.uint64)
     spread = halves[1::2] * np.uint64(0x9E3779B97F4A7C15)
     spread ^= halves[::2]

@@ -17,7 +17,7 @@ from dphh.sql import query
 
 #: Precedes the digits of bytes that are not UTF-8.
 NO_TEXT = "\\x"
-_OF_THREAD = threading.local()
+_CONNECTION_OF_THREAD = threading.local()
 
 
 def graphemes(texts: pa.Array) -> pa.Array:
@@ -42,10 +42,10 @@ def read_bytes(digits: str) -> str:
 
 def _connection() -> duckdb.DuckDBPyConnection:
     """One connection for each thread, with only the macros. Its one thread keeps rows in order."""
-    con = getattr(_OF_THREAD, "con", None)
+    con = getattr(_CONNECTION_OF_THREAD, "con", None)
     if con is None:
         con = duckdb.connect(":memory:", config={"threads": 1})
         con.execute("SET enable_progress_bar = false")
         con.execute(query("text_units"))
-        _OF_THREAD.con = con
+        _CONNECTION_OF_THREAD.con = con
     return con

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-_OF_THREAD = threading.local()
+_CONNECTION_OF_THREAD = threading.local()
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
@@ -38,11 +38,11 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
 
 def _connection() -> duckdb.DuckDBPyConnection:
     """One connection for each thread, with only the macros. Its one thread keeps rows in order."""
-    con = getattr(_OF_THREAD, "con", None)
+    con = getattr(_CONNECTION_OF_THREAD, "con", None)
     if con is None:
         con = duckdb.connect(":memory:", config={"threads": 1})
         con.execute("SET enable_progress_bar = false")
         for name in ("names", "text_units", "text"):
             con.execute(query(name))
-        _OF_THREAD.con = con
+        _CONNECTION_OF_THREAD.con = con
     return con

@@ -44,12 +44,12 @@ class Vocabulary:
         spelled = pl.Series(there, dtype=pl.String)
         most_are_new = 2 * self._count >= self._met  # whole items may all be different
         if most_are_new or len(words) < FEW:
-            numbers = self._numbers(spelled)
+            numbers = self._ids_of_spellings(spelled)
         else:
             views = views_of(spelled)
             numbers, unknown = self._short.numbers(views)
             if len(unknown):
-                others = self._numbers(spelled[unknown])
+                others = self._ids_of_spellings(spelled[unknown])
                 self._short.learn(views.take(unknown), others)
                 numbers[unknown] = others
         with self._lock:
@@ -57,7 +57,7 @@ class Vocabulary:
         numbers -= np.int32(1)
         return numbers
 
-    def _numbers(self, spelled: pl.Series) -> Ids:
+    def _ids_of_spellings(self, spelled: pl.Series) -> Ids:
         numbers = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
         with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))

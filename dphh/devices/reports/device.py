@@ -67,7 +67,9 @@ def answer(
     source = randomness or SystemRandomness()
     held = next_prefixes(said, words)
     values = sample(said, held, source, name)
-    keys = _keys(source, [f"{name}\x1f{report}" for report in range(1, said.contributions + 1)])
+    keys = _keys_of_names(
+        source, [f"{name}\x1f{report}" for report in range(1, said.contributions + 1)]
+    )
     drawn, sizes = draw_reports(source, values, mechanism, said.form, said.round, keys)
     reports = np.split(drawn, np.cumsum(sizes)[:-1])
     # Sorted by content: in the sample's order, a set's position would disclose something.
@@ -97,7 +99,7 @@ def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, 
 def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: str) -> Integers:
     """The values to report: at most `contributions`, then "nothing"; no value twice."""
     values = sorted(held)
-    keys = _keys(randomness, [f"{name}\x1f{value}" for value in values])
+    keys = _keys_of_names(randomness, [f"{name}\x1f{value}" for value in values])
     draws = randomness.words(len(values), f"{said.round}/sample", keys)
     rank = [
         (-held[value] if said.sampling == "greedy" else 0, int(draw), value)
@@ -110,7 +112,7 @@ def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: 
     return chosen
 
 
-def _keys(randomness: Randomness, names: list[str]) -> object:
+def _keys_of_names(randomness: Randomness, names: list[str]) -> object:
     """Keys for a test's randomness; the system's needs none, and so no Arrow."""
     if not randomness.is_test:
         return None

@@ -19,7 +19,7 @@ from dphh.udfs.draws.coin_reports import NOTHING
 #: A limit below the surrogate code points, which are no characters.
 MOST_CHARACTERS = 50_000
 #: The key of a broadcast in its JSON. It changes whenever devices must answer differently.
-_NAMED = "broadcast 2"
+_FORMAT_NAME = "broadcast 2"
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Broadcast:
     def dumps(self) -> str:
         # The key is new, so that older devices, which use one value of "nothing" for all of a
         # user's reports, refuse to answer.
-        return json.dumps({_NAMED: asdict(self)})
+        return json.dumps({_FORMAT_NAME: asdict(self)})
 
 
 def broadcast_from_json(text: str) -> Broadcast:
     """The broadcast that `dumps` wrote, with all fields checked."""
     try:
-        said = Broadcast(**of_fields(Broadcast, json.loads(text)[_NAMED]))
-        _check(said)
+        said = Broadcast(**of_fields(Broadcast, json.loads(text)[_FORMAT_NAME]))
+        _check_broadcast(said)
     except (KeyError, TypeError, ValueError) as problem:
         raise UsageError(f"broadcast: not what a server's `dumps` wrote ({problem})") from None
     return said
@@ -83,7 +83,7 @@ def of_fields(kind: type[Any], found: Any) -> dict[str, Any]:
     return {name: tuple(one) if isinstance(one, list) else one for name, one in said}
 
 
-def _check(said: Broadcast) -> None:
+def _check_broadcast(said: Broadcast) -> None:
     numbers = (said.level, said.contributions, said.domain, said.size, said.numerator)
     if not all(type(value) is int and value > 0 for value in numbers):
         raise ValueError("its numbers must be whole and above 0")

@@ -44,13 +44,13 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     Returns a function that makes the rows available; call it when the run has begun.
     """
     if corpus.kind == "path":
-        relation, load = _path_relation(con, corpus), _nothing
+        relation, load = _path_relation(con, corpus), _load_nothing
     else:
-        relation, load = ROWS, _memory(con, corpus)
+        relation, load = ROWS, _table_in_memory(con, corpus)
     numbered = [f"{column}_1" for column in corpus.columns.values()]  # DuckDB's name of a duplicate
     if corpus.kind == "path" and _types_of(con, relation, numbered):
         refuse_columns_twice(corpus)
-    types = _columns(con, relation, corpus)
+    types = _types_of_columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
     statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
@@ -64,8 +64,8 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 
 
 def _make_macros(con: duckdb.DuckDBPyConnection, statements: str) -> None:
-    """Those of `sql/rows` that levels use, and of units and periods only what the statements call:
-    to make them takes a sixth of the time in which an instance opens."""
+    """Create the macros of `sql/rows` that levels use; for units and periods only those that the
+    statements call, because creating all takes a sixth of an instance's start."""
     con.execute(query("names"))
     con.execute(query("text"))
     words = set(re.findall(r"\w+", statements))
@@ -93,7 +93,7 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
 
 
 def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
-    """What stands for a user of `rows_of_corpus` where whole users are brought together."""
+    """The SQL of the user key by which rows of `rows_of_corpus` are grouped into whole users."""
     column = None if corpus.unit_is_spelled else corpus.columns_of_user[0][1]
     key, name = key_and_name("VARCHAR" if column is None else types[column])
     return (
@@ -154,7 +154,7 @@ def tokens_sql(content: Content, column_type: str) -> str:
         tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
-        return _cleaned(tokens, content)
+        return _cleaned_tokens(tokens, content)
     if content.characters == "bytes" and column_type == "BLOB":
         digits = f"first_characters(spelled_bytes({column}), {2 * content.max_text_length})"
         return _bytes_of_binary(digits, content)
@@ -173,7 +173,7 @@ def tokens_sql(content: Content, column_type: str) -> str:
         tokens = f"unicode_words({text})"
     else:
         tokens = f"pattern_words({text}, {literal(content.split)})"
-    return _cleaned(tokens, content, text)
+    return _cleaned_tokens(tokens, content, text)
 
 
 def _as_text(column: str, column_type: str, content: Content) -> str:
@@ -192,14 +192,14 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
     )
 
 
-def _cleaned(tokens: str, content: Content, text: str | None = None) -> str:
+def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> str:
     if content.strip:
         tokens = f"stripped({tokens}, {literal(content.strip)})"
     if content.keep is not None:
         tokens = f"keeping({tokens}, {literal(content.keep)})"
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
-    limited = _limited(tokens, content, content.max_token_length)
+    limited = _tokens_within_limits(tokens, content, content.max_token_length)
     # No token is longer than its text, so short texts skip the check of each token.
     if text is not None:
         is_short = f"strlen({text}) <= {content.max_token_length}"
@@ -209,7 +209,7 @@ def _cleaned(tokens: str, content: Content, text: str | None = None) -> str:
     return f"cut_{content.characters.replace(' ', '_')}({limited}, {content.unit})"
 
 
-def _limited(tokens: str, content: Content, longest: int) -> str:
+def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
     limit = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
     return f"{limit[content.too_long]}({tokens}, {longest})"
 
@@ -223,7 +223,7 @@ def _bytes_of_binary(digits: str, content: Content) -> str:
         )
     if content.reading == "characters":
         return f"pairs({digits})"
-    limited = _limited(f"[{digits}]", content, 2 * content.max_token_length)
+    limited = _tokens_within_limits(f"[{digits}]", content, 2 * content.max_token_length)
     return limited if content.unit is None else f"cut_spelled_bytes({limited}, {content.unit})"
 
 
@@ -235,20 +235,22 @@ def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     refuse_wide_files(corpus)
     refuse_unclear_instants(corpus)
-    files = f"read_parquet({_listed(corpus)}, union_by_name = true, hive_partitioning = "
+    files = (
+        f"read_parquet({_listing_of_columns(corpus)}, union_by_name = true, hive_partitioning = "
+    )
     try:
         # A column in the files takes precedence over one in the names of partition folders.
         relation = f"{files} false)"
-        if not _columns(con, relation, corpus).keys() >= {*corpus.columns.values()}:
+        if not _types_of_columns(con, relation, corpus).keys() >= {*corpus.columns.values()}:
             # As text: one user's folder name must not decide the type of all others'.
             relation = f"{files} true, hive_types_autocast = false)"
-            _columns(con, relation, corpus)
+            _types_of_columns(con, relation, corpus)
     except duckdb.Error as problem:
         raise unreadable(corpus, problem) from None
     return relation
 
 
-def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
+def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory are read as Arrow. Until the run begins, only their schema is used."""
     con.register(ROWS, schema_in_memory(corpus).empty_table())
 
@@ -259,11 +261,13 @@ def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     return load
 
 
-def _nothing() -> None:
+def _load_nothing() -> None:
     """Files need no loading."""
 
 
-def _columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
+def _types_of_columns(
+    con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus
+) -> dict[str, str]:
     """The types of the corpus's columns, for those that exist."""
     return _types_of(con, relation, corpus.columns.values())
 
@@ -285,12 +289,12 @@ def _types_of(
 def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
     """All columns, for the error about a missing one; of very many columns, only the names."""
     if corpus.kind == "path":
-        query = f"SELECT name FROM parquet_schema({_listed(corpus)})"
+        query = f"SELECT name FROM parquet_schema({_listing_of_columns(corpus)})"
         _whole_row, *names = dict.fromkeys(name for (name,) in con.execute(query).fetchall())
         if len(names) > MANY_COLUMNS:
             return dict.fromkeys(names, "")
     return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}
 
 
-def _listed(corpus: Corpus) -> str:
+def _listing_of_columns(corpus: Corpus) -> str:
     return f"[{', '.join(literal(parquet_pattern(path)) for path in corpus.where)}]"

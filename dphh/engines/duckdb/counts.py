@@ -15,6 +15,8 @@ from dphh.udfs.kernel.given_grams import GivenGrams, register_counted
 
 
 class Counts(Items):
+    """The methods of a DuckDB session for counts of public keys."""
+
     def counts_level(
         self,
         level: CountsLevel,

@@ -10,7 +10,7 @@ import duckdb
 
 from dphh.engines.failures import Failures
 
-_FAILURES = Failures(
+_DUCKDB_FAILURES = Failures(
     "DuckDB",
     errors=(duckdb.Error,),
     is_out_of_memory=lambda problem: isinstance(problem, duckdb.OutOfMemoryException),
@@ -24,7 +24,7 @@ _FAILURES = Failures(
 
 @contextmanager
 def engine_errors(step: str) -> Iterator[None]:
-    with _FAILURES(step):
+    with _DUCKDB_FAILURES(step):
         try:
             yield
         except RuntimeError as problem:

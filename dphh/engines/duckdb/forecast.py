@@ -20,10 +20,12 @@ TABLES = (
 
 
 class DuckDBRounds(ForecastRounds):
+    """The two rounds of a forecast level on DuckDB."""
+
     def __init__(self, session: DuckDBRun, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 
-    def _round_1(self, unit: int) -> tuple[Any, Any]:
+    def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
         session = self.session
         session.tell("forecasts", self.forecasts())
         session.tell("lifts", self.lifts())
@@ -37,7 +39,7 @@ class DuckDBRounds(ForecastRounds):
         lists = session.fetch("list_sizes")
         return session.fetch("forecast_rows"), lists
 
-    def _round_2(self, planned: Any, unit: int) -> Any:
+    def _draw_round_2(self, planned: Any, unit: int) -> Any:
         session = self.session
         session.tell("planned", planned)
         weights = session.fetch("forecast_weights")
@@ -47,7 +49,7 @@ class DuckDBRounds(ForecastRounds):
             self._execute("forecast_round_2", unit=unit, grams=self.grams)
         return session.fetch("forecast_signs")
 
-    def _released(self, thresholds: Any) -> Any:
+    def _released_rows(self, thresholds: Any) -> Any:
         session = self.session
         session.tell("thresholds", thresholds)
         valid = session.whole_users.look_up_in(self.valid)
@@ -69,7 +71,7 @@ class DuckDBRounds(ForecastRounds):
             **parameters,
         )
 
-    def _spelled(self, keys: Integers) -> Any:
+    def _spellings_of(self, keys: Integers) -> Any:
         return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))
 
     def close(self) -> None:

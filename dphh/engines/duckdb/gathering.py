@@ -23,6 +23,8 @@ SHARE = 4
 
 
 class Gathers(DuckDBRun):
+    """The methods of a DuckDB session for gathering the texts of users."""
+
     def gather(self, table: str, read: Read) -> None:
         """Make a table (user_hashes, lengths, ids) of whole users."""
         self.hold_rows()
@@ -36,13 +38,13 @@ class Gathers(DuckDBRun):
             )
             try:
                 for part in range(parts):
-                    self._lay_out(table, self._gathered(read, parts, part))
+                    self._write_rows_of_users(table, self._gather_part(read, parts, part))
                 return
             except (EngineOutOfMemory, MemoryError):
                 if parts == PARTS[-1]:
                     raise
 
-    def _gathered(self, read: Read, parts: int, part: int) -> Gathering:
+    def _gather_part(self, read: Read, parts: int, part: int) -> Gathering:
         limit = self.memory.limit
         # The smallest parts have no limit: there is nothing smaller to try.
         most = limit // SHARE if limit is not None and parts < PARTS[-1] else None
@@ -59,16 +61,16 @@ class Gathers(DuckDBRun):
             raise EngineOutOfMemory("gather_texts: a part of the users exceeds its memory")
         return gathering
 
-    def _lay_out(self, table: str, gathering: Gathering) -> None:
+    def _write_rows_of_users(self, table: str, gathering: Gathering) -> None:
         self.memory.settle()
         with engine_errors("gather_texts"):
-            for rows in one_ahead(gathering.rows()):
+            for rows in prepare_one_ahead(gathering.rows()):
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} FROM made")
                 self.con.unregister("made")
 
 
-def one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
+def prepare_one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
     """Prepare the next rows on another thread while DuckDB inserts the current ones."""
     with ThreadPoolExecutor(1) as beside:
         following = beside.submit(next, rows, None)

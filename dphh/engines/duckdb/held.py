@@ -1,4 +1,5 @@
-"""How much memory an engine needs for texts. It reads a fixed number of rows at a time whatever
+"""Computes the memory that an engine needs for
+texts. It reads a fixed number of rows at a time whatever
 their size: 2,048 texts of 10 MB each, which may be stored once in a file, are 20 GB, and their
 words many times that.
 """
@@ -61,7 +62,7 @@ def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content
     column, in descending order."""
     limit = room.memory.limit
     lengths = np.asarray(lengths, dtype=np.int64)[: room.most]
-    held = _held(lengths, room, content if is_content else None)
+    held = _memory_needed(lengths, room, content if is_content else None)
     if limit is None or int(np.sum(held)) <= limit:
         return
     whose = "given" if room.memory.is_kept else "the engine's own, as none was given"
@@ -86,7 +87,7 @@ def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content
     )
 
 
-def _held(lengths: Any, room: Room, content: Content | None) -> Any:
+def _memory_needed(lengths: Any, room: Room, content: Content | None) -> Any:
     """The memory in bytes that texts of these lengths need. A character has one to four bytes."""
     if content is None:
         return COPIES * lengths

@@ -11,6 +11,8 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
+    """The methods of a DuckDB session for set union."""
+
     #: Whether the original texts are in `texts`, and the remaining words in `users`.
     texts_kept = False
 
@@ -26,7 +28,7 @@ class Items(Gathers):
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
-        self._noised("words_level", level, purpose, is_test=self.randomness.is_test)
+        self._write_noised("words_level", level, purpose, is_test=self.randomness.is_test)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
@@ -39,7 +41,7 @@ class Items(Gathers):
     def exact_counts(self, at_least: int) -> Any:
         return self.fetch("exact_counts", at_least=at_least)
 
-    def _noised(
+    def _write_noised(
         self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any
     ) -> None:
         """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`."""

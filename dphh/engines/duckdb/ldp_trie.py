@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.levels import LocalLevel
@@ -14,11 +14,13 @@ from dphh.udfs.draws.randomness import SEATS
 
 
 class LocalTries(DuckDBRun):
+    """The methods of a DuckDB session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
         self.refuse_null_users("local_words")
-        self.execute("ldp_seats", seats=seats, idle=self._wanting(seats, pad), purpose=SEATS)
+        self.execute("ldp_seats", seats=seats, idle=self._missing_users(seats, pad), purpose=SEATS)
         self.execute("ldp_contributions")
         self.drop("local_words")
         self.drop("seats")
@@ -62,9 +64,9 @@ class LocalTries(DuckDBRun):
         self.drop("reports")
         return kept
 
-    def _wanting(self, seats: int, pad: bool) -> int:
+    def _missing_users(self, seats: int, pad: bool) -> int:
         with engine_errors("local_words"):
             ((users,),) = self.con.execute(
                 "SELECT count(DISTINCT user_id) FROM local_words"
             ).fetchall()
-        return users_wanting(users, seats, pad)
+        return missing_users_of_ldp_trie(users, seats, pad)

@@ -23,7 +23,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import at_hand, files_named, null_users_of
+from dphh.sources.reading import files_named, is_in_memory, null_users_of
 from dphh.sources.text_files import reading_text
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
@@ -37,11 +37,11 @@ def can_be_looked_at(corpus: Corpus, session: Session | None = None) -> bool:
     depending on the rows, and so ask any number of questions at no price.
     """
     if corpus.kind != "path":
-        return at_hand(corpus)
-    return _is_here(corpus) or isinstance(session, DuckDBSession)
+        return is_in_memory(corpus)
+    return _is_local(corpus) or isinstance(session, DuckDBSession)
 
 
-def look_first(corpus: Corpus, session: Session) -> None:
+def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
     """Before a run pays, refuse a corpus on which it would fail."""
     if not can_be_looked_at(corpus, session):
         return
@@ -57,7 +57,11 @@ def has_rows_of_null_users(corpus: Corpus) -> bool:
     for."""
     own = DuckDBRows(opened(corpus), Limits())
     try:
-        return _looked(corpus, own, own.name) if can_be_looked_at(corpus) else _null_user_rows(own)
+        return (
+            _looks_for_null_users(corpus, own, own.name)
+            if can_be_looked_at(corpus)
+            else _hold_and_find_null_users(own)
+        )
     finally:
         own.close()
 
@@ -65,39 +69,39 @@ def has_rows_of_null_users(corpus: Corpus) -> bool:
 def _has_rows_of_null_users(corpus: Corpus, session: Session) -> bool:
     """Uses the run's own session if it is DuckDB's, else opens one for this check."""
     if isinstance(session, DuckDBSession):
-        return _looked(corpus, session, session.name)
+        return _looks_for_null_users(corpus, session, session.name)
     own = DuckDBRows(opened(corpus), Limits())
     try:
-        return _looked(corpus, own, session.name)
+        return _looks_for_null_users(corpus, own, session.name)
     finally:
         own.close()
 
 
-def _looked(corpus: Corpus, own: DuckDBRows, engine: str) -> bool:
-    table, room = opened(corpus), _room(own, engine)
+def _looks_for_null_users(corpus: Corpus, own: DuckDBRows, engine: str) -> bool:
+    table, room = opened(corpus), _room_of_engine(own, engine)
     if isinstance(table.source, duckdb.DuckDBPyRelation):
         # Text files and DuckDB files. They are scanned here in one pass: a run reads them as a
         # stream, which ends if it fails and buffers many rows at a time.
-        return _has_null_users(corpus, table, room) and _null_user_rows(own)
-    if room is not None and table.kind == "path" and _is_here(table):
+        return _scan_for_null_users(corpus, table, room) and _hold_and_find_null_users(own)
+    if room is not None and table.kind == "path" and _is_local(table):
         files = [file for place in table.where for file in files_named(place)]
-        for column, is_content in _texts(corpus):
+        for column, is_content in _text_columns(corpus):
             fits = room.fits(corpus.content if is_content else None)
             lengths = longest_texts(files, column, room.most, fits)
             refuse_more_than_fits(lengths, room, corpus.content, is_content)
-    return _null_user_rows(own)
+    return _hold_and_find_null_users(own)
 
 
-def _is_here(corpus: Corpus) -> bool:
+def _is_local(corpus: Corpus) -> bool:
     return corpus.kind != "path" or not any("://" in place for place in corpus.where)
 
 
-def _null_user_rows(session: DuckDBRows) -> bool:
+def _hold_and_find_null_users(session: DuckDBRows) -> bool:
     session.hold_rows()
     return session.has_rows_of_null_users()
 
 
-def _room(own: DuckDBRows, engine: str) -> Room | None:
+def _room_of_engine(own: DuckDBRows, engine: str) -> Room | None:
     """The memory of the run's engine; None for Spark, whose machines are unknown."""
     if engine not in ROWS_AT_A_TIME:
         return None
@@ -110,7 +114,7 @@ def _room(own: DuckDBRows, engine: str) -> Room | None:
     return Room(engine, int(threads), own.memory)
 
 
-def _texts(corpus: Corpus) -> list[tuple[str, bool]]:
+def _text_columns(corpus: Corpus) -> list[tuple[str, bool]]:
     """The columns that may have long texts, and whether each is the content; lists are skipped."""
     content = corpus.content
     beside = {*(column for _, column in corpus.columns_of_user), corpus.by} - {None, content.column}
@@ -118,11 +122,11 @@ def _texts(corpus: Corpus) -> list[tuple[str, bool]]:
     return [*some, *((str(each), False) for each in beside)]
 
 
-def _has_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
+def _scan_for_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
     """Whether a user id is NULL, in one pass over the rows; refuses texts that are too long."""
     source: duckdb.DuckDBPyRelation = table.source
     types: Mapping[str, str] = dict(zip(source.columns, map(str, source.types), strict=True))
-    columns = [] if room is None else _texts(corpus)
+    columns = [] if room is None else _text_columns(corpus)
     columns = [each for each in columns if types[each[0]] in ("VARCHAR", "BLOB")]
     content = identifier(corpus.content.column)
     nobody = f"{user_sql(table, types)} IS NULL AND {counts_sql(table, types)}"

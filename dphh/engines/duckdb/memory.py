@@ -15,9 +15,11 @@ import duckdb
 CALLS = 4
 #: DuckDB gets at least one LEASTth of the limit, however much the rest of the process uses.
 LEAST = 4
-_WRITTEN = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
-_UNITS = {unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))}
-_STATM = Path("/proc/self/statm")
+_SIZE_WITH_UNIT = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
+_BYTES_OF_UNIT = {
+    unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
+}
+_PROCESS_MEMORY_FILE = Path("/proc/self/statm")
 
 
 class SharedMemory:
@@ -28,8 +30,8 @@ class SharedMemory:
         self._con = con
         self.is_kept = is_kept
         ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
-        found = _WRITTEN.fullmatch(written)
-        self.limit = int(float(found[1]) * _UNITS[found[2]]) if found else None
+        found = _SIZE_WITH_UNIT.fullmatch(written)
+        self.limit = int(float(found[1]) * _BYTES_OF_UNIT[found[2]]) if found else None
         self._share = self.limit or 0
 
     def settle(self) -> None:
@@ -40,22 +42,22 @@ class SharedMemory:
             return
         share = max(self.limit - self.limit // CALLS - beside, self.limit // LEAST)
         try:
-            self._set(share)
+            self._set_memory_limit(share)
         except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once
-            self._set(self._share)
+            self._set_memory_limit(self._share)
         else:
             self._share = share
 
-    def _set(self, share: int) -> None:
+    def _set_memory_limit(self, share: int) -> None:
         self._con.execute(f"SET memory_limit = '{share} bytes'")
 
     def _memory_outside_duckdb(self) -> int | None:
         """The process's memory that DuckDB does not count; None except on Linux."""
-        if not _STATM.exists():
+        if not _PROCESS_MEMORY_FILE.exists():
             return None
         import resource
 
-        resident = int(_STATM.read_text().split()[1]) * resource.getpagesize()
+        resident = int(_PROCESS_MEMORY_FILE.read_text().split()[1]) * resource.getpagesize()
         ((counted,),) = self._con.execute(
             "SELECT CAST(sum(memory_usage_bytes) AS BIGINT) FROM duckdb_memory()"
         ).fetchall()

@@ -13,8 +13,10 @@ from dphh.levels import PrunedLevel
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a DuckDB session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        self._noised("grams_level", level, purpose)
+        self._write_noised("grams_level", level, purpose)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
         by_key = {"valid": self.whole_users.look_up_in(valid), "purpose": purpose}
@@ -23,10 +25,10 @@ class Ngrams(Rounds, Climbing):
         self.whole_users.looked_up.clear()
         return self.fetch("released_grams", **reached)
 
-    def _rounds(self, purpose: str) -> DuckDBRounds:
+    def _two_rounds(self, purpose: str) -> DuckDBRounds:
         return DuckDBRounds(self, purpose)
 
-    def _place(self, ladder: Ladder) -> None:
+    def _find_positions(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
             if self.texts_kept:
@@ -41,7 +43,7 @@ class Ngrams(Rounds, Climbing):
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
 
-    def _place_listed(self, words: WordList, purpose: str) -> None:
+    def _find_listed_positions(self, words: WordList, purpose: str) -> None:
         self.whole_users.list_words(words.words)
         with self.side_by_side():
             self.execute(

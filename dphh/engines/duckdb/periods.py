@@ -1,4 +1,4 @@
-"""Whose row it is, and in which period, as DuckDB's SQL over the macros of `sql/rows/periods.sql`.
+"""The unit and the period of a row, as DuckDB's SQL with the macros of `sql/rows/periods.sql`.
 
 The unit of a corpus with a period is the pair (user, period), spelled as one text: all that bounds,
 salts and draws for a user does so for the pair, and nothing beyond this file knows of it.
@@ -23,16 +23,17 @@ PLAIN_TYPE = re.compile(
 )
 _WHOLE_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 #: How literals are written of the types whose comparisons let DuckDB skip row groups.
-_COMPARED = {
+_LITERAL_OF_TYPE = {
     "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP",
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
 }
-_NAIVE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
+_TYPES_WITHOUT_ZONE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
-    """Whose row it is. Several values are one text that tells each of them; NULL if any is NULL."""
+    """The unit that a row belongs to. Several values become one text that determines each of them;
+    NULL if one of them is NULL."""
     if not corpus.unit_is_spelled:
         return identifier(corpus.columns_of_user[0][1])
     parts = []
@@ -46,8 +47,9 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
 
 
 def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
-    """Which rows are read: those with content, for which the corpus's condition holds, and of the
-    periods that are read. A row of no period stays, to be refused as a row of nobody is."""
+    """The condition for rows that are read: they have content, meet the corpus's condition and are
+    in one of the periods. A row without a period is kept, so that it is refused like a row with a
+    NULL user id."""
     holds = f"{identifier(corpus.content.column)} IS NOT NULL"
     if corpus.content.where is not None:
         holds += f" AND {condition(corpus.content.where).sql}"
@@ -55,7 +57,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
         return holds
     period = period_sql(corpus.period, types)
     within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
-    literal_of = _COMPARED.get(types[corpus.period.column])
+    literal_of = _LITERAL_OF_TYPE.get(types[corpus.period.column])
     near = near_sql(
         corpus.period,
         corpus.periods,
@@ -67,7 +69,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
 
 
 def period_sql(period: Period, types: Mapping[str, str]) -> str:
-    """The number of the row's period; NULL where it is in none."""
+    """The number of the row's period; NULL if it has none."""
     column, kind = identifier(period.column), types[period.column]
     if period.by == "number":
         if kind == "VARCHAR":
@@ -79,7 +81,7 @@ def period_sql(period: Period, types: Mapping[str, str]) -> str:
         day = f"written_date({column})"
     elif kind == "TIMESTAMP WITH TIME ZONE":
         day = f"CAST(timezone({literal(period.zone)}, {column}) AS DATE)"
-    elif _NAIVE.fullmatch(kind):
+    elif _TYPES_WITHOUT_ZONE.fullmatch(kind):
         day = f"CAST({column} AS DATE)"
     else:
         raise CorpusError(NO_PERIOD.format(period=period, kind=kind))

@@ -14,28 +14,36 @@ from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
-    def _nothing_told(self) -> None:
+    """The methods of a DuckDB session for dependent rounds."""
+
+    def _start_rounds(self) -> None:
         self.execute("nothing_told")
 
-    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
-        w = EQUAL if following is None else self.whole_users.look_up_in(self._w(following))
+    def _write_noised_round(
+        self, level: SetUnionLevel, following: Following | None, purpose: str
+    ) -> None:
+        w = (
+            EQUAL
+            if following is None
+            else self.whole_users.look_up_in(self._weights_of_words(following))
+        )
         is_test = self.randomness.is_test
-        self._noised("words_of_round", level, purpose, is_test=is_test, w=w)
+        self._write_noised("words_of_round", level, purpose, is_test=is_test, w=w)
 
-    def _passed(self, threshold: int) -> Any:
+    def _released_of_round(self, threshold: int) -> Any:
         return self.fetch("released_of_round", threshold=threshold)
 
-    def _remember(self, parts: int) -> None:
+    def _add_to_earlier_rounds(self, parts: int) -> None:
         self.execute("told_so_far", parts=parts)
         self.rename("told_so_far", "told_before")
         self.drop("noised")
 
-    def _forget_told(self) -> None:
+    def _drop_rounds(self) -> None:
         self.drop("noised")
         self.drop("told_before")
         self.whole_users.looked_up.clear()
 
-    def _w(self, following: Following) -> Any:
+    def _weights_of_words(self, following: Following) -> Any:
         """The weights of the next round, as an array by word id."""
         found = self.fetch(
             "weights_of_round",

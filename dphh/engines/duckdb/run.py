@@ -41,7 +41,9 @@ class DuckDBRows:
         self._within_reach = False
         self._spill = PrivateFolder()
         try:
-            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
+            self.con = duckdb.connect(
+                ":memory:", config=_config_of_limits(limits, self._spill.path)
+            )
             self.memory = SharedMemory(self.con, limits.memory is not None)
             without_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
@@ -51,7 +53,7 @@ class DuckDBRows:
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
-            raise UsageError(_setting_problem(problem, limits)) from None
+            raise UsageError(_explain_bad_limit(problem, limits)) from None
         except BaseException:
             self._spill.close()
             raise
@@ -89,6 +91,8 @@ class DuckDBRows:
 
 
 class DuckDBRun(DuckDBRows):
+    """A private instance of DuckDB for one run: its tables, and the functions that levels call."""
+
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         super().__init__(corpus, limits)
         self.randomness = randomness
@@ -154,7 +158,7 @@ class DuckDBRun(DuckDBRows):
         self.con.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def _config(limits: Limits, spill: str) -> dict[str, Any]:
+def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
     # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
     # is removed with the session.
     config: dict[str, Any] = {
@@ -168,7 +172,7 @@ def _config(limits: Limits, spill: str) -> dict[str, Any]:
     return config
 
 
-def _setting_problem(problem: duckdb.Error, limits: Limits) -> str:
+def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"

@@ -16,4 +16,6 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Duck
 
 
 class DuckDBSession(Ngrams, Counts, Tries, LocalTries):
+    """The session of a run on DuckDB."""
+
     name = "duckdb"

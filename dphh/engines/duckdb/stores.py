@@ -30,7 +30,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
             f"{duckdb.__version__} with a network connection, or use engine='polars'"
         ) from None
     if any(place.lower().startswith("s3") for place in remote):
-        con.execute(_secret())
+        con.execute(_secret_from_environment())
 
 
 def extension_file(name: str) -> Path | None:
@@ -51,7 +51,7 @@ def _load_installed(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("LOAD httpfs")
 
 
-def _secret() -> str:
+def _secret_from_environment() -> str:
     """A secret from the `AWS_...` variables, which Polars and Delta's reader also use."""
     given = os.environ.get
     options = {

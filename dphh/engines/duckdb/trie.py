@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.walking import Trie, Walking
@@ -16,6 +16,8 @@ ROWS_OF_PART = 40_000_000
 
 
 class Tries(DuckDBRun, Walking):
+    """The methods of a DuckDB session for TrieHH."""
+
     choice: Choice = "drawn"
     chosen = False
 
@@ -29,7 +31,7 @@ class Tries(DuckDBRun, Walking):
     def choose_for_each(self) -> None:
         """Fill `one_each` with every user's one sequence."""
         if not self.chosen:
-            self._choose("sequences_of_rows")
+            self._choose_rows("sequences_of_rows")
             self.chosen = True
 
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
@@ -41,7 +43,7 @@ class Tries(DuckDBRun, Walking):
             theta=level.theta,
             purpose=purpose,
         )
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.choose_for_each()
@@ -50,11 +52,11 @@ class Tries(DuckDBRun, Walking):
             "trie_batch_level",
             level=level.level,
             batch=level.batch,
-            idle=self._idle(level.users),
+            idle=self._idle_users(level.users),
             purpose=purpose,
         )
         self.con.unregister("trie")
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
     def cast_votes(self, broadcast: Any, level: int, numerator: int, purpose: str) -> Any:
         """One level as devices answer it: the votes themselves, for rehearsals."""
@@ -64,13 +66,13 @@ class Tries(DuckDBRun, Walking):
         with engine_errors("trie_coin_level"):
             return self.con.table("cast_votes").to_arrow_table()
 
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         self.con.register("grown", step)
         self.execute("walk_on", level=level)
         self.con.unregister("grown")
         self.rename("next_walkers", "walkers")
 
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         with engine_errors("contents_of_one_row"):
             ((rows,),) = self.con.execute("SELECT count(*) FROM rows_of_corpus").fetchall()
             self.con.execute(
@@ -80,34 +82,34 @@ class Tries(DuckDBRun, Walking):
             self.con.execute(
                 "CREATE TEMP TABLE several AS SELECT user_id FROM rows_of_corpus WITH NO DATA"
             )
-        self._part_by_part("contents_of_one_row", rows)
+        self._run_in_parts("contents_of_one_row", rows)
         with engine_errors("contents_of_one_row"):
             some = self.con.execute("FROM contents WHERE content IS NULL LIMIT 1").fetchall()
         if some:
-            self._part_by_part("users_of_several_rows", rows)
-        self._choose("sequences_of_rows SEMI JOIN several USING (user_id)")
+            self._run_in_parts("users_of_several_rows", rows)
+        self._choose_rows("sequences_of_rows SEMI JOIN several USING (user_id)")
         self.execute("walkers")
         for table in ("contents", "several", "one_each"):
             self.drop(table)
 
-    def _part_by_part(self, step: str, rows: int) -> None:
+    def _run_in_parts(self, step: str, rows: int) -> None:
         parts = 1 + rows // ROWS_OF_PART
         for part in range(parts):
             self.execute(step, parts=parts, part=part)
 
-    def _choose(self, choices: str) -> None:
+    def _choose_rows(self, choices: str) -> None:
         """Fill `one_each` with one row of each user in `choices`."""
         with engine_errors("choices"):
             self.con.execute(f"CREATE OR REPLACE TEMP VIEW choices AS FROM {choices}")
         drawn = {"purpose": ONE_SEQUENCE} if self.choice == "drawn" else {}
         self.execute(f"sequences_{self.choice.replace('-', '_')}", **drawn)
 
-    def _idle(self, users: int) -> int:
+    def _idle_users(self, users: int) -> int:
         with engine_errors("one_each"):
             ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
-        return users_idle(holders, users)
+        return idle_users_of_trie(holders, users)
 
-    def _grown(self, theta: int) -> Any:
+    def _grown_prefixes(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)
         self.drop("votes")
         return grown

@@ -1,4 +1,4 @@
-"""Which rows count, on Polars: the condition is SQL, and DuckDB says of each row what it is."""
+"""The corpus's condition in Polars: it is SQL, and DuckDB evaluates it for each row."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.lineage.conditions import check_types, condition
-from dphh.sources.reading import without_views
+from dphh.sources.reading import without_string_views
 
 
 def kept(where: str, schema: pl.Schema) -> pl.Expr:
-    """Whether a row is kept; refused here where the condition does not go with the columns."""
+    """The condition as a Polars expression. Refuses a condition that does not fit the columns."""
     con = duckdb.connect(config={"threads": 1})  # of one thread, so that rows stay in their order
     asked = condition(where)
     columns = list(asked.columns)
     empty = pl.DataFrame(schema={column: schema[column] for column in columns}).to_arrow()
-    con.register("rows", without_views(empty))
+    con.register("rows", without_string_views(empty))
     check_types(where, {row[0]: row[1] for row in con.execute("DESCRIBE rows").fetchall()})
 
     def told(rows: pl.Series) -> pl.Series:
-        table = without_views(pa.table(rows.struct.unnest().to_arrow()))
+        table = without_string_views(pa.table(rows.struct.unnest().to_arrow()))
         with con.cursor() as cursor:
             cursor.register("rows", table)
             found = cursor.execute(f"SELECT {asked.sql} AS kept FROM rows").fetchnumpy()["kept"]

@@ -34,7 +34,7 @@ def open_corpus(corpus: Corpus) -> Loader:
 
     Returns a function that gives tokens_of_rows; call it when the run has begun.
     """
-    rows, schema = _rows(corpus)
+    rows, schema = _rows_and_schema(corpus)
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
     user = unit_expression(corpus, schema)
@@ -62,7 +62,7 @@ def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
 def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
     """The expression, with the functions of `queries/text.py`, that makes tokens of a row."""
     column = pl.col(content.column)
-    _refuse_what_has_no_text(content, kind)
+    _refuse_types_without_text(content, kind)
     if content.reading == "list":
         if not isinstance(kind, (pl.List, pl.Array)):
             raise CorpusError(
@@ -75,7 +75,7 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
         tokens = sql_text.decoded_tokens(as_list) if is_binary else as_list.cast(pl.List(pl.String))
         if content.lower:
             tokens = tokens.list.eval(sql_text.lowered(pl.element()))
-        return _cleaned(tokens, content)
+        return _cleaned_tokens(tokens, content)
     if content.characters == "bytes" and kind == pl.Binary:
         digits = text_units.spelled_bytes(column)
         return _bytes_of_binary(
@@ -97,10 +97,10 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
         tokens = sql_text.unicode_words(text)
     else:
         tokens = sql_text.pattern_words(text, content.split)
-    return _cleaned(tokens, content)
+    return _cleaned_tokens(tokens, content)
 
 
-def _refuse_what_has_no_text(content: Content, kind: pl.DataType) -> None:
+def _refuse_types_without_text(content: Content, kind: pl.DataType) -> None:
     """Refuse types that Polars cannot write as text, before the run is paid for."""
     inner: object = kind
     while isinstance(inner, (pl.List, pl.Array)):
@@ -128,14 +128,14 @@ def _as_text(column: pl.Expr, kind: pl.DataType, content: Content) -> pl.Expr:
     )
 
 
-def _cleaned(tokens: pl.Expr, content: Content) -> pl.Expr:
+def _cleaned_tokens(tokens: pl.Expr, content: Content) -> pl.Expr:
     if content.strip:
         tokens = sql_text.stripped(tokens, content.strip)
     if content.keep is not None:
         tokens = sql_text.keeping(tokens, content.keep)
     if content.drop is not None:
         tokens = sql_text.dropping(tokens, content.drop)
-    tokens = _limited(tokens, content, content.max_token_length)
+    tokens = _tokens_within_limits(tokens, content, content.max_token_length)
     if content.unit is None:
         return tokens
     cut = {
@@ -143,10 +143,10 @@ def _cleaned(tokens: pl.Expr, content: Content) -> pl.Expr:
         "graphemes": text_units.cut_graphemes,
         "bytes": text_units.cut_bytes,
     }
-    return cut[content.characters](tokens, _size(content))
+    return cut[content.characters](tokens, _longest_unit(content))
 
 
-def _limited(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
+def _tokens_within_limits(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
     limit = {
         "truncate": sql_text.truncating,
         "drop": sql_text.dropping_long,
@@ -164,13 +164,13 @@ def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
         )
     if content.reading == "characters":
         return text_units.pairs(digits)
-    limited = _limited(pl.concat_list(digits), content, 2 * content.max_token_length)
+    limited = _tokens_within_limits(pl.concat_list(digits), content, 2 * content.max_token_length)
     if content.unit is None:
         return limited
-    return text_units.cut_spelled_bytes(limited, _size(content))
+    return text_units.cut_spelled_bytes(limited, _longest_unit(content))
 
 
-def _size(content: Content) -> int:
+def _longest_unit(content: Content) -> int:
     """How many characters a unit has at most: by now no item has more than `max_token_length` code
     points, each of at most four bytes."""
     assert content.unit is not None
@@ -183,7 +183,7 @@ def _size(content: Content) -> int:
     return size
 
 
-def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
+def _rows_and_schema(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     """A function that returns the rows, and the types of their columns."""
     if corpus.kind == "path":
         files, schema = scan_files(corpus)

@@ -15,6 +15,8 @@ from dphh.udfs.kernel.given_grams import GivenGrams
 
 
 class Counts(Items):
+    """The methods of a Polars session for counts of public keys."""
+
     def counts_level(
         self,
         level: CountsLevel,
@@ -30,7 +32,7 @@ class Counts(Items):
         self.drop("counted_users")
         asked = pl.DataFrame({"key": range(weighing.keys + weighing.octaves)})
         added = asked.join(sums, on="key", how="left", maintain_order="left")
-        self._noised(added.with_columns(pl.col("weight").fill_null(0)), level, purpose)
+        self._write_noised(added.with_columns(pl.col("weight").fill_null(0)), level, purpose)
         drawn = self.tables["noised"].sort("key").to_arrow()
         self.drop("noised")
         return drawn

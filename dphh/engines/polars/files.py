@@ -22,7 +22,7 @@ from dphh.sources.reading import (
 )
 from dphh.sources.wide_files import refuse_wide_files
 
-FILE = "dphh: file"
+FILE_COLUMN = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"
 #: Hive's folder name for NULL.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -38,7 +38,7 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
                 list(corpus.where), missing_columns="insert", extra_columns="ignore"
             )
         else:
-            files = _scanned(corpus, _listed(corpus))
+            files = _scan_listed_files(corpus, _files_listed_by_duckdb(corpus))
         return files, files.collect_schema()
     except pl.exceptions.DuplicateError as problem:
         refuse_columns_twice(corpus)
@@ -55,7 +55,7 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
         raise unreadable(corpus, problem) from None
 
 
-def _listed(corpus: Corpus) -> list[str]:
+def _files_listed_by_duckdb(corpus: Corpus) -> list[str]:
     """The files that DuckDB's glob lists, so that both engines read the same ones."""
     if all(Path(path).is_file() for path in corpus.where):
         return list(corpus.where)
@@ -74,11 +74,13 @@ def _listed(corpus: Corpus) -> list[str]:
     return files
 
 
-def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
+def _scan_listed_files(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     schemas = {file: pl.read_parquet_schema(file) for file in files}
     # A column in the files takes precedence over one in the names of partition folders.
     in_files = list(dict.fromkeys(column for schema in schemas.values() for column in schema))
-    in_folders = sorted({name for file in files for name in _partitions(file)} - set(in_files))
+    in_folders = sorted(
+        {name for file in files for name in _partition_values(file)} - set(in_files)
+    )
     refuse_missing_columns(corpus, in_files + in_folders)
     wanted = list(dict.fromkeys(corpus.columns.values()))
 
@@ -89,16 +91,16 @@ def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     for types, group in alike.items():
         scanned = pl.scan_parquet(
             group, glob=False, hive_partitioning=False, extra_columns="ignore",
-            missing_columns="insert", include_file_paths=FILE,
+            missing_columns="insert", include_file_paths=FILE_COLUMN,
         )  # fmt: skip
         columns = []
         for column, kind in zip(wanted, types, strict=True):
             if kind is not None:
                 columns.append(pl.col(column))
             elif column in in_folders:
-                spelled = [_partitions(file).get(column) for file in group]
+                spelled = [_partition_values(file).get(column) for file in group]
                 columns.append(
-                    pl.col(FILE)
+                    pl.col(FILE_COLUMN)
                     .replace_strict(group, spelled, return_dtype=pl.String)
                     .alias(column)
                 )
@@ -108,7 +110,7 @@ def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     return pl.concat(frames, how="vertical_relaxed")
 
 
-def _partitions(file: str) -> dict[str, str | None]:
+def _partition_values(file: str) -> dict[str, str | None]:
     """The name=value pairs of partition folders, as text: 01 and 1 are different users."""
     pairs = (part.split("=", 1) for part in Path(file).parent.parts if "=" in part)
     return {name: None if value == NO_VALUE else unquote(value) for name, value in pairs}

@@ -20,16 +20,18 @@ from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 
 
 class PolarsRounds(ForecastRounds):
+    """The two rounds of a forecast level on Polars."""
+
     def __init__(self, session: Items, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 
-    def _round_1(self, unit: int) -> tuple[Any, Any]:
+    def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
         plain = self._sums(PlainWeights(unit), "forecast_round_1")
         sizes = pl.DataFrame({"key": -1 - np.arange(len(LIST_SIZES))})
         sizes = sizes.join(plain, on="key", how="left", maintain_order="left")
-        lists = self._noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")
+        lists = self._write_noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")
 
-        noised = self._noised(plain.filter(pl.col("key") >= 0), "round 1")
+        noised = self._write_noised(plain.filter(pl.col("key") >= 0), "round 1")
         forecasts = pl.DataFrame(self.forecasts()).lazy()
         lifts, public = (pl.DataFrame(x).lazy() for x in (self.lifts(), self.public_grams()))
         classed = self._fetch(queries.classed(noised.lazy(), forecasts, lifts, public))
@@ -40,7 +42,7 @@ class PolarsRounds(ForecastRounds):
             beside = queries.other_words(noised.lazy(), len(self.valid), threshold)
             self.round_1 = pl.concat([self.round_1, self._fetch(beside)])
         self.absent = self._absent_bins()
-        absent = pl.DataFrame(self._of_rows(self.absent, "grams")).lazy()
+        absent = pl.DataFrame(self._table_of_rows(self.absent, "grams")).lazy()
         rows = self._fetch(queries.rows(self.round_1.lazy(), absent))
         return rows.to_arrow(), lists.select("noisy").to_arrow()
 
@@ -52,27 +54,27 @@ class PolarsRounds(ForecastRounds):
         absent = unlisted["grams"].to_numpy()
         return absent_bins(absent, self.law, self.session.randomness, self.purpose)
 
-    def _round_2(self, planned: Any, unit: int) -> Any:
+    def _draw_round_2(self, planned: Any, unit: int) -> Any:
         weights = self._fetch(queries.weights(self.round_1.lazy(), pl.DataFrame(planned).lazy()))
         self.held = Released(weights["key"].to_numpy())
         rule = WeightsByRow(unit, self.held, weights["weight"].to_numpy())
         histogram = self._sums(rule, "forecast_round_2")
         sums = self._fetch(queries.sums(self.round_1.lazy(), histogram.lazy()))
-        self.round_2 = self._noised(sums, "round 2").rename({"noisy": "second"})
+        self.round_2 = self._write_noised(sums, "round 2").rename({"noisy": "second"})
 
         self.negatives = absent_negatives(
             self.absent, self.law, self.session.randomness, self.purpose
         )
-        absent_signs = pl.DataFrame(self._of_rows(self.negatives, "negatives"))
+        absent_signs = pl.DataFrame(self._table_of_rows(self.negatives, "negatives"))
         signs = self._fetch(queries.signs(self.round_2.lazy(), absent_signs.lazy()))
         return signs.to_arrow()
 
-    def _released(self, thresholds: Any) -> Any:
+    def _released_rows(self, thresholds: Any) -> Any:
         spurious = spurious_grams(
             self.valid,
             self.absent,
             self.negatives,
-            self._by_row(thresholds, "threshold"),
+            self._as_matrix(thresholds, "threshold"),
             lambda keys: self.held.positions(keys) >= 0,
             self.law,
             self.session.randomness,
@@ -93,7 +95,7 @@ class PolarsRounds(ForecastRounds):
         """The sum of all users' weights for each gram, before noise."""
         return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
 
-    def _noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:
+    def _write_noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:
         """With the noise of each row, drawn once."""
         start = -1 if self.valid.others is None else len(self.valid)
         return self.session.noised(
@@ -103,7 +105,7 @@ class PolarsRounds(ForecastRounds):
             lambda keys: self.session.whole_users.names(keys, start),
         )
 
-    def _spelled(self, keys: Integers) -> Any:
+    def _spellings_of(self, keys: Integers) -> Any:
         return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))
 
     def _fetch(self, rows: pl.LazyFrame) -> pl.DataFrame:

@@ -12,10 +12,16 @@ from dphh.errors import CorpusError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read
 
-USERS = {"user_hashes": pl.List(pl.Int64), "lengths": pl.List(pl.Int32), "ids": pl.List(pl.Int32)}
+USERS_SCHEMA = {
+    "user_hashes": pl.List(pl.Int64),
+    "lengths": pl.List(pl.Int32),
+    "ids": pl.List(pl.Int32),
+}
 
 
 class Gathers(PolarsRun):
+    """The methods of a Polars session for gathering the texts of users."""
+
     def gather(self, table: str, read: Read) -> None:
         """Make a table (user_hashes, lengths, ids) of whole users."""
         gathering = Gathering(read)
@@ -23,4 +29,4 @@ class Gathers(PolarsRun):
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathering.rows()]
         if gathering.holds_null_users:
             raise CorpusError(ROWS_OF_NULL_USERS)
-        self.tables[table] = pl.concat([pl.DataFrame(schema=USERS), *rows])
+        self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])

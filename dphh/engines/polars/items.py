@@ -18,6 +18,8 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
+    """The methods of a Polars session for set union."""
+
     def hold(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
@@ -30,11 +32,11 @@ class Items(Gathers):
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
-        rule = self._rule(level, purpose, self.whole_users.hashed_words)
+        rule = self._weighting_rule(level, purpose, self.whole_users.hashed_words)
         histogram = self.fetch("words_level", set_union.words_level(self.table("users"), rule))
         # Only a test's randomness depends on how a word is spelled.
         spelled = self.whole_users.spelled if self.randomness.is_test else None
-        self._noised(histogram, level, purpose, spelled)
+        self._write_noised(histogram, level, purpose, spelled)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
@@ -48,11 +50,13 @@ class Items(Gathers):
         named = counts.select(key=pl.Series(spelled), users="weight")
         return named.sort("users", "key", descending=[True, False]).to_arrow()
 
-    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> EqualWeights:
+    def _weighting_rule(
+        self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any
+    ) -> EqualWeights:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         return equal_weights(level.max_items, level.grid_bits, salt, hashed)
 
-    def _noised(
+    def _write_noised(
         self,
         histogram: pl.DataFrame,
         level: SetUnionLevel | PrunedLevel | CountsLevel,

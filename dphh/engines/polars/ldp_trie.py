@@ -10,36 +10,38 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.levels import LocalLevel
 from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
 
-ENDS = "\x1f"
+NAME_SEPARATOR = "\x1f"
 #: How many reports are drawn at a time.
 BLOCK = 1 << 16
 
 
 class LocalTries(PolarsRun):
+    """The methods of a Polars session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.make(
             "local_words", local_tries.ldp_local_words(self.load(), characters), "ldp_local_words"
         )
         self.refuse_null_users(self.tables["local_words"]["user_id"])
-        seated = self._seats(seats, pad)
+        seated = self._users_in_seats(seats, pad)
         held = local_tries.ldp_contributions(self.table("local_words"), seated.lazy())
         self.make("contributions", held, "ldp_contributions")
         self.drop("local_words")
 
-    def _seats(self, seats: int, pad: bool) -> pl.DataFrame:
+    def _users_in_seats(self, seats: int, pad: bool) -> pl.DataFrame:
         """The users in a secret random order, which includes made-up idle users."""
         users = self.fetch("ldp_seats", self.table("local_words").select("user_id").unique())
-        idle = users_wanting(users.height, seats, pad)
+        idle = missing_users_of_ldp_trie(users.height, seats, pad)
         names = self.names(users["user_id"], SEATS)
         if names is not None:
-            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            nobody = pa.array([f"{NAME_SEPARATOR}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names.cast(pa.string()), nobody])
         draws = self.randomness.words(users.height + idle, SEATS, names)
         everyone = pl.concat([users, pl.DataFrame({"user_id": [None] * idle}, schema=users.schema)])
@@ -52,9 +54,9 @@ class LocalTries(PolarsRun):
         )
 
     def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
-        chosen = self._choice(level, prefixes, known, purpose)
+        chosen = self._chosen_prefixes(level, prefixes, known, purpose)
         if level.mode == "messages":
-            reports = self._messages(level, chosen, purpose)
+            reports = self._reports_by_value(level, chosen, purpose)
         else:
             held = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
             reports = pl.DataFrame(
@@ -64,7 +66,9 @@ class LocalTries(PolarsRun):
         kept = self.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
         return kept.select("value", "reports").to_arrow()
 
-    def _choice(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> pl.DataFrame:
+    def _chosen_prefixes(
+        self, level: LocalLevel, prefixes: Any, known: Any, purpose: str
+    ) -> pl.DataFrame:
         held = self.fetch(
             "ldp_choice",
             local_tries.next_prefixes(
@@ -84,7 +88,9 @@ class LocalTries(PolarsRun):
         greedy = level.sampling == "greedy"
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
-    def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
+    def _reports_by_value(
+        self, level: LocalLevel, chosen: pl.DataFrame, purpose: str
+    ) -> pl.DataFrame:
         """Every user of the level sends all reports; a report without a value says "nothing" (with
         subsets a separate value for each report of a user, with coins none). Returns, for each
         value, the number of reports that contain it."""
@@ -112,5 +118,5 @@ class LocalTries(PolarsRun):
         """Names of reports for a test's randomness; None for the system's, which takes none."""
         if not self.randomness.is_test:
             return None
-        spelled = pl.select(pl.concat_str(seats, numbers, separator=ENDS)).to_series()
+        spelled = pl.select(pl.concat_str(seats, numbers, separator=NAME_SEPARATOR)).to_series()
         return spelled.to_arrow().cast(pa.string())

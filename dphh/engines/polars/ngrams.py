@@ -18,10 +18,12 @@ from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a Polars session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        rule = self._rule(level, purpose, of_numbers)
+        rule = self._weighting_rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)
-        self._noised(self.fetch("grams_level", histogram), level, purpose)
+        self._write_noised(self.fetch("grams_level", histogram), level, purpose)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
         noised, threshold = self.tables["noised"], level.threshold_grid
@@ -34,10 +36,10 @@ class Ngrams(Rounds, Climbing):
         found = queries.released_grams(passed, noised.lazy(), by_place)
         return self.fetch("released_grams", found).to_arrow()
 
-    def _rounds(self, purpose: str) -> PolarsRounds:
+    def _two_rounds(self, purpose: str) -> PolarsRounds:
         return PolarsRounds(self, purpose)
 
-    def _place(self, ladder: Ladder) -> None:
+    def _find_positions(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
             self.tables["users"] = self.tables.pop("texts", self.tables["users"])
@@ -52,7 +54,7 @@ class Ngrams(Rounds, Climbing):
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
 
-    def _place_listed(self, words: WordList, purpose: str) -> None:
+    def _find_listed_positions(self, words: WordList, purpose: str) -> None:
         self.whole_users.list_words(words.words)
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         found = queries.positions_of_listed(self.table("users"), self.whole_users, words, salt)

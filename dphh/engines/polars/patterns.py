@@ -31,7 +31,7 @@ _ESCAPES = {
     r"\<": "<",
     r"\>": ">",
 }
-_PART = re.compile(
+_PART_OF_PATTERN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)"
     r"|(?P<escape>\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x..|.))"
     r"|(?P<repeat>\{\d+(?:,\d*)?\})"
@@ -41,7 +41,7 @@ _PART = re.compile(
     r"|(?P<plain>.)",
     re.DOTALL,
 )
-_IN_BRACKETS = re.compile(
+_PART_IN_BRACKETS = re.compile(
     r"(?P<escape>\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x..|.))|(?P<named>\[:\^?\w+:\])|(?P<plain>.)",
     re.DOTALL,
 )
@@ -49,7 +49,7 @@ _IN_BRACKETS = re.compile(
 
 def in_rust(pattern: str) -> str:
     """The same pattern in Rust's dialect."""
-    return "".join(_parts(pattern))
+    return "".join(_parts_in_rust(pattern))
 
 
 def check_pattern(option: str, pattern: str) -> None:
@@ -65,9 +65,9 @@ def check_pattern(option: str, pattern: str) -> None:
         ) from None
 
 
-def _parts(pattern: str) -> Iterator[str]:
-    parts = [*_PART.finditer(pattern)]
-    apart = _may_begin_alike(parts)
+def _parts_in_rust(pattern: str) -> Iterator[str]:
+    parts = [*_PART_OF_PATTERN.finditer(pattern)]
+    apart = _branches_may_start_alike(parts)
     for part in parts:
         text = part.group()
         if part["quoted"] is not None:
@@ -77,12 +77,12 @@ def _parts(pattern: str) -> Iterator[str]:
         elif part["brace"] is not None:
             yield "\\" + text  # not a repetition, so RE2 takes the brace literally
         elif part["brackets"] is not None:
-            yield _brackets(text)
+            yield _brackets_in_rust(text)
         else:
             yield "|()" if apart and text == "|" else text
 
 
-def _may_begin_alike(parts: Sequence[re.Match[str]]) -> bool:
+def _branches_may_start_alike(parts: Sequence[re.Match[str]]) -> bool:
     """Whether two branches may begin with the same expression. Letters are alike if equal; `.` and
     repeated characters are alike, but unlike letters; anything else may be like all others."""
     texts: list[str] = []
@@ -102,13 +102,13 @@ def _may_begin_alike(parts: Sequence[re.Match[str]]) -> bool:
     return wide > 1 or len(set(texts)) < len(texts)
 
 
-def _brackets(text: str) -> str:
+def _brackets_in_rust(text: str) -> str:
     """A class between brackets, with characters escaped that Rust would take for operators."""
     opening = re.match(r"\[\^?", text)
     assert opening is not None
     inner = text[opening.end() : -1]
     parts = [opening.group()]
-    for index, part in enumerate(_IN_BRACKETS.finditer(inner)):
+    for index, part in enumerate(_PART_IN_BRACKETS.finditer(inner)):
         found = part.group()
         if part["escape"] is not None:
             parts.append(found[1] if found in (r"\<", r"\>") else _ESCAPES.get(found, found))

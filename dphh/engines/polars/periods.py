@@ -1,4 +1,4 @@
-"""Whose row it is, and in which period, as Polars' expressions (`queries/periods.py`)."""
+"""The unit and the period of a row, as Polars expressions (`queries/periods.py`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dphh.sources.near_periods import FIRST, LAST
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
 from dphh.unit.period import Period, Spans
 
-_NUMBERS = {
+_PERIOD_FUNCTIONS = {
     "day": sql.period_by_day,
     "week": sql.period_by_week,
     "month": sql.period_by_month,
@@ -25,7 +25,8 @@ _NUMBERS = {
 
 
 def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
-    """Whose row it is. Several values are one text that tells each of them; NULL if any is NULL."""
+    """The unit that a row belongs to. Several values become one text that determines each of them;
+    NULL if one of them is NULL."""
     if not corpus.unit_is_spelled:
         column = corpus.columns_of_user[0][1]
         return user_expression(column, schema[column])
@@ -40,8 +41,9 @@ def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
 
 
 def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
-    """Which rows are read: those with content, for which the corpus's condition holds, and of the
-    periods that are read. A row of no period stays, to be refused as a row of nobody is."""
+    """The condition for rows that are read: they have content, meet the corpus's condition and are
+    in one of the periods. A row without a period is kept, so that it is refused like a row with a
+    NULL user id."""
     holds = pl.col(corpus.content.column).is_not_null()
     if corpus.content.where is not None:
         holds &= kept(corpus.content.where, schema)
@@ -51,11 +53,11 @@ def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     counted = holds & pl.any_horizontal(
         period.is_null(), *(period.is_between(first, last) for first, last in corpus.periods)
     )
-    return counted & _near(corpus.period, corpus.periods, schema[corpus.period.column])
+    return counted & _near_periods(corpus.period, corpus.periods, schema[corpus.period.column])
 
 
-def _near(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
-    """`sources/near_periods.py`, as Polars says it."""
+def _near_periods(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
+    """The comparisons of `sources/near_periods.py` as a Polars expression."""
     zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
     spans = (period.days if zone is None else period.moments)(periods)
     if spans is None or kind not in (pl.Date(), pl.Datetime("us", zone)):
@@ -75,19 +77,20 @@ def _near(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
 
 
 def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
-    """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
+    """The user column, with categorical values as text: their numbers, in order of appearance, must
+    not be hashed or sorted."""
     user = pl.col(column)
     return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
 
 
 def is_plain(kind: pl.DataType) -> bool:
-    """Whether values are written alike everywhere."""
+    """Whether all engines spell the values of this type alike."""
     plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
     return kind.is_integer() or isinstance(kind, plain)
 
 
 def period_expression(period: Period, schema: pl.Schema) -> pl.Expr:
-    """The number of the row's period; NULL where it is in none."""
+    """The number of the row's period; NULL if it has none."""
     column, kind = pl.col(period.column), schema[period.column]
     text = isinstance(kind, (pl.String, pl.Categorical, pl.Enum))
     if period.by == "number":
@@ -103,4 +106,4 @@ def period_expression(period: Period, schema: pl.Schema) -> pl.Expr:
         day = column
     else:
         raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
-    return _NUMBERS[period.by](day)
+    return _PERIOD_FUNCTIONS[period.by](day)

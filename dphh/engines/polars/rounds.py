@@ -16,11 +16,19 @@ from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
-    def _nothing_told(self) -> None:
+    """The methods of a Polars session for dependent rounds."""
+
+    def _start_rounds(self) -> None:
         self.drop("told_before")
 
-    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
-        w = EQUAL if following is None else self.whole_users.look_up_in(self._w(following))
+    def _write_noised_round(
+        self, level: SetUnionLevel, following: Following | None, purpose: str
+    ) -> None:
+        w = (
+            EQUAL
+            if following is None
+            else self.whole_users.look_up_in(self._weights_of_words(following))
+        )
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         rule = self.whole_users.given(level.max_items, level.grid_bits, salt, w)
         histogram = self.fetch("words_of_round", set_union.words_level(self.table("users"), rule))
@@ -28,22 +36,22 @@ class Rounds(Items, InRounds):
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self.tables["noised"] = self.noised(given, level.sigma_grid, purpose, spelled)
 
-    def _passed(self, threshold: int) -> Any:
+    def _released_of_round(self, threshold: int) -> Any:
         passed = self.tables["noised"].filter("given", pl.col("noisy") >= threshold)
         return set_union.released_words(passed, self.whole_users).to_arrow()
 
-    def _remember(self, parts: int) -> None:
+    def _add_to_earlier_rounds(self, parts: int) -> None:
         noised = self.table("noised")
         before = self.table("told_before") if "told_before" in self.tables else None
         self.make("told_before", rounds.told_so_far(noised, before, parts), "told_so_far")
         self.drop("noised")
 
-    def _forget_told(self) -> None:
+    def _drop_rounds(self) -> None:
         self.drop("noised")
         self.drop("told_before")
         self.whole_users.looked_up.clear()
 
-    def _w(self, following: Following) -> Any:
+    def _weights_of_words(self, following: Following) -> Any:
         """The weights of the next round, as an array by word id."""
         told = self.tables["told_before"]
         w = np.zeros(len(self.whole_users.vocabulary) + 1, dtype=np.int64)

@@ -18,6 +18,8 @@ from dphh.udfs.kernel.whole_users import WholeUsers
 
 
 class PolarsRun:
+    """The frames of one run on Polars, by table name."""
+
     name = "polars"
     version: str = pl.__version__
 

@@ -16,4 +16,6 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Pola
 
 
 class PolarsSession(Ngrams, Counts, Tries, LocalTries):
+    """The session of a run on Polars."""
+
     name = "polars"

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.walking import Trie, Walking
@@ -16,22 +16,24 @@ from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.draws.votes import draw_votes
 
-ENDS = "\x1f"
+NAME_SEPARATOR = "\x1f"
 
 
 class Tries(PolarsRun, Walking):
+    """The methods of a Polars session for TrieHH."""
+
     def hold_sequences(self, choice: Choice) -> None:
         self.make("sequences", tries.sequences_of_rows(self.load()))
         self.refuse_null_users(self.tables["sequences"]["user_id"])
         sequences = self.table("sequences")
         if choice == "drawn":
-            one_each = tries.sequences_drawn(sequences, self._draws().lazy())
+            one_each = tries.sequences_drawn(sequences, self._draws_of_sequences().lazy())
         else:
             one_each = tries.sequences_most_frequent(sequences)
         self.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
         self.drop("sequences")
 
-    def _draws(self) -> pl.DataFrame:
+    def _draws_of_sequences(self) -> pl.DataFrame:
         """Which of their sorted rows each user with several rows gets: a random word, modulo."""
         several = tries.users_of_several(self.table("sequences"))
         users = self.fetch("sequences_drawn", several)
@@ -52,14 +54,16 @@ class Tries(PolarsRun, Walking):
             purpose,
             _names_of_prefixes(voters) if wants_keys(self.randomness, purpose) else None,
         )
-        return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
+        return _grown_prefixes(
+            voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta
+        )
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
-        idle = users_idle(one_each.height, level.users)
+        idle = idle_users_of_trie(one_each.height, level.users)
         names = self.names(one_each["user_id"], purpose)
         if names is not None:
-            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            nobody = pa.array([f"{NAME_SEPARATOR}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names, nobody])
         # Every user, with a sequence or not, gets a random word; the lowest form the batch.
         draws = self.randomness.words(one_each.height + idle, purpose, names)
@@ -69,26 +73,26 @@ class Tries(PolarsRun, Walking):
         votes = self.fetch(
             "trie_batch_level", tries.trie_batch_level(batch.lazy(), below.lazy(), level.level)
         )
-        return _grown(votes, level.theta)
+        return _grown_prefixes(votes, level.theta)
 
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         found = pl.DataFrame(step).with_columns(pl.col("token").cast(pl.String))
         walkers = tries.walk_on(self.table("walkers"), found.lazy(), level)
         self.make("walkers", walkers, step="walk_on")
 
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         self.make("walkers", tries.walkers(self.table("one_each")))
         self.drop("one_each")
 
 
 def _names_of_prefixes(voters: pl.DataFrame) -> Any:
     spelled = pl.concat_str(
-        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=ENDS
+        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=NAME_SEPARATOR
     )
     return voters.select(spelled).to_series().to_arrow()
 
 
-def _grown(votes: pl.DataFrame, theta: int) -> Any:
+def _grown_prefixes(votes: pl.DataFrame, theta: int) -> Any:
     """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
     grown = votes.filter(pl.col("votes") >= theta).select("node", "token", "ended")
     return grown.sort("node", "ended", "token").to_arrow()

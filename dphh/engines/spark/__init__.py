@@ -1,1 +1,2 @@
-"""For what outgrows one machine: levels on Apache Spark, each written to Parquet and read back."""
+"""The engine for corpora that outgrow one machine: Apache Spark writes each level to Parquet and
+reads it back."""

@@ -1,7 +1,7 @@
-"""What a run asks of Spark beside queries: through Java, or of Spark Connect, which has none.
+"""What a run needs of Spark besides queries: through Java, or, with Spark Connect, without it.
 
-A run has a session of its own (views, functions, settings) on the same executors, made from the
-caller's. Its queries and their files need nothing of this file.
+A run has its own session (views, functions, settings) on the same executors, made from the caller's
+session. Queries do not use this module.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from dphh.lineage.spark_connect import is_connect, why_lost
 
 
 class Access(Protocol):
+    """What a run needs of Spark besides queries."""
+
     #: The run's own session, and the one that it was made from.
     spark: SparkSession
     owner: SparkSession
 
     def describe(self, step: str) -> None:
-        """Name the jobs that follow, wherever Spark shows them."""
+        """Set the description that Spark shows for the next jobs."""
         ...
 
     def folder(self) -> FolderOfSpark: ...
 
     def why_lost(self) -> str | None:
-        """Why nothing more can be asked of it; None where it answers."""
+        """Why the session no longer answers; None if it does."""
         ...
 
     def end_jobs(self) -> None:
-        """What is still running when the run ends (it was interrupted) is ended."""
+        """End jobs that are still running when the run ends, because it was interrupted."""
         ...
 
     def leave(self) -> None: ...
@@ -43,6 +45,8 @@ def access_to(owner: SparkSession) -> Access:
 
 
 class ByJava:
+    """Access through the Java objects of a classic Spark session."""
+
     def __init__(self, owner: SparkSession) -> None:
         self.owner, self.spark = owner, owner.newSession()
         self._context: Any = owner.sparkContext
@@ -73,6 +77,8 @@ class ByJava:
 
 
 class ByConnect:
+    """Access to a Spark Connect session, which has no Java objects."""
+
     def __init__(self, owner: SparkSession) -> None:
         own: Any = owner
         self.owner, self.spark = owner, own.cloneSession()

@@ -1,4 +1,4 @@
-"""Which Spark runs a corpus: the one that the corpus or the process has, or a new local one."""
+"""Chooses the Spark session of a run: the corpus's, the process's, or a new local one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +20,11 @@ from dphh.corpus import Corpus
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.wording.warned import warn
 
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or
 #: leave rows that can be read.
-_QUIET = {
+_QUIET_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
@@ -34,38 +34,39 @@ _QUIET = {
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.
-_JAVA = "SPARK_SUBMIT_OPTS"
+_JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 #: A run is many short queries, of which Java would compile code for longer than it runs them: to be
 #: compiled again with all optimisations, code has to run ten times as often as by Java's default.
-_LESS_COMPILED = " ".join((
+_LESS_COMPILATION = " ".join((
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 ))  # fmt: skip
-_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
+_MEMORY_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
 def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
-    """A session, and whether it was started here and must be stopped here."""
+    """Find or start a session; also returns whether it was started here and must be stopped
+    here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if isinstance(corpus.source, DataFrame):
-        return _within(corpus.source.sparkSession, limits), False
+        return _check_running_limits(corpus.source.sparkSession, limits), False
     if SparkContext._active_spark_context is not None or is_remote():
-        return _within(SparkSession.builder.getOrCreate(), limits), False
-    return _start(limits), True
+        return _check_running_limits(SparkSession.builder.getOrCreate(), limits), False
+    return _start_local_spark(limits), True
 
 
-def _within(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Spark takes its limits when it starts: others can only be refused."""
+def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
+    """Refuse limits that differ from those of a running Spark, which reads limits only at its
+    start."""
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
-        warnings.warn(
+        warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
-            stacklevel=2,
         )
     master = spark.conf.get("spark.master", None) or "Spark Connect"
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
@@ -81,16 +82,16 @@ def _within(spark: SparkSession, limits: Limits) -> SparkSession:
     return spark
 
 
-def _start(limits: Limits) -> SparkSession:
+def _start_local_spark(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # What Spark itself writes: rows that it shuffles, which Java would leave in /tmp where it is
-    # killed; and tables of its own, none of a run's, but not in the folder it is started in.
+    # Spark's own files: shuffled rows, which a killed Java would leave in /tmp, and Spark's
+    # warehouse, which is unused but must not be in the working folder.
     own = PrivateFolder()
     atexit.register(own.close)
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
     builder = builder.config("spark.local.dir", f"{own.path}/local")
     builder = builder.config("spark.sql.warehouse.dir", f"{own.path}/tables")
-    for setting, value in _QUIET.items():
+    for setting, value in _QUIET_SETTINGS.items():
         builder = builder.config(setting, value)
     if limits.memory is not None:
         if SparkContext._gateway is not None:
@@ -98,9 +99,9 @@ def _start(limits: Limits) -> SparkSession:
                 f"memory_limit: found {limits.memory!r}, but this process has already run Spark, "
                 "whose memory cannot change; leave memory_limit out, or run in a new process"
             )
-        builder = builder.config("spark.driver.memory", _memory(limits.memory))
+        builder = builder.config("spark.driver.memory", _memory_for_spark(limits.memory))
     try:
-        with _options_of_java(), _same_tree(), _no_java_left():
+        with _set_java_options(), _share_python_path(), _end_java_on_failure():
             spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
@@ -112,28 +113,28 @@ def _start(limits: Limits) -> SparkSession:
 
 
 @contextmanager
-def _options_of_java() -> Iterator[None]:
-    """Spark logs from its first line on, before it can be told a level; whoever chose a log keeps
-    it, and all other options: of two that contradict one another, Java takes the last."""
-    before = os.environ.get(_JAVA)
-    options = [_LESS_COMPILED, before or ""]
+def _set_java_options() -> Iterator[None]:
+    """Set Java's options while Spark starts: Spark logs before its log level can be set. The user's
+    own options come last and win, because Java takes the last of contradicting options."""
+    before = os.environ.get(_JAVA_OPTIONS_VARIABLE)
+    options = [_LESS_COMPILATION, before or ""]
     if "log4j" not in (before or ""):
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
         options.append(f"-Dlog4j2.configurationFile={quiet}")
-    os.environ[_JAVA] = " ".join(options)
+    os.environ[_JAVA_OPTIONS_VARIABLE] = " ".join(options)
     try:
         yield
     finally:
         if before is None:
-            os.environ.pop(_JAVA, None)
+            os.environ.pop(_JAVA_OPTIONS_VARIABLE, None)
         else:
-            os.environ[_JAVA] = before
+            os.environ[_JAVA_OPTIONS_VARIABLE] = before
 
 
 @contextmanager
-def _no_java_left() -> Iterator[None]:
-    """Where a signal cuts the start short, PySpark removes the folder in which Java is to say that
-    it is ready, and Java, which fails to, would wait for good."""
+def _end_java_on_failure() -> Iterator[None]:
+    """Kill Java if a signal interrupts its start: PySpark then removes the folder through which
+    Java reports that it is ready, and Java would wait forever."""
     started: list[Any] = []
     launcher: Any = java_gateway
     begin = launcher.Popen
@@ -154,8 +155,8 @@ def _no_java_left() -> Iterator[None]:
 
 
 @contextmanager
-def _same_tree() -> Iterator[None]:
-    """Workers that Java starts import this process's dphh, whatever folder they are started in."""
+def _share_python_path() -> Iterator[None]:
+    """Let workers that Java starts import this process's dphh, whatever their working folder."""
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     wanted = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
     before = {name: os.environ.get(name) for name in wanted}
@@ -170,9 +171,9 @@ def _same_tree() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _memory(limit: str) -> str:
-    """As Spark writes it: the memory of the one process that a local Spark is."""
-    size = _SIZE.fullmatch(limit.strip())
+def _memory_for_spark(limit: str) -> str:
+    """The memory limit in Spark's notation; a local Spark is a single process."""
+    size = _MEMORY_SIZE.fullmatch(limit.strip())
     if size is None:
         raise UsageError(f"memory_limit: found {limit!r}; write it as 500MB or 4GB")
     return f"{size[1]}{size[2].lower()}"

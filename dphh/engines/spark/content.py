@@ -22,8 +22,8 @@ from dphh.errors import CorpusError
 from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
 from dphh.udfs.spark.functions import register_names, register_tokens
 
-#: Of a user who is written alike everywhere; for others see `register_names`.
-_PLAIN_NAME = (
+#: For user ids of types that all engines spell alike; for others see `register_names`.
+_CREATE_NAME_FUNCTION = (
     "CREATE OR REPLACE TEMPORARY FUNCTION dphh_name (user_id {kind}) RETURNS STRING "
     "RETURN CAST(user_id AS STRING)"
 )
@@ -32,19 +32,19 @@ _PLAIN_NAME = (
 def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
-    What comes back brings the rows within reach; call it when the run has begun. Content becomes
-    tokens by DuckDB's expression, which DuckDB runs on the executors, so that it is read alike.
+    Returns a function that makes the rows available, to be called when the run has begun. DuckDB
+    tokenises the content on the executors, so that all engines read it alike.
     """
     load = find_rows(run, corpus)
     types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
-    content, content_type = _as_duckdb_has_it(corpus.content, types[name])
+    content, content_type = _content_and_duckdb_type(corpus.content, types[name])
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content)
     user, counted = user_sql(corpus, types), counts_sql(corpus, types)
-    group = _group(corpus.by, types)
+    group = _group_sql(corpus.by, types)
     run.tokens = name, expression
     of_user = StringType() if corpus.unit_is_spelled else types[corpus.columns_of_user[0][1]]
     plain = is_text(of_user) or isinstance(of_user, PLAIN)
@@ -54,7 +54,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         load()
         register_tokens(run.spark, name, expression)
         if plain:
-            run.spark.sql(_PLAIN_NAME.format(kind=kind))
+            run.spark.sql(_CREATE_NAME_FUNCTION.format(kind=kind))
         else:
             register_names(run.spark)
         run.spark.sql(
@@ -70,7 +70,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     return load_and_look
 
 
-def _group(by: str | None, types: Mapping[str, DataType]) -> str:
+def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
     """The group of a row, as the text that declares it."""
     if by is None:
         return "CAST(NULL AS STRING)"
@@ -82,9 +82,9 @@ def _group(by: str | None, types: Mapping[str, DataType]) -> str:
     return f"CAST({identifier(by)} AS STRING)"
 
 
-def _as_duckdb_has_it(content: Content, kind: DataType) -> tuple[str, str]:
-    """What counts of the content column, as text or bytes or a list of them, and what DuckDB calls
-    that type."""
+def _content_and_duckdb_type(content: Content, kind: DataType) -> tuple[str, str]:
+    """The content column cut to its limits, as text, bytes or a list of these, in Spark's SQL; and
+    the name of this type in DuckDB."""
     column, longest = identifier(content.column), content.max_text_length
     if isinstance(kind, ArrayType):
         if isinstance(kind.elementType, BinaryType):

@@ -1,4 +1,4 @@
-"""Counts of public keys in Spark: what each user holds of them, and one Gaussian vector."""
+"""Counts of public keys in Spark: each user's contributions, and one Gaussian vector."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from dphh.udfs.spark.functions import register_noise
 
 
 class Counts(Items):
+    """The methods of a Spark session for counts of public keys."""
+
     def counts_level(
         self,
         level: CountsLevel,

@@ -1,4 +1,4 @@
-"""Where a run on Spark keeps its tables: a folder of its own that goes when the run ends."""
+"""The private folder with the tables of one run on Spark, removed when the run ends."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.udfs.spark.functions import register_arrow
 
-#: Of Spark's own configuration, for `spark-submit --conf`: a folder that all executors reach.
+#: The key in Spark's configuration (`spark-submit --conf`) for a folder that all executors reach.
 SETTING = "spark.dphh.folder"
-#: A task's files come to the table when its one attempt is committed, and the job after it.
-_COMMITTER = ("mapreduce.fileoutputcommitter.algorithm.version", "1")
-_WANTED = (
+#: With this committer a task's files are moved into the table only after one attempt of the task
+#: and then the job are committed.
+_COMMITTER_SETTING = ("mapreduce.fileoutputcommitter.algorithm.version", "1")
+_WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
 )
 
 
 class FolderOfSpark(Protocol):
+    """A private folder to which Spark writes the tables of one run."""
+
     path: str
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write a table whole, and give it as it is read from its files: of how its rows came
-        about, nothing stays that could run again."""
+        """Write a table, and return it as read from its files, so that no earlier query can run
+        again."""
         ...
 
     def drop(self, name: str) -> None: ...
@@ -39,7 +42,8 @@ class FolderOfSpark(Protocol):
 
 
 class RunFolder:
-    """Readable by its user alone (mode 0700), on this machine or wherever a cluster's data lie."""
+    """A folder of mode 0700 that Java's file systems can write, on this machine or in a cluster's
+    storage."""
 
     def __init__(self, spark: SparkSession) -> None:
         parent = spark.conf.get(SETTING, None)
@@ -48,60 +52,61 @@ class RunFolder:
         if parent is not None:
             self.path = f"{parent.rstrip('/')}/dphh-{uuid.uuid4().hex}"
             try:
-                self._make_private()
+                self._restrict_to_owner()
             except (PySparkException, Py4JError) as problem:
-                raise _not_made(parent, problem) from None
-            self._leave_with_spark()
+                raise _error_not_made(parent, problem) from None
+            self._delete_when_spark_ends()
             _check_shared(self, parent, spark)
             return
         master = str(spark.sparkContext.master)
         if not master.startswith("local"):
             raise UsageError(
                 f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose executors "
-                f"share no folder with this machine; pass --conf {SETTING}=URL of {_WANTED}"
+                f"share no folder with this machine; pass --conf {SETTING}=URL of {_WANTED_FOLDER}"
             )
         self._local = PrivateFolder()
         self.path = f"file://{self._local.path}"
-        self._leave_with_spark()
+        self._delete_when_spark_ends()
 
-    def _make_private(self) -> None:
+    def _restrict_to_owner(self) -> None:
         there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
-        files, path = self._files(self.path)
+        files, path = self._file_system_and_path(self.path)
         files.mkdirs(path, there)
-        files.setPermission(path, there)  # whatever the umask has taken away
+        files.setPermission(path, there)  # also if the umask removed a bit
 
-    def _leave_with_spark(self) -> None:
-        """Where this process is killed, Spark's own ends by itself, and takes the folder along."""
-        files, path = self._files(self.path)
+    def _delete_when_spark_ends(self) -> None:
+        """Have Spark's Java process delete the folder when it ends, in case this process is
+        killed."""
+        files, path = self._file_system_and_path(self.path)
         files.deleteOnExit(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path = f"{self.path}/{name}"
-        rows.write.option(*_COMMITTER).parquet(path)
+        rows.write.option(*_COMMITTER_SETTING).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> None:
-        files, path = self._files(f"{self.path}/{name}")
+        files, path = self._file_system_and_path(f"{self.path}/{name}")
         files.delete(path, True)
 
     def close(self) -> None:
         if self._local is not None:
             self._local.close()
             return
-        files, path = self._files(self.path)
+        files, path = self._file_system_and_path(self.path)
         files.delete(path, True)
         files.cancelDeleteOnExit(path)
 
-    def _files(self, url: str) -> tuple[Any, Any]:
-        """Hadoop's file system of a URL, and the URL as its path."""
+    def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
+        """Hadoop's file system for a URL, and the URL as a Hadoop path."""
         path = self._spark._jvm.org.apache.hadoop.fs.Path(url)
         return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
 
 
 class RunDatabase:
-    """The same in Spark's SQL alone: a database whose place is the folder, with a table for each.
+    """The same by SQL only, for Spark Connect: a database located in the folder, with its tables.
 
-    To drop it is to remove the folder, wherever it is.
+    Dropping the database removes the folder, wherever it is.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -110,21 +115,22 @@ class RunDatabase:
         if parent is None:
             raise UsageError(
                 f"{SETTING}: not set, and Spark Connect's server shares no folder with this "
-                f"machine; call spark.conf.set({SETTING!r}, URL) with the URL of {_WANTED}"
+                f"machine; call spark.conf.set({SETTING!r}, URL) with the URL of {_WANTED_FOLDER}"
             )
         name = f"dphh_{uuid.uuid4().hex}"
         self.path = f"{parent.rstrip('/')}/{name.replace('_', '-')}"
         self._database = f"spark_catalog.{name}"
         try:
             if self.path.startswith("file:"):
-                self._make_private()
+                self._restrict_to_owner()
             spark.sql(f"CREATE DATABASE {self._database} LOCATION '{_quoted(self.path)}'")
         except PySparkException as problem:
-            raise _not_made(parent, problem) from None
+            raise _error_not_made(parent, problem) from None
         _check_shared(self, parent, spark)
 
-    def _make_private(self) -> None:
-        """Of mode 0700, by an executor; a store has no such modes, and its folder's are kept."""
+    def _restrict_to_owner(self) -> None:
+        """Let an executor set mode 0700. Stores without modes keep the permissions of the parent
+        folder."""
 
         def made(paths: pa.Array) -> pa.Array:
             import os
@@ -138,21 +144,22 @@ class RunDatabase:
         self._spark.sql("SELECT dphh_folder(:path)", args={"path": self.path}).collect()
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        rows.write.format("parquet").option(*_COMMITTER).saveAsTable(self._table(name))
-        return self._spark.table(self._table(name))
+        rows.write.format("parquet").option(*_COMMITTER_SETTING).saveAsTable(self._table_name(name))
+        return self._spark.table(self._table_name(name))
 
     def drop(self, name: str) -> None:
-        self._spark.sql(f"DROP TABLE IF EXISTS {self._table(name)}")
+        self._spark.sql(f"DROP TABLE IF EXISTS {self._table_name(name)}")
 
     def close(self) -> None:
         self._spark.sql(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
 
-    def _table(self, name: str) -> str:
+    def _table_name(self, name: str) -> str:
         return f"{self._database}.`{name}`"
 
 
 def _check_shared(folder: FolderOfSpark, parent: str, spark: SparkSession) -> None:
-    """Where executors write to disks of their own, what they write is missing when it is read."""
+    """Refuse a folder that is not shared: rows that an executor wrote to its own disk would be
+    missing."""
     rows = 64
     try:
         found = folder.write("seen", spark.range(0, rows, 1, 4)).count()
@@ -160,19 +167,19 @@ def _check_shared(folder: FolderOfSpark, parent: str, spark: SparkSession) -> No
     except (PySparkException, Py4JError) as problem:
         with suppress(PySparkException, Py4JError):
             folder.close()
-        raise _not_made(parent, problem) from None
+        raise _error_not_made(parent, problem) from None
     if found != rows:
         folder.close()
         raise UsageError(
             f"{SETTING}: executors wrote {rows} rows below {parent}, and {found} of them were "
-            f"found there: they do not all see one folder; set it to the URL of {_WANTED}"
+            f"found there: they do not all see one folder; set it to the URL of {_WANTED_FOLDER}"
         )
 
 
-def _not_made(parent: str, problem: BaseException) -> UsageError:
+def _error_not_made(parent: str, problem: BaseException) -> UsageError:
     return UsageError(
         f"{SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set it to "
-        f"the URL of {_WANTED}"
+        f"the URL of {_WANTED_FOLDER}"
     )
 
 

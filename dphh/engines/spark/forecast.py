@@ -27,10 +27,12 @@ _NO_WORDS = pa.table({"word": pa.array([], pa.string()), "key": pa.array([], pa.
 
 
 class SparkRounds(ForecastRounds):
+    """The two rounds of a forecast level on Spark."""
+
     def __init__(self, session: SparkRun, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 
-    def _round_1(self, unit: int) -> tuple[Any, Any]:
+    def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
         session = self.session
         with engine_errors("forecast_round_1"):
             session.show("forecasts", self.forecasts())
@@ -47,28 +49,28 @@ class SparkRounds(ForecastRounds):
         self._execute("forecast_round_1", list_bins=len(LIST_SIZES), threshold=threshold)
         return session.fetch("forecast_rows"), session.fetch("list_sizes")
 
-    def _round_2(self, planned: Any, unit: int) -> Any:
+    def _draw_round_2(self, planned: Any, unit: int) -> Any:
         with engine_errors("forecast_round_2"):
             self.session.show("planned", planned)
             register_shared_contributions(self.session.spark, unit)
         self._execute("forecast_round_2")
         return self.session.fetch("forecast_signs")
 
-    def _released(self, thresholds: Any) -> Any:
+    def _released_rows(self, thresholds: Any) -> Any:
         with engine_errors("forecast_lifted"):
             self.session.show("thresholds", thresholds)
         sigma = self.law.noise.sigma
         self.session.execute("forecast_lifted", sigma=sigma, purpose=self.purpose)
-        released = self.session.fetch("forecast_released", others=self._others)
+        released = self.session.fetch("forecast_released", others=self._first_other_key)
         self.other_words = released.column("word").drop_null().combine_chunks()
         return released
 
-    def _spelled(self, keys: Integers) -> Any:
-        """In the order of what was released, where the words that a list lacks come last."""
+    def _spellings_of(self, keys: Integers) -> Any:
+        """The released words that the list lacks, which come last in the released rows."""
         return self.other_words
 
     @property
-    def _others(self) -> int:
+    def _first_other_key(self) -> int:
         return -1 if self.valid.others is None else len(self.valid)
 
     def _execute(self, step: str, **parameters: Any) -> None:
@@ -77,7 +79,7 @@ class SparkRounds(ForecastRounds):
             sigma=self.law.noise.sigma,
             purpose=self.purpose,
             is_test=self.session.randomness.is_test,
-            others=self._others,
+            others=self._first_other_key,
             **parameters,
         )
 

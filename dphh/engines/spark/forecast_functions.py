@@ -1,5 +1,5 @@
-"""What Spark's queries of the ladders call on executors: bins, and draws for valid grams that
-nobody holds. What draws is written to Parquet before anything reads it."""
+"""Functions that Spark's ladder queries call on executors: bins, and draws for absent grams (valid
+grams that no user holds). Drawn rows are written to Parquet before anything reads them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from dphh.udfs.spark.functions import register_arrow
 from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.hashes import Integers
 
-_FALLEN = "array<struct<bin: bigint, grams: bigint>>"
-_LIFTED = "array<struct<position: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+_BINS_TYPE = "array<struct<bin: bigint, grams: bigint>>"
+_LIFTED_TYPE = (
+    "array<struct<position: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+)
 
 
 def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
-    """A row is a class, or a bin of one, so they are few. `valid` is made of releases alone, and is
-    sent to the executors whole."""
+    """Register the functions for bins and for absent grams. They are called for one row per class
+    or bin, so for few rows. `valid` depends on releases only and is sent whole to the executors."""
     sent = everywhere(spark, valid)
 
     def bin_of(noisy: pa.Array, sigma: pa.Array) -> pa.Array:
@@ -43,14 +45,16 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
             fallen = bins_of_class(group, grams, bins(sigma), randomness, purpose)
             return {"bin": np.arange(len(fallen)), "grams": np.array(fallen, dtype=np.int64)}
 
-        return _lists(of_class, ("bin", "grams"), group, grams, sigma, purpose)
+        return _list_column(of_class, ("bin", "grams"), group, grams, sigma, purpose)
 
     def absent_negatives(
         group: pa.Array, column: pa.Array, grams: pa.Array, sigma: pa.Array, purpose: pa.Array
     ) -> pa.Array:
         drawn = [
             negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
-            for group, column, grams, sigma, purpose in _rows(group, column, grams, sigma, purpose)
+            for group, column, grams, sigma, purpose in _rows_of_columns(
+                group, column, grams, sigma, purpose
+            )
         ]
         return pa.array(drawn, pa.int64())
 
@@ -73,19 +77,20 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
                 randomness,
                 purpose,
             )
-            return _by_place(lifted)
+            return _lifted_by_position(lifted)
 
         names = ("position", "key", "bin", "first", "second")
-        return _lists(of_class, names, group, rows, sigma, purpose)
+        return _list_column(of_class, names, group, rows, sigma, purpose)
 
     register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
-    register_arrow(spark, "dphh_absent_bins", absent_bins, _FALLEN)
+    register_arrow(spark, "dphh_absent_bins", absent_bins, _BINS_TYPE)
     register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
-    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED)
+    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED_TYPE)
 
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
-    """`dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams. One row asks."""
+    """Register `dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams, for one
+    row."""
     sent = everywhere(spark, valid)
 
     def lifted(held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array) -> pa.Array:
@@ -95,7 +100,7 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
             table = found.to_table().combine_chunks()
             return {name: table.column(name).chunk(0) for name in names}
 
-        return _lists(of_level, names, held, sigma, threshold, purpose)
+        return _list_column(of_level, names, held, sigma, threshold, purpose)
 
     names = ("position", "key", "noisy")
     register_arrow(
@@ -103,8 +108,9 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
     )
 
 
-def _by_place(lifted: Lifted) -> dict[str, Any]:
-    """At each position a key that may pass, and at the first ones what passes."""
+def _lifted_by_position(lifted: Lifted) -> dict[str, Any]:
+    """One row per candidate key; the first rows also have the bins and weights of grams that
+    pass."""
     more = len(lifted.proposed) - len(lifted.bins)
     told = {
         name: pa.concat_arrays([pa.array(values, pa.int64()), pa.nulls(more, pa.int64())])
@@ -117,15 +123,15 @@ def _by_place(lifted: Lifted) -> dict[str, Any]:
     return {"position": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
 
 
-def _rows(*columns: pa.Array) -> list[tuple[Any, ...]]:
+def _rows_of_columns(*columns: pa.Array) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def _lists(
+def _list_column(
     of_row: Callable[[tuple[Any, ...]], dict[str, Any]], names: tuple[str, ...], *columns: pa.Array
 ) -> pa.Array:
-    """Of each row a list of structs of integers."""
-    made = [of_row(row) for row in _rows(*columns)]
+    """A column with a list of structs of integers for each row."""
+    made = [of_row(row) for row in _rows_of_columns(*columns)]
     lengths = np.array([len(row[names[0]]) for row in made], dtype=np.int64)
     values = [
         pa.concat_arrays([pa.array([], pa.int64()), *(pa.array(row[name]) for row in made)])

@@ -1,8 +1,8 @@
 """Set union in Spark: whole users in blocks, and the words that they hold.
 
-Finding what a user holds among rows would shuffle every row at every level. So the positions of
-some thousand users are one row, which nothing divides or reorders: what each user holds is found
-within it, and only sums of its users are shuffled.
+To group rows by user would shuffle every row at every level. So the positions of a few thousand
+users are stored as one row (a block), which is never divided. Users are bounded within their block,
+and only the sums of blocks are shuffled.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from dphh.udfs.text.hashes import of_numbers
 
 
 class Items(SparkRun):
+    """The methods of a Spark session for set union."""
+
     within_reach = False
-    #: Whether the texts as they were are in `texts`, what is left of them in `blocks`.
+    #: Whether `texts` has the original texts, and `blocks` what is left of them after rounds.
     texts_kept = False
 
     def hold(self, reading: Reading) -> None:
-        """Fill `blocks`: with texts, or with their n-grams of the lengths asked for."""
+        """Fill `blocks` with the users' texts, or with their n-grams of the requested lengths."""
         self.reach()
         with engine_errors("blocks"):
             register_blocks(self.spark, *self.tokens, reading.lengths)
@@ -49,9 +51,9 @@ class Items(SparkRun):
         return released
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
-        """To `noised`, whatever the threshold."""
-        rule = self._rule(level, purpose)
-        self._noised(
+        """Write all noised sums to `noised`, whatever the threshold."""
+        rule = self._weighting_rule(level, purpose)
+        self._write_noised(
             "contributions_of_words",
             lambda: register_sums_of_words(self.spark, rule),
             level,
@@ -70,10 +72,10 @@ class Items(SparkRun):
         self.rename("still_held", "blocks")
 
     def look_up(self, table: str, released: Any) -> Any | None:
-        """To `unplaced`, the blocks whose keys are to be found among the released ones.
+        """Write to `unplaced` the blocks whose keys are to be looked up among the released keys.
 
-        Gives what each worker looks keys up in; nothing where that is more than is sent whole, and
-        the blocks of `unplaced` come with the numbers of their keys instead."""
+        Returns the released keys for the workers; None if these are too many to be sent whole, and
+        then `unplaced` has the numbers of each block's keys, by a join."""
         self.spark.table(table).createOrReplaceTempView("unplaced")
         if self.is_sent_whole(released):
             return released
@@ -95,25 +97,25 @@ class Items(SparkRun):
         return self.fetch("exact_counts", at_least=at_least)
 
     def reach(self) -> None:
-        """Bring the corpus's rows within reach."""
+        """Make the corpus's rows available to queries."""
         if not self.within_reach:
             self.load()
             self.within_reach = True
 
-    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
-        return equal_weights(level.max_items, level.grid_bits, self._salt(purpose), of_numbers)
+    def _weighting_rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
+        return equal_weights(level.max_items, level.grid_bits, self._draw_salt(purpose), of_numbers)
 
-    def _salt(self, purpose: str) -> int:
+    def _draw_salt(self, purpose: str) -> int:
         return int(self.randomness.words(1, f"{purpose}/salt")[0])
 
-    def _noised(
+    def _write_noised(
         self,
         step: str,
         register: Callable[[], None],
         level: SetUnionLevel | PrunedLevel,
         purpose: str,
     ) -> None:
-        """To `noised`: bound, weigh, sum, and draw the noise once."""
+        """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`."""
         with engine_errors(step):
             register_noise(self.spark, self.randomness)
             register()

@@ -1,7 +1,7 @@
-"""LDP TrieHH in Spark: devices that hold words, and reports from some of them at each level.
+"""LDP TrieHH in Spark: users' words, and the reports of some of the users at each level.
 
-What is drawn (draws, reports) is a table of its own before anything shuffles or sorts it: a task
-that runs again must not give one reader another draw than the next.
+Drawn rows (draws, reports) are written to a table before they are shuffled or sorted: otherwise a
+repeated task could give two readers different draws.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import LocalLevel
@@ -19,13 +19,15 @@ from dphh.udfs.spark.functions import register_report, register_word
 
 
 class LocalTries(SparkRun):
+    """The methods of a Spark session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
         self.refuse_null_users("local_words")
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
-        self.execute("ldp_draws", idle=self._wanting(seats, pad), purpose=SEATS)
+        self.execute("ldp_draws", idle=self._missing_users(seats, pad), purpose=SEATS)
         self.execute("ldp_seats", seats=seats)
         self.execute("ldp_contributions")
         for done in ("local_words", "draws", "seats"):
@@ -70,8 +72,8 @@ class LocalTries(SparkRun):
             self.drop(done)
         return kept
 
-    def _wanting(self, seats: int, pad: bool) -> int:
-        """How many users are wanting."""
+    def _missing_users(self, seats: int, pad: bool) -> int:
+        """How many idle users must be made up because the corpus has fewer users than seats."""
         with engine_errors("local_words"):
             users = self.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-        return users_wanting(users, seats, pad)
+        return missing_users_of_ldp_trie(users, seats, pad)

@@ -1,4 +1,4 @@
-"""The ladder of n-grams in Spark: where what is released stands, in blocks of whole users."""
+"""The n-gram ladder in Spark: positions of released grams in blocks of whole users."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from dphh.udfs.spark.listed_words import (
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a Spark session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        rule = self._rule(level, purpose)
-        self._noised(
+        rule = self._weighting_rule(level, purpose)
+        self._write_noised(
             "contributions_of_grams",
             lambda: register_sums_of_grams(self.spark, rule),
             level,
@@ -40,10 +42,10 @@ class Ngrams(Rounds, Climbing):
         self.execute("lifted", sigma=level.sigma_grid, purpose=purpose, **reached)
         return self.fetch("released_grams", **reached)
 
-    def _rounds(self, purpose: str) -> SparkRounds:
+    def _two_rounds(self, purpose: str) -> SparkRounds:
         return SparkRounds(self, purpose)
 
-    def _place(self, ladder: Ladder) -> None:
+    def _find_positions(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1 and self.texts_kept:
             self.rename("texts", "blocks")
         step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"
@@ -60,8 +62,8 @@ class Ngrams(Rounds, Climbing):
         self.drop("blocks")
         self.placed = len(ladder.rungs)
 
-    def _place_listed(self, words: WordList, purpose: str) -> None:
-        salt = self._salt(purpose)
+    def _find_listed_positions(self, words: WordList, purpose: str) -> None:
+        salt = self._draw_salt(purpose)
         with engine_errors("positions_of_listed"):
             register_other_words_of_blocks(self.spark, words.words)
             register_positions_of_listed(self.spark, words.words, words.max_items, salt)

@@ -1,4 +1,4 @@
-"""Whose row it is, and in which period, as Spark's SQL (`sql/spark/periods.sql`)."""
+"""The unit and the period of a row, as Spark's SQL (`sql/spark/periods.sql`)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dphh.sources.near_periods import near_sql
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
 from dphh.unit.period import Period
 
-#: Types whose values are written alike everywhere, beside texts.
+#: Types, besides text, whose values all engines spell alike.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
-#: How literals are written of the types whose comparisons let Spark skip row groups; comparisons of
-#: timestamps without a zone do not.
-_COMPARED: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
+#: The literal syntax of types whose comparisons let Spark skip row groups. Timestamps without a
+#: zone are not among them.
+_LITERAL_OF_TYPE: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
-    """Whose row it is. Several values are one text that tells each of them: its length in bytes,
-    and it; NULL if any of them is."""
+    """The unit that a row belongs to. Several values become one text of lengths in bytes and
+    values; NULL if one of the values is NULL."""
     parts = []
     for option, column in corpus.columns_of_user:
         text, kind = identifier(column), types[column]
@@ -55,8 +55,8 @@ def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
 
 
 def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
-    """Which rows are read: those with content, and of the periods that are read. A row of no
-    period stays, to be refused as a row of nobody is."""
+    """The condition for rows that are read: they have content and are in one of the periods. A row
+    without a period is kept, so that it is refused like a row with a NULL user id."""
     holds = f"{identifier(corpus.content.column)} IS NOT NULL"
     if corpus.period is None or corpus.periods is None:
         return holds
@@ -67,14 +67,14 @@ def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
         corpus.period,
         corpus.periods,
         identifier(corpus.period.column),
-        _COMPARED.get(kind),
+        _LITERAL_OF_TYPE.get(kind),
         zoned=kind is TimestampType,
     )
     return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
 def period_sql(period: Period, types: Mapping[str, DataType]) -> str:
-    """The number of the row's period; NULL where it is in none."""
+    """The number of the row's period; NULL if it has none."""
     column, kind = identifier(period.column), types[period.column]
     if period.by == "number":
         if is_text(kind):

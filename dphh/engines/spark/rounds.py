@@ -16,11 +16,15 @@ from dphh.udfs.spark.rounds import register_given_to_words
 
 
 class Rounds(Items, InRounds):
-    def _nothing_told(self) -> None:
+    """The methods of a Spark session for dependent rounds."""
+
+    def _start_rounds(self) -> None:
         self.execute("nothing_told")
 
-    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
-        rule = replace(self._rule(level, purpose), keeps_zeros=True)
+    def _write_noised_round(
+        self, level: SetUnionLevel, following: Following | None, purpose: str
+    ) -> None:
+        rule = replace(self._weighting_rule(level, purpose), keeps_zeros=True)
         with engine_errors("noised_of_round"):
             register_noise(self.spark, self.randomness)
         if following is None:
@@ -38,14 +42,14 @@ class Rounds(Items, InRounds):
             self.look("given_to_words")
         self.execute("noised_of_round", sigma=level.sigma_grid, purpose=purpose)
 
-    def _passed(self, threshold: int) -> Any:
+    def _released_of_round(self, threshold: int) -> Any:
         return self.fetch("released_of_round", threshold=threshold)
 
-    def _remember(self, parts: int) -> None:
+    def _add_to_earlier_rounds(self, parts: int) -> None:
         self.execute("told_so_far", parts=parts)
         self.rename("told_so_far", "told_before")
         self.drop("noised")
 
-    def _forget_told(self) -> None:
+    def _drop_rounds(self) -> None:
         for table in ("noised", "told_before", "numbered_blocks", "weighed_blocks"):
             self.drop(table)

@@ -31,16 +31,16 @@ from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
-_TEXTS = (
+_TEXT_TYPES = (
     pa.types.is_null, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_decimal256,
     pa.types.is_time,
 )  # fmt: skip
-_BYTES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+_BINARY_TYPES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 
 
 #: Names that Spark takes for no data; a _ with a = is a folder's that spells a column.
-_PASSED_OVER = re.compile(r"\.|_(?!.*=)")
-_METADATA = ("_metadata", "_common_metadata")
+_SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
+_METADATA_FILES = ("_metadata", "_common_metadata")
 
 
 class Opening(Protocol):
@@ -57,7 +57,7 @@ class Opening(Protocol):
 
 def find_rows(run: Opening, corpus: Corpus) -> Loader:
     """Define the view corpus_rows. Only names and types are asked for until the run begins."""
-    load: Loader = _nothing
+    load: Loader = _load_nothing
     if corpus.content.where is not None:
         raise UsageError(
             "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
@@ -70,7 +70,7 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
     else:
         schema = schema_in_memory(corpus)
         refuse_missing_columns(corpus, schema.names)
-        rows, load = _memory(run, corpus, schema)
+        rows, load = _table_in_memory(run, corpus, schema)
     rows.createOrReplaceTempView(ROWS)
     return load
 
@@ -81,8 +81,8 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     refuse_unclear_instants(corpus)
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
-    _refuse_what_spark_passes_over(names)
-    files = [f"file://{_plain(name)}" for name in names]
+    _refuse_files_skipped_by_spark(names)
+    files = [f"file://{_without_glob_meaning(name)}" for name in names]
     remote = [path for path in corpus.where if "://" in path]
     if here and not files and not remote:
         raise no_such_file(corpus)
@@ -94,7 +94,10 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
         if set(corpus.columns.values()) <= set(rows.columns):
             return rows
         if files:
-            reader = reader.option("basePath", f"file://{_plain(_above_partitions(corpus, here))}")
+            reader = reader.option(
+                "basePath",
+                f"file://{_without_glob_meaning(_folder_above_partitions(corpus, here))}",
+            )
         return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
     except (PySparkException, Py4JError) as problem:
         if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
@@ -112,23 +115,23 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
         ) from None
 
 
-def _refuse_what_spark_passes_over(files: Iterable[str]) -> None:
+def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
     """Other engines read them, so that the same request would come to another release."""
     for file in files:
         name = Path(file).name
-        if _PASSED_OVER.match(name) and name not in _METADATA:
+        if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
             raise CorpusError(
                 f"corpus: {file}: Spark skips files whose name begins with a dot or with _; "
                 "rename the file, or name the other files as the corpus"
             )
 
 
-def _plain(path: str) -> str:
+def _without_glob_meaning(path: str) -> str:
     """A name without the meaning that Hadoop's globs would give it."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
-def _above_partitions(corpus: Corpus, here: list[str]) -> str:
+def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
     """The deepest folder that all files share and that is above all key=value folders."""
     folders = []
     for path in here:
@@ -156,16 +159,16 @@ def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
     return run.spark.table(f"global_temp.{view}")
 
 
-def _memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
+def _table_in_memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
 
     def load() -> None:
-        rows = _spark_ready(corpus, pa.table(rows_in_memory(corpus)))
+        rows = _with_spark_types(corpus, pa.table(rows_in_memory(corpus)))
         frame_of(run.spark, rows).createOrReplaceTempView(ROWS)
 
     wanted = list(dict.fromkeys(corpus.columns.values()))
     empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
-    return frame_of(run.spark, _spark_ready(corpus, empty)), load
+    return frame_of(run.spark, _with_spark_types(corpus, empty)), load
 
 
 def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
@@ -175,13 +178,15 @@ def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return spark.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
 
 
-def _spark_ready(corpus: Corpus, table: pa.Table) -> pa.Table:
+def _with_spark_types(corpus: Corpus, table: pa.Table) -> pa.Table:
     """The same values in types that Spark has."""
     columns = []
     try:
         for column in table.columns:
             wanted = _spark_type(column.type)
-            chunks = [_plain_values(chunk).cast(wanted) for chunk in column.chunks]
+            chunks = [
+                _without_extension_or_dictionary(chunk).cast(wanted) for chunk in column.chunks
+            ]
             columns.append(pa.chunked_array(chunks, wanted))
     except (pa.ArrowException, ValueError) as problem:
         raise CorpusError(
@@ -191,7 +196,7 @@ def _spark_ready(corpus: Corpus, table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _plain_values(values: Any) -> Any:
+def _without_extension_or_dictionary(values: Any) -> Any:
     if isinstance(values, pa.ExtensionArray):
         return values.storage
     if isinstance(values, pa.DictionaryArray):
@@ -208,9 +213,9 @@ def _spark_type(kind: Any) -> Any:
         plain = pa.list_(_spark_type(kind.value_type))
     elif types.is_dictionary(kind):
         plain = _spark_type(kind.value_type)
-    elif any(check(kind) for check in _TEXTS):
+    elif any(check(kind) for check in _TEXT_TYPES):
         plain = pa.string()
-    elif any(check(kind) for check in _BYTES):
+    elif any(check(kind) for check in _BINARY_TYPES):
         plain = pa.binary()
     elif types.is_unsigned_integer(kind):
         plain = pa.decimal128(20, 0) if kind.bit_width == 64 else pa.int64()
@@ -223,7 +228,7 @@ def _spark_type(kind: Any) -> Any:
     return plain
 
 
-def _nothing() -> None:
+def _load_nothing() -> None:
     """Files are read where they are."""
 
 

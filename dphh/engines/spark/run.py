@@ -31,9 +31,10 @@ from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
+from dphh.wording.warned import warn
 
 #: What the levels rely on, whatever a cluster's defaults are.
-_SETTINGS = {
+_SESSION_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -48,7 +49,7 @@ _SETTINGS = {
     "spark.sql.sources.partitionOverwriteMode": "static",
 }
 #: What a file of `sql/` makes, before the query that makes it.
-_CREATE = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+_CREATE_TABLE_OR_VIEW = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
 #: Of Spark's own configuration: public tables of so many bytes, released keys among them, are sent
 #: to every executor whole. Larger ones are joined by a shuffle.
 SENT_WHOLE = "spark.dphh.sentWhole"
@@ -57,6 +58,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 
 
 class SparkRun:
+    """A Spark session for one run, and the tables that it wrote."""
+
     name = "spark"
     version: str = pyspark.__version__
     #: In bytes: see SENT_WHOLE.
@@ -76,12 +79,12 @@ class SparkRun:
         self.spark = self._access.spark
         try:
             with warnings.catch_warnings(action="ignore"):  # Spark Connect tells of old settings
-                for setting, value in _SETTINGS.items():
+                for setting, value in _SESSION_SETTINGS.items():
                     self.spark.conf.set(setting, value)
             check_workers(self.spark)
             self._folder = self._access.folder()
             if (limit := self.owner.conf.get(SENT_WHOLE, None)) is not None:
-                self.sent_whole = _bytes(limit)
+                self.sent_whole = _spark_size(limit)
             for name in ("text", *(("periods",) if corpus.period is not None else ())):
                 for statement in query_for("spark", name).strip().split(";\n"):
                     self.spark.sql(statement)
@@ -93,7 +96,7 @@ class SparkRun:
     def close(self) -> None:
         if (problem := self._access.why_lost()) is not None:
             place = "" if self._folder is None else f"; it left private rows in {self._folder.path}"
-            warnings.warn(f"Spark Connect's server is gone ({problem}){place}", stacklevel=2)
+            warn(f"Spark Connect's server is gone ({problem}){place}")
             return
         # The folder holds private rows: it goes whether or not Spark still answers.
         with ExitStack() as at_last:
@@ -112,7 +115,7 @@ class SparkRun:
     def execute(self, name: str, **parameters: Any) -> None:
         """Run one file of `sql/` and write the tables that it makes, one after the other."""
         with engine_errors(name):
-            for kind, made, select in _statements(name):
+            for kind, made, select in _statements_of_file(name):
                 rows = self.ask(name, select, parameters)
                 if kind == "VIEW":
                     rows.createOrReplaceTempView(made)
@@ -123,17 +126,17 @@ class SparkRun:
         """As `execute`, with a view instead of a table: for what is cheap, certain and drawn of
         nothing."""
         with engine_errors(name):
-            for _, made, select in _statements(name):
+            for _, made, select in _statements_of_file(name):
                 self.ask(name, select, parameters).createOrReplaceTempView(made)
 
     def fetch(self, name: str, **parameters: Any) -> Any:
         """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
         with engine_errors(name):
-            return self.ask(name, _parameters(query_for("spark", name)), parameters).toArrow()
+            return self.ask(name, _mark_parameters(query_for("spark", name)), parameters).toArrow()
 
     def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
         self._access.describe(step)
-        args = {k: _literal(v) for k, v in parameters.items() if f":{k}" in select}
+        args = {k: _parameter_value(v) for k, v in parameters.items() if f":{k}" in select}
         return self.spark.sql(select, args=args)
 
     def has(self, table: str) -> bool:
@@ -149,7 +152,7 @@ class SparkRun:
         name = f"t{self._count:04}_{table}"
         assert self._folder is not None
         self._folder.write(name, rows).createOrReplaceTempView(table)
-        self._forget(table)
+        self._unregister(table)
         self._written[table] = name
 
     def show(self, table: str, rows: Any) -> None:
@@ -175,31 +178,31 @@ class SparkRun:
         with engine_errors(table):
             self.spark.table(table).createOrReplaceTempView(name)
             self.spark.catalog.dropTempView(table)
-            self._forget(name)
+            self._unregister(name)
             self._written[name] = self._written.pop(table)
 
     def drop(self, table: str) -> None:
         self.spark.catalog.dropTempView(table)
-        self._forget(table)
+        self._unregister(table)
 
-    def _forget(self, table: str) -> None:
+    def _unregister(self, table: str) -> None:
         name = self._written.pop(table, None)
         if name is not None and self._folder is not None:
             self._folder.drop(name)
 
 
-def _statements(name: str) -> Iterator[tuple[str, str, str]]:
+def _statements_of_file(name: str) -> Iterator[tuple[str, str, str]]:
     """What a file of `sql/` makes, one after the other: a table or a view, its name, its query."""
-    _, *parts = _CREATE.split(query_for("spark", name))
+    _, *parts = _CREATE_TABLE_OR_VIEW.split(query_for("spark", name))
     for kind, made, text in zip(*(parts[i::3] for i in range(3)), strict=True):
-        yield kind, made, _parameters(text.partition(";\n")[0])
+        yield kind, made, _mark_parameters(text.partition(";\n")[0])
 
 
-def _parameters(text: str) -> str:
+def _mark_parameters(text: str) -> str:
     return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
 
 
-def _bytes(limit: str) -> int:
+def _spark_size(limit: str) -> int:
     """As Spark writes sizes: a number of bytes, or one with k, m or g."""
     size = re.fullmatch(r"(\d+)\s*([kmg]?)b?", limit.strip().lower())
     if size is None:
@@ -207,6 +210,6 @@ def _bytes(limit: str) -> int:
     return int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2]]
 
 
-def _literal(value: Any) -> Any:
+def _parameter_value(value: Any) -> Any:
     """Spark's integers end at 2^63 - 1."""
     return Decimal(value) if isinstance(value, int) and value >= 1 << 63 else value

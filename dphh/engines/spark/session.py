@@ -16,4 +16,6 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Spar
 
 
 class SparkSessionOfRun(Ngrams, Counts, Tries, LocalTries):
+    """The session of a run on Spark."""
+
     name = "spark"

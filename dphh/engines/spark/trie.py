@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.engines.walking import Trie, Walking
@@ -14,6 +14,8 @@ from dphh.udfs.spark.functions import register_votes, register_word
 
 
 class Tries(SparkRun, Walking):
+    """The methods of a Spark session for TrieHH."""
+
     def hold_sequences(self, choice: Choice) -> None:
         self.load()
         with engine_errors("dphh_word"):
@@ -36,29 +38,29 @@ class Tries(SparkRun, Walking):
             theta=level.theta,
             purpose=purpose,
         )
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
-        idle = users_idle(self.count("one_each"), level.users)
+        idle = idle_users_of_trie(self.count("one_each"), level.users)
         self.execute("trie_batch_draws", idle=idle, purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
         self.drop("draws")
         self.drop("trie")
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         self.show("grown", step)
         self.execute("walk_on", level=level)
         self.drop("grown")
         self.rename("next_walkers", "walkers")
 
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         self.execute("walkers")
         self.drop("one_each")
 
-    def _grown(self, theta: int) -> Any:
+    def _grown_prefixes(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)
         self.drop("votes")
         return grown

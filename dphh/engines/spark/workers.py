@@ -20,36 +20,38 @@ from dphh.errors import UsageError
 from dphh.udfs.spark.functions import register_arrow
 
 #: What functions on executors import.
-_NEEDED = ("numpy", "pyarrow", "duckdb", "cryptography", "dphh.udfs.spark.functions")
-_TASKS = 8
+_NEEDED_MODULES = ("numpy", "pyarrow", "duckdb", "cryptography", "dphh.udfs.spark.functions")
+_PROBE_TASKS = 8
 _OTHER_PYTHON = re.compile(r"different version: (\S+?)\.? than that in driver:? (\d+\.\d+)")
 _NOT_STARTED = re.compile(r'Cannot run program "([^"]+)"')
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)|\[PACKAGE_NOT_INSTALLED\] (\w+)")
-_SAME = "set spark.pyspark.python to one that all executors have, of this process's version"
-_INSTALL = (
+_SAME_PYTHON_ADVICE = (
+    "set spark.pyspark.python to one that all executors have, of this process's version"
+)
+_INSTALL_ADVICE = (
     "install the same dphh[spark] there as here, or send a packed environment (docs/spark.md)"
 )
-_seen: set[tuple[str | None, ...]] = set()
+_checked_sessions: set[tuple[str | None, ...]] = set()
 
 
 def check_workers(spark: SparkSession) -> None:
     """Raise a UsageError that says what workers lack."""
     asked = (spark.conf.get("spark.app.id", None), spark.conf.get("spark.pyspark.python", None))
-    if asked in _seen:
+    if asked in _checked_sessions:
         return
-    tasks = 1 if str(spark.conf.get("spark.master", None)).startswith("local") else _TASKS
-    register_arrow(spark, "dphh_lacking", _lacking_function(_NEEDED, dphh.__version__), "string")
+    tasks = 1 if str(spark.conf.get("spark.master", None)).startswith("local") else _PROBE_TASKS
+    register_arrow(spark, "dphh_lacking", _make_probe(_NEEDED_MODULES, dphh.__version__), "string")
     query = f"SELECT DISTINCT dphh_lacking(id) FROM range(0, {tasks}, 1, {tasks})"
     try:
         found = [lacking for (lacking,) in spark.sql(query).collect() if lacking]
     except (PySparkException, Py4JError) as problem:
-        raise _refused(str(problem), problem) from None
+        raise _error_from_workers(str(problem), problem) from None
     if found:
-        raise UsageError(f"engine: Spark's Python workers lack {found[0]}; {_INSTALL}")
-    _seen.add(asked)
+        raise UsageError(f"engine: Spark's Python workers lack {found[0]}; {_INSTALL_ADVICE}")
+    _checked_sessions.add(asked)
 
 
-def _lacking_function(needed: tuple[str, ...], own_version: str) -> Any:
+def _make_probe(needed: tuple[str, ...], own_version: str) -> Any:
     """It is sent as code, for workers may have no dphh to find it in."""
 
     def lacking(ids: pa.Array) -> pa.Array:
@@ -71,18 +73,20 @@ def _lacking_function(needed: tuple[str, ...], own_version: str) -> Any:
     return lacking
 
 
-def _refused(said: str, problem: BaseException) -> UsageError:
+def _error_from_workers(said: str, problem: BaseException) -> UsageError:
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     if other := _OTHER_PYTHON.search(said):
         return UsageError(
-            f"engine: Spark's workers run Python {other[1]}, and dphh {here}; {_SAME}"
+            f"engine: Spark's workers run Python {other[1]}, and dphh {here}; {_SAME_PYTHON_ADVICE}"
         )
     if absent := _NOT_STARTED.search(said):
-        return UsageError(f"engine: Spark's workers cannot run {absent[1]}; {_SAME}")
+        return UsageError(f"engine: Spark's workers cannot run {absent[1]}; {_SAME_PYTHON_ADVICE}")
     if module := _NO_MODULE.search(said):
         package = (module[1] or module[2]).split(".")[0]
-        return UsageError(f"engine: Spark's Python workers lack the package {package}; {_INSTALL}")
+        return UsageError(
+            f"engine: Spark's Python workers lack the package {package}; {_INSTALL_ADVICE}"
+        )
     return UsageError(
         f"engine: Spark cannot run a Python function ({type(problem).__name__}); it needs Python "
-        f"{here} with dphh[spark] on its executors: {_SAME}"
+        f"{here} with dphh[spark] on its executors: {_SAME_PYTHON_ADVICE}"
     )

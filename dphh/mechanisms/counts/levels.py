@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, in_turn
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
 from dphh.engines.session import Session
 from dphh.levels import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, whole
@@ -78,13 +78,15 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
     names = counting.names
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
-    chosen = leaf[np.sort(in_turn(levels)[: MOST_KEYS // len(names)])]
+    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):
         found_here = found.take(pa.array(chosen))
         items = (
-            _ways(found_here) if counting.beginnings else found_here.column("tokens").to_pylist()
+            _sequences_of_rows(found_here)
+            if counting.beginnings
+            else found_here.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
         done, columns = counted_items(session, level, items, counting.groups)
@@ -114,12 +116,12 @@ def leaves(grown: Any) -> Any:
 
     No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """
-    ways = _ways(grown)
+    ways = _sequences_of_rows(grown)
     above = {way[:-1] for way in ways}
     return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
 
 
-def _ways(grown: Any) -> list[Item]:
+def _sequences_of_rows(grown: Any) -> list[Item]:
     """The tokens of each row, followed by `END` if the sequence ends there."""
     rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
     return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

@@ -69,8 +69,8 @@ class Counting:
         if counts is None:
             if by is not None:
                 raise UsageError(
-                    "by: counts what is found within groups, and needs counts=; give the share of "
-                    "the budget for counting, such as counts=0.3"
+                    "by: counts what is found within groups, and needs the option counts: the "
+                    "share of the budget for counting, such as 0.3"
                 )
             return cls()
         number = isinstance(counts, (int, float)) and not isinstance(counts, bool)

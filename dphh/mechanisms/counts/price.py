@@ -70,7 +70,7 @@ THEOREM = (
     "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
     "most sqrt(max_items), in integers; both directions"
 )
-TABLE = "noise table's distance from the exact Gaussian"
+TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_counts(
@@ -132,12 +132,12 @@ def price_counts(
             unit=UNIT,
             adjacency=ADJACENCY,
             theorem=THEOREM,
-            delta_shares=(("Gaussian curve", delta - spare), (TABLE, spare)),
+            delta_shares=(("Gaussian curve", delta - spare), (TABLE_NOTE, spare)),
         ),
         finds=finds(level),
         events=(
             GaussianEvent(level.relative_sigma, "counts and what bounding removed"),
-            DeltaEvent(spare, TABLE),
+            DeltaEvent(spare, TABLE_NOTE),
         ),
     )
 

@@ -17,7 +17,7 @@ from dphh.udfs.kernel.reading import Reading
 
 def items_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
-        yield from _of_domain(price, session, joiner)
+        yield from _domain_levels(price, session, joiner)
     elif price.prior is not None:
         session.hold(Reading())
         for done, _ in listed_words(price, session, 1):
@@ -26,8 +26,8 @@ def items_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelD
         yield from set_union_levels(price, session, joiner)
 
 
-def _of_domain(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    """Which counts are left out follows from the released intervals alone."""
+def _domain_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    """The level of a known domain. Counts are left out by their released intervals only."""
     least = dict(price.parameters).get("min_users")
     for done in counts_of(price["domain"], price, session, joiner):
         rows = done.rows

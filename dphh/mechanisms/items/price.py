@@ -1,4 +1,4 @@
-"""`items`: single items, by what is known of them beforehand.
+"""`items`: single items, by set union, with a public list of words, or over a known domain.
 
 Nothing is known: set union (`set_union/price.py`). A prior: its items need no threshold and others
 keep one, in two rounds with one norm, which is level 1 of `ngrams` with a prior, alone
@@ -105,7 +105,7 @@ def price_items(
                 f"{', '.join(found)}: does not go with domain, whose items are all counted in one "
                 "round; leave it out"
             )
-        return _of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
+        return _price_of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
     if prior is not None and method != "gaussian":
         raise UsageError(
             f"prior: is a method of its own, and found method={method!r}; leave one of them out"
@@ -115,12 +115,12 @@ def price_items(
     check_max_items(max_items)
     counting = Counting.of(counts, by, groups, min_users)
     if given is not None:
-        return _with_prior(given, float(epsilon), float(delta), max_items, counting)
+        return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # The same request is the same in the ledger, whichever number it was written as.
     return price_set_union(float(epsilon), float(delta), max_items, method, counting)
 
 
-def _with_prior(
+def _price_with_prior(
     given: GivenPrior, epsilon: float, delta: float, max_items: int, counting: Counting
 ) -> Price:
     levels, events, delta_shares = price_forecast(
@@ -153,7 +153,7 @@ def _with_prior(
     )
 
 
-def _of_domain(
+def _price_of_domain(
     domain: Of,
     epsilon: float,
     delta: float,

@@ -54,7 +54,7 @@ CUT = 1e-6
 _SLACK = 1e-9
 #: Bisections stop when the ends agree to this, relatively.
 CLOSE = 1e-5
-_LESS = 1 - 1e-15  # rounds a probability down
+_ROUND_DOWN = 1 - 1e-15  # rounds a probability down
 # How many blocks of values of m: fewer if C has more than `_NARROW` values, when m matters less.
 _MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
 _TINY = 1e-300
@@ -92,7 +92,9 @@ def any_randomiser(epsilon: float) -> Blanket:
     """The blanket of any randomiser with this local epsilon."""
     if not 0 < epsilon < 700:
         raise UsageError(f"a local epsilon must lie above 0 and below 700, found {epsilon!r}")
-    return Blanket(epsilon, math.exp(-epsilon) * _LESS, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0)
+    return Blanket(
+        epsilon, math.exp(-epsilon) * _ROUND_DOWN, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
+    )
 
 
 def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
@@ -103,8 +105,8 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
     one, both = Fraction(d * (s - d), s * (s - 1)), Fraction(d * (d - 1), s * (s - 1))
     return Blanket(
         mechanism.epsilon,
-        float((1 - p) * s / (s - d) * (1 - both)) * _LESS,
-        float(2 * one / (1 - both)) * _LESS,
+        float((1 - p) * s / (s - d) * (1 - both)) * _ROUND_DOWN,
+        float(2 * one / (1 - both)) * _ROUND_DOWN,
         float(p * (s - d) / (s - 1)),
         float((1 - p) * (s - d - 1) / (s - 1)),
     )
@@ -118,8 +120,8 @@ def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
     p, q = mechanism.own_chance, mechanism.other_chance
     return Blanket(
         mechanism.epsilon_of_independent_values,
-        float((1 - p) / (1 - q) * (1 - q * q)) * _LESS,
-        float(2 * q / (1 + q)) * _LESS,
+        float((1 - p) / (1 - q) * (1 - q * q)) * _ROUND_DOWN,
+        float(2 * q / (1 + q)) * _ROUND_DOWN,
         float(p * (1 - q)),
         float((1 - p) * (1 - q)),
     )
@@ -203,10 +205,15 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
     Returns `least` if that is enough, which saves work when only the maximum of several is needed.
     """
     check_delta(delta)
-    wanted = _depth(math.log(delta))
-    return _smallest(
-        lambda epsilon: _depth(_log(central_delta(hidden, reports, epsilon, CUT * delta))) - wanted,
-        lambda: _guess(hidden, reports, delta),
+    wanted = _near_linear(math.log(delta))
+    return _smallest_epsilon(
+        lambda epsilon: (
+            _near_linear(
+                _log_or_minus_infinity(central_delta(hidden, reports, epsilon, CUT * delta))
+            )
+            - wanted
+        ),
+        lambda: _guess_epsilon(hidden, reports, delta),
         least,
         hidden.epsilon,
     )
@@ -228,14 +235,14 @@ def group_epsilon(
         growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
         log_each = math.log(delta) - growth - 1e-12
         if log_each < math.log(_TINY):
-            return -_depth(log_each)
+            return -_near_linear(log_each)
         found = central_delta(hidden, reports, epsilon, CUT * math.exp(log_each))
-        return _depth(_log(found)) - _depth(log_each)
+        return _near_linear(_log_or_minus_infinity(found)) - _near_linear(log_each)
 
     def guess() -> float:
-        return _guess(hidden, reports, delta)
+        return _guess_epsilon(hidden, reports, delta)
 
-    return size * _smallest(slack, guess, least / size, hidden.epsilon) * (1 + 1e-15)
+    return size * _smallest_epsilon(slack, guess, least / size, hidden.epsilon) * (1 + 1e-15)
 
 
 def _log_geometric(epsilon: float, size: int) -> float:
@@ -274,7 +281,7 @@ def local_epsilon(
     return low
 
 
-def _smallest(
+def _smallest_epsilon(
     slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
 ) -> float:
     """The smallest epsilon >= `least` with `slack` of 0 or more, approached from above; `most`
@@ -290,17 +297,17 @@ def _smallest(
     return crossing(slack, low, high, CLOSE, relative=True)[1]
 
 
-def _guess(hidden: Blanket, reports: int, delta: float) -> float:
+def _guess_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
     """A first guess: epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
     variation = central_delta(hidden, reports, 0.0, CUT * delta)
-    return 2.5 * variation * _depth(math.log(delta)) * math.sqrt(2)
+    return 2.5 * variation * _near_linear(math.log(delta)) * math.sqrt(2)
 
 
-def _log(delta: float) -> float:
+def _log_or_minus_infinity(delta: float) -> float:
     return math.log(max(delta, _TINY))
 
 
-def _depth(log_delta: float) -> float:
+def _near_linear(log_delta: float) -> float:
     """A transform of delta that is nearly linear in epsilon, so that a search needs few steps."""
     return math.sqrt(max(-log_delta, 0.0))
 

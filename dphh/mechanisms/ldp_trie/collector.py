@@ -82,7 +82,7 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
         run=run,
         characters=characters,
         done=0,
-        prefixes=_roots(characters),
+        prefixes=_coded_characters(characters),
         known=tuple(sorted({word for word in known if word})),
     )
 
@@ -127,11 +127,11 @@ def grown(growth: Growth, levels: Sequence[LocalLevel], kept: Any) -> tuple[Grow
     now = replace(growth, done=done, prefixes=tuple(prefixes), found=(*growth.found, *found))
     if done < len(levels) and levels[done].pass_number > levels[done - 1].pass_number:
         known = tuple(sorted({*now.known, *now.found}))
-        now = replace(now, prefixes=_roots(growth.characters), known=known, found=())
+        now = replace(now, prefixes=_coded_characters(growth.characters), known=known, found=())
     return now, steps
 
 
-def _roots(characters: Sequence[str]) -> tuple[str, ...]:
+def _coded_characters(characters: Sequence[str]) -> tuple[str, ...]:
     return tuple(chr(number + 1) for number in range(len(characters)))
 
 
@@ -168,7 +168,7 @@ def tally(
     """
     least, most = sizes(SubsetSelection(said.domain, said.size, said.numerator), said.form)
     tables, unreadable = [], 0
-    for part in _parts(messages):
+    for part in _tables_of_messages(messages):
         try:
             found = pq.read_table(part) if isinstance(part, Path) else part
             tables.append(found.select(MESSAGES.names).cast(MESSAGES))
@@ -206,7 +206,7 @@ def tally(
     return Tally(kept, accepted, verdicts)
 
 
-def _parts(messages: str | Path | pa.Table) -> list[Any]:
+def _tables_of_messages(messages: str | Path | pa.Table) -> list[Any]:
     if not isinstance(messages, (str, Path)):
         return [messages]
     where = Path(messages)

@@ -27,25 +27,25 @@ def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         said = collector.broadcast(growth, level)
-        kept = session.local_level(level, _places(said), _words(said.known), said.round)
+        kept = session.local_level(level, _prefix_table(said), _word_table(said.known), said.round)
         growth, steps = collector.grown(growth, levels, kept)
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
-        yield LevelDone(level, _rows(level, new, joiner))
+        yield LevelDone(level, _released_rows(level, new, joiner))
 
 
-def _places(said: Any) -> Any:
+def _prefix_table(said: Any) -> Any:
     """Each prefix of the broadcast, and the value of that prefix with character number 0."""
     width = len(said.characters) + 1
     first = np.arange(len(said.prefixes), dtype=np.int64) * width
     return pa.table({"prefix": pa.array(said.prefixes, pa.string()), "value": first})
 
 
-def _words(words: Sequence[str]) -> Any:
+def _word_table(words: Sequence[str]) -> Any:
     return pa.table({"word": pa.array(words, pa.string())})
 
 
-def _rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
+def _released_rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
     """The released rows. The score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))

@@ -21,9 +21,9 @@ from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 # scipy.stats, which takes half a second and no other verb needs.
 
 #: A search for the largest local epsilon within a goal stops this close to it, relatively.
-_NEAR = 4e-3
+_SEARCH_PRECISION = 4e-3
 #: The part of delta for the distance between the drawn reports and reports by independent coins.
-_FOR_THE_LAW = 1e-6
+_DELTA_SHARE_FOR_DRAWS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -81,28 +81,34 @@ def randomisers(
     """
     widest = randomiser(max(domains), local_epsilon, of.form)
     if goal is None:
-        goal = Goal(of.contributions, _roughly(widest, of, of.contributions))
+        goal = Goal(of.contributions, _epsilon_of_sums_roughly(widest, of, of.contributions))
     return {
-        domain: widest if domain == widest.domain else _no_dearer(domain, local_epsilon, of, goal)
+        domain: widest
+        if domain == widest.domain
+        else _randomiser_within_goal(domain, local_epsilon, of, goal)
         for domain in domains
     }
 
 
-def _no_dearer(domain: int, local_epsilon: float, of: Reports, goal: Goal) -> SubsetSelection:
+def _randomiser_within_goal(
+    domain: int, local_epsilon: float, of: Reports, goal: Goal
+) -> SubsetSelection:
     """The randomiser with the least noise within the goal, of sets of the usual size or one more,
     at a smaller local epsilon if necessary."""
     usual = randomiser(domain, local_epsilon, of.form)
-    if (found := _roughly(usual, of, goal.replaced)) <= goal.epsilon:
+    if (found := _epsilon_of_sums_roughly(usual, of, goal.replaced)) <= goal.epsilon:
         return usual
 
     def kept_to(size: int) -> SubsetSelection:
         def price(local: float) -> float:
-            return _roughly(randomiser(domain, local, of.form, size), of, goal.replaced)
+            return _epsilon_of_sums_roughly(
+                randomiser(domain, local, of.form, size), of, goal.replaced
+            )
 
         start = local_epsilon
         if size == usual.size:
-            start += _step(found, goal.epsilon)
-        local = _largest(price, goal.epsilon, start, local_epsilon)
+            start += _step_towards_goal(found, goal.epsilon)
+        local = _largest_local_epsilon(price, goal.epsilon, start, local_epsilon)
         return randomiser(domain, local, of.form, size)
 
     # At most half of all values: larger sets are never better, and the usual size may be the half.
@@ -115,13 +121,15 @@ def largest_local(widest: int, goal: Goal, of: Reports) -> float:
     """The largest local epsilon with which the level of the most values is within the goal."""
 
     def price(local: float) -> float:
-        return _roughly(randomiser(widest, local, of.form), of, goal.replaced)
+        return _epsilon_of_sums_roughly(randomiser(widest, local, of.form), of, goal.replaced)
 
-    return _largest(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
+    return _largest_local_epsilon(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
 
 
-def _largest(price: Callable[[float], float], goal: float, start: float, most: float) -> float:
-    """The largest local epsilon whose price is at most the goal, to within `_NEAR` of the goal.
+def _largest_local_epsilon(
+    price: Callable[[float], float], goal: float, start: float, most: float
+) -> float:
+    """The largest local epsilon whose price is at most the goal, to within `_SEARCH_PRECISION`.
 
     Prices grow about as e^(local / 2), or at the last measured rate, with jumps where the set size
     changes. A step assumes that growth; if it leaves the interval, the interval is halved.
@@ -136,13 +144,13 @@ def _largest(price: Callable[[float], float], goal: float, start: float, most: f
         before = (tried, found) if found > 0 else None
         if found <= goal:
             low = tried
-            if tried == most or found >= goal * (1 - _NEAR):
+            if tried == most or found >= goal * (1 - _SEARCH_PRECISION):
                 return tried
         else:
             high = tried
         if high - low < 1e-4 * high:
             break
-        tried = min(tried + _step(found, goal) * 0.5 / growth, most)
+        tried = min(tried + _step_towards_goal(found, goal) * 0.5 / growth, most)
         if not low < tried < high:
             tried = (low + high) / 2
     if low == 0.0:
@@ -153,8 +161,8 @@ def _largest(price: Callable[[float], float], goal: float, start: float, most: f
     return low
 
 
-def _step(found: float, goal: float) -> float:
-    return 2 * math.log(goal * (1 - _NEAR / 2) / max(found, 1e-300))
+def _step_towards_goal(found: float, goal: float) -> float:
+    return 2 * math.log(goal * (1 - _SEARCH_PRECISION / 2) / max(found, 1e-300))
 
 
 def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
@@ -162,7 +170,7 @@ def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
     by Theorem A or B, or that of shuffled messages if these do not apply."""
     from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 
-    rough = _roughly(made, of, replaced)
+    rough = _epsilon_of_sums_roughly(made, of, replaced)
     if of.form == "subsets":
         return min(
             rough, epsilon_of_subsets(made, Level(of.users, of.contributions), replaced, of.delta)
@@ -170,7 +178,7 @@ def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
     return rough
 
 
-def _roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
+def _epsilon_of_sums_roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
     """`of_sums` with wider blocks, for searches; an upper bound too."""
     from dphh.mechanisms.ldp_trie.sums import WIDE, Level, epsilon_of_coins, epsilon_of_subsets
 
@@ -178,8 +186,8 @@ def _roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
     if of.form == "subsets":
         found = epsilon_of_subsets(made, who, replaced, of.delta, WIDE)
     else:
-        found = _as_drawn(lambda delta: epsilon_of_coins(made, who, replaced, delta), of)
-    return found if found < math.inf else _mixed(made, of, replaced, 0.0)
+        found = _epsilon_as_drawn(lambda delta: epsilon_of_coins(made, who, replaced, delta), of)
+    return found if found < math.inf else _epsilon_of_shuffled(made, of, replaced, 0.0)
 
 
 def shuffled(made: Iterable[SubsetSelection], of: Reports) -> tuple[float, float]:
@@ -187,14 +195,14 @@ def shuffled(made: Iterable[SubsetSelection], of: Reports) -> tuple[float, float
     privacy: the largest over these levels."""
     one = several = 0.0
     for each in sorted(set(made), key=lambda each: each.domain):
-        one = max(one, _mixed(each, of, 1, one))
+        one = max(one, _epsilon_of_shuffled(each, of, 1, one))
         if of.contributions > 1:
-            several = max(several, _mixed(each, of, of.contributions, several))
+            several = max(several, _epsilon_of_shuffled(each, of, of.contributions, several))
     return one, max(one, several)
 
 
 @lru_cache(maxsize=1024)
-def _mixed(made: SubsetSelection, of: Reports, replaced: int, least: float) -> float:
+def _epsilon_of_shuffled(made: SubsetSelection, of: Reports, replaced: int, least: float) -> float:
     from dphh.mechanisms.ldp_trie.amplification import (
         blanket_of_independent_values,
         blanket_of_subsets,
@@ -212,12 +220,12 @@ def _mixed(made: SubsetSelection, of: Reports, replaced: int, least: float) -> f
 
     if of.form == "subsets":
         return found(of.delta)
-    return min(_as_drawn(found, of), replaced * made.epsilon_of_independent_values)
+    return min(_epsilon_as_drawn(found, of), replaced * made.epsilon_of_independent_values)
 
 
-def _as_drawn(found: Callable[[float], float], of: Reports) -> float:
+def _epsilon_as_drawn(found: Callable[[float], float], of: Reports) -> float:
     """Transfer a bound for independent values to the drawn reports, each of whose distributions is
     within LEFT_OUT of theirs, on both sides. Infinite if delta does not suffice for that."""
-    epsilon = found(of.delta * (1 - _FOR_THE_LAW))
+    epsilon = found(of.delta * (1 - _DELTA_SHARE_FOR_DRAWS))
     paid = of.number * LEFT_OUT * (1 + math.exp(min(epsilon, 700.0)))
-    return epsilon if paid <= _FOR_THE_LAW * of.delta else math.inf
+    return epsilon if paid <= _DELTA_SHARE_FOR_DRAWS * of.delta else math.inf

@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 #: Longer grids are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
 LONGEST = 4096
 #: Far above the rounding error of a loss, far below a step.
-_NUDGE = 1e-12
+_GRID_TOLERANCE = 1e-12
 _ROUNDING = 2.3e-16  # the relative rounding error of one operation
 
 
@@ -142,7 +142,7 @@ def on_grid(
     chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
 ) -> Losses:
     """The pair with these probabilities of these losses under P, and `outside` for all others."""
-    up = (losses + _NUDGE * (1 + abs(losses))) / step
+    up = (losses + _GRID_TOLERANCE * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)
     upper = chances * np.minimum(part, 1.0)

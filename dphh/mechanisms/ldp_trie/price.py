@@ -141,16 +141,16 @@ def price_ldp_trie(
         )
     if mode not in get_args(Mode):
         raise UsageError(f"mode: found {mode!r}; give one of {', '.join(get_args(Mode))}")
-    form = _form(reports, mode)
+    form = _form_of_reports(reports, mode)
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")
-    alphabet = _characters(character_set)
+    alphabet = _checked_characters(character_set)
     of = Reports(users_per_level, contributions, form, delta)
     # With coins "nothing" is no value.
     nothings = contributions if form == "subsets" else 0
-    prefixes_below = _prefixes(len(alphabet), max_length, keep)
+    prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
-    local_epsilon, drawn = _drawn(frozenset(domains), asked, central, of_user, of)
+    local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, of)
     if mode == "messages":
         for made in drawn.values():
             sizes(made, form)  # refuses reports that are too large for messages
@@ -189,7 +189,7 @@ def price_ldp_trie(
             ("sampling", sampling),
             ("passes", passes),
             ("character_set", character_set if isinstance(character_set, str) else alphabet),
-            ("known", _words(known)),
+            ("known", _checked_words(known)),
             ("mode", mode),
             ("reports", form),
             ("pad", pad),
@@ -212,7 +212,7 @@ def price_ldp_trie(
                 "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
                 "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
                 "(for one report, by the 2021 analysis of any local randomiser: "
-                f"{_of_2021(local_epsilon, of.number, delta):.4g})",
+                f"{_shuffled_epsilon_of_2021(local_epsilon, of.number, delta):.4g})",
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),
@@ -222,7 +222,7 @@ def price_ldp_trie(
             shuffled_user_epsilon=promised.shuffled_user,
             protects="contribution",
         ),
-        finds=_finds(ladder, max_length, passes),
+        finds=_users_needed(ladder, max_length, passes),
         events=(
             ApproximateEvent(
                 promised.of_user, delta, "LDP TrieHH, what is published, of a whole user"
@@ -234,20 +234,20 @@ def price_ldp_trie(
 
 def assumes_known(price: Price) -> UsersKnown | None:
     """Without padding a run refuses too few users, which discloses something of their number."""
-    return None if price["pad"] else _SEATS
+    return None if price["pad"] else _SEATS_DISCLOSURE
 
 
-_SEATS = UsersKnown(
+_SEATS_DISCLOSURE = UsersKnown(
     "pad",
     "without it a run refuses too few users",
     "give pad := true: missing users are replaced by users without rows",
 )
-_PROVED = "of docs/ldp_trie.md, with proof; both directions"
+_PROOF = "of docs/ldp_trie.md, with proof; both directions"
 THEOREMS: dict[Form, str] = {
     "subsets": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
-    f"B {_PROVED}",
+    f"B {_PROOF}",
     "coins": "values reported independently, with subset selection's two probabilities, are "
-    f"epsilon-LDP; sums of such reports, by Theorem A {_PROVED}",
+    f"epsilon-LDP; sums of such reports, by Theorem A {_PROOF}",
 }
 
 
@@ -272,7 +272,7 @@ class Promised:
         return cls(min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user)
 
 
-def _drawn(
+def _randomisers_of_run(
     domains: frozenset[int],
     local: float | None,
     central: float | None,
@@ -291,7 +291,7 @@ def _drawn(
     return local, randomisers(domains, local, of, goal)
 
 
-def _form(reports: Form | None, mode: Mode) -> Form:
+def _form_of_reports(reports: Form | None, mode: Mode) -> Form:
     if reports is None:
         return "subsets" if mode == "messages" else "coins"
     if reports not in get_args(Form):
@@ -306,7 +306,7 @@ def _form(reports: Form | None, mode: Mode) -> Form:
     return reports
 
 
-def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
+def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:
     """For each level, the largest possible number of prefixes of the level below."""
     prefixes, found = characters, []
     for _ in range(max_length):
@@ -323,13 +323,13 @@ def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def _of_2021(local_epsilon: float, reports: int, delta: float) -> float:
+def _shuffled_epsilon_of_2021(local_epsilon: float, reports: int, delta: float) -> float:
     from dphh.mechanisms.ldp_trie.amplification import any_randomiser, central_epsilon
 
     return central_epsilon(any_randomiser(local_epsilon), reports, delta)
 
 
-def _characters(given: str | Sequence[str]) -> tuple[str, ...]:
+def _checked_characters(given: str | Sequence[str]) -> tuple[str, ...]:
     alphabet = tuple(given)
     if not 1 <= len(alphabet) <= MOST_CHARACTERS or not all(
         isinstance(character, str) and character for character in alphabet
@@ -343,13 +343,13 @@ def _characters(given: str | Sequence[str]) -> tuple[str, ...]:
     return alphabet
 
 
-def _words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+def _checked_words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
     if isinstance(given, str):
         raise UsageError("known: found a text; give a list of words")
     return tuple(word if isinstance(word, str) else tuple(word) for word in given)
 
 
-def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
+def _users_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     """The smallest number of holders, among all users asked, with which an item is found."""
     one_pass = ladder[:max_length]
     everyone = len(ladder) * one_pass[0].users
@@ -357,7 +357,9 @@ def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     alike = Counter(replace(level, level=1, first_seat=0) for level in one_pass)
 
     def found(holders: int) -> float:
-        once = prod(_kept(level, holders / everyone) ** count for level, count in alike.items())
+        once = prod(
+            _keep_probability(level, holders / everyone) ** count for level, count in alike.items()
+        )
         return 1 - (1 - once) ** passes
 
     wanted = float(FOUND_WITH)
@@ -380,7 +382,7 @@ def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     )
 
 
-def _kept(level: LocalLevel, share: float) -> float:
+def _keep_probability(level: LocalLevel, share: float) -> float:
     """The probability that a prefix is kept, if each user of the level holds it with this one.
 
     It must be in more reports than all but `keep` of the values that no user holds.

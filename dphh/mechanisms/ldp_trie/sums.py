@@ -31,10 +31,10 @@ _CUT = 1e-5
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9
 #: Grid steps in the losses' standard deviation: adds 1 part in 4 * 25^2 to their variance.
-_FINE = 25
+_STEPS_PER_DEVIATION = 25
 #: The numbers of a value's holders to leave out that are tried, relative to n q (1-q) / (p (1-p)).
-_HOLDERS = (1.25, 1.6, 2.0, 3.0, 5.0, 9.0)
-_LESS = 1 - 1e-12
+_HOLDERS_TRIED = (1.25, 1.6, 2.0, 3.0, 5.0, 9.0)
+_ROUND_DOWN = 1 - 1e-12
 #: The width of blocks of counts, each treated as its worst, in standard deviations; for searches.
 NARROW, WIDE = 0.15, 0.6
 
@@ -76,7 +76,7 @@ def epsilon_of_subsets(
     """The epsilon for subset selection (Theorem B). `WIDE` blocks take a tenth of the time, and
     give a result half a percent higher."""
     cut = _CUT * delta / (8 * replaced)
-    one = _triple(mechanism, level, replaced, cut, narrow)
+    one = _losses_of_triple(mechanism, level, replaced, cut, narrow)
     if one is None:
         return math.inf
     # `with_more`: the probability that more reports than expected fell into earlier triples, once.
@@ -97,25 +97,25 @@ def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tup
     n, most, p, q = level.reports, level.users - 1, mechanism.p, mechanism.q
     own, other = mechanism.own_chance, mechanism.other_chance  # 1 - p may be 0 as a float
     spread_of_others = float(n * other * (1 - other) / (own * (1 - own)))
-    for share in _HOLDERS:
+    for share in _HOLDERS_TRIED:
         holders = math.ceil(share * spread_of_others)
         if holders >= most:
             break
-        few = _one_coin(mechanism, n - 1 - holders, q, cut, None)
-        many = _one_coin(mechanism, holders, p, cut, few[0].step)
+        few = _losses_of_coin(mechanism, n - 1 - holders, q, cut, None)
+        many = _losses_of_coin(mechanism, holders, p, cut, few[0].step)
         if all(dominates(one, other, cut) for one, other in zip(few, many, strict=True)):
             return few[0].with_more(cut), few[1].with_more(cut)
-    return _one_coin(mechanism, n - 1 - most, q, cut, None)
+    return _losses_of_coin(mechanism, n - 1 - most, q, cut, None)
 
 
-def _one_coin(
+def _losses_of_coin(
     mechanism: SubsetSelection, others: int, chance: float, cut: float, step: float | None
 ) -> tuple[Losses, Losses]:
     """The losses of a coin of p against one of q, beside `others` coins of `chance`: both ways."""
     p, q = mechanism.p, mechanism.q
     # Computed exactly: 1 - p loses precision for a float p near 1.
     no_p, no_q = float(1 - mechanism.own_chance), float(1 - mechanism.other_chance)
-    low, high = _range(others, chance, cut)
+    low, high = _likely_range(others, chance, cut)
     beside = np.asarray(binom.pmf(np.arange(low - 1, high + 2), others, chance), dtype=np.float64)
     here, below = beside[1:], beside[:-1]
     x = np.arange(low, high + 2, dtype=np.float64)
@@ -127,8 +127,8 @@ def _one_coin(
             room > 0, np.log(no_p + p * ratio) - np.log(no_q + q * ratio), math.log(p / q)
         )
     with_p, with_q = no_p * here + p * below, no_q * here + q * below
-    outside = _outside(others, chance, low, high)
-    step = step or _step(with_p, losses)
+    outside = _probability_outside(others, chance, low, high)
+    step = step or _grid_step(with_p, losses)
     return (
         on_grid(with_p, losses, outside, step, _SLACK),
         on_grid(with_q, -losses, outside, step, _SLACK),
@@ -138,14 +138,14 @@ def _one_coin(
 # --- Theorem B ------------------------------------------------------------------------------------
 
 
-def _triple(
+def _losses_of_triple(
     mechanism: SubsetSelection, level: Level, replaced: int, cut: float, narrow: float
 ) -> Losses | None:
     """The losses of one replaced report, which falls on a triple's three values as T others do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
     if s - special - d < 1:
         return None
-    less = math.exp(-mechanism.epsilon) * _LESS
+    less = math.exp(-mechanism.epsilon) * _ROUND_DOWN
     idle_to_own = less * (s - special - d + 1) / d
     own = 1 / (1 + less + idle_to_own)
     idle = own * idle_to_own
@@ -153,20 +153,22 @@ def _triple(
     # probabilities that it has exactly one of all triples' values, and that one in this triple.
     uniform = Fraction(d, s)
     marked = float((mechanism.own_chance - uniform) / (1 - uniform))
-    plain = _alone(s, d, special)
-    beside = _alone(s - 1, d - 1, special) if d > 1 else 0.0
-    held = _alone(s - 1, d - 1, special - 1) if d > 1 else 0.0  # the own value is one of them
-    throws_if_held = (1 - marked) * plain * 3 * _LESS
-    throws = throws_if_held + marked * beside * 3 * _LESS
+    plain = _probability_of_one_special(s, d, special)
+    beside = _probability_of_one_special(s - 1, d - 1, special) if d > 1 else 0.0
+    held = (
+        _probability_of_one_special(s - 1, d - 1, special - 1) if d > 1 else 0.0
+    )  # the own value is one of them
+    throws_if_held = (1 - marked) * plain * 3 * _ROUND_DOWN
+    throws = throws_if_held + marked * beside * 3 * _ROUND_DOWN
     others = level.reports - replaced
     holders = min(3 * level.users, others)
     taken = 0
     if replaced > 1:
-        earlier = min(special * max(plain, beside, held) / _LESS, 1.0)
-        taken = _range(others, earlier, cut)[1]
+        earlier = min(special * max(plain, beside, held) / _ROUND_DOWN, 1.0)
+        taken = _likely_range(others, earlier, cut)[1]
     free = max(others - taken - holders, 0)
     held_by = max(min(others - taken, holders), 0)
-    totals, shares = _thrown(free, throws, held_by, throws_if_held, cut, narrow)
+    totals, shares = _thrown_in_blocks(free, throws, held_by, throws_if_held, cut, narrow)
     found: list[tuple[FloatArray, FloatArray]] = []
     # Half of `cut` for each of both parts of T, the third value's count and the first's; the last
     # two have at most three times and twice the binomial's probabilities.
@@ -176,13 +178,13 @@ def _triple(
         chances *= share
         rare = chances < cut * _CUT
         outside += float(np.sum(chances[rare]))
-        found.append(_leaning(rest[~rare], wrong[~rare], chances[~rare], cut))
+        found.append(_reports_over_two_values(rest[~rare], wrong[~rare], chances[~rare], cut))
     law = np.concatenate([law for law, _ in found])
     losses = np.concatenate([loss for _, loss in found])
-    return on_grid(law, losses, outside, _step(law, losses), 3 * _SLACK)
+    return on_grid(law, losses, outside, _grid_step(law, losses), 3 * _SLACK)
 
 
-def _leaning(
+def _reports_over_two_values(
     rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, cut: float
 ) -> tuple[FloatArray, FloatArray]:
     """Probabilities and losses for `rest` reports over two values, one of them the user's: it has
@@ -192,9 +194,9 @@ def _leaning(
     the rest - x of the other, f the binomial. (`wrong` itself, and not its distance from 1/2, keeps
     the precision.)
     """
-    reach = np.array([_range(int(most), 0.5, cut) for most in rest], dtype=np.float64).reshape(
-        -1, 2
-    )
+    reach = np.array(
+        [_likely_range(int(most), 0.5, cut) for most in rest], dtype=np.float64
+    ).reshape(-1, 2)
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
     x, of = reach[:, :1] + width, rest[:, None].astype(np.float64)
     some = x <= of
@@ -207,7 +209,7 @@ def _leaning(
     return law * there, np.log(there) - np.log(back)
 
 
-def _alone(domain: int, size: int, special: int) -> float:
+def _probability_of_one_special(domain: int, size: int, special: int) -> float:
     """The probability that a uniform set has a given one of `special` values and no other of them.
 
     C(domain - special, size - 1) / C(domain, size).
@@ -219,33 +221,35 @@ def _alone(domain: int, size: int, special: int) -> float:
     return math.exp(missed) * size / (domain - size + 1)
 
 
-def _thrown(
+def _thrown_in_blocks(
     free: int, throws: float, held: int, throws_if_held: float, cut: float, narrow: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """T in blocks: the least value of each block, and its probability."""
-    one, of_one = _blocks(free, throws, cut, narrow)
-    two, of_two = _blocks(held, throws_if_held, cut, narrow)
+    one, of_one = _binomial_in_blocks(free, throws, cut, narrow)
+    two, of_two = _binomial_in_blocks(held, throws_if_held, cut, narrow)
     totals, shares = np.add.outer(one, two).ravel(), np.outer(of_one, of_two).ravel()
     order = np.argsort(totals)
     totals, shares = totals[order], shares[order]
     mean = float(np.sum(totals * shares))
     sd = math.sqrt(max(float(np.sum(shares * (totals - mean) ** 2)), 0.0))
-    edges = np.unique(np.searchsorted(totals, mean + sd * _widths(mean, sd, narrow)))
+    edges = np.unique(np.searchsorted(totals, mean + sd * _block_starts(mean, sd, narrow)))
     edges = np.unique(np.concatenate([[0], edges[edges < len(totals)]]))
     return totals[edges], np.add.reduceat(shares, edges)
 
 
-def _widths(mean: float, sd: float, narrow: float) -> FloatArray:
+def _block_starts(mean: float, sd: float, narrow: float) -> FloatArray:
     """The starts of blocks in standard deviations, as fine as changes results by a thousandth."""
     narrow = max(narrow, narrow / NARROW * mean / (400 * sd)) if sd else 1.0
     return np.concatenate([np.arange(-12.0, -4), np.arange(-4, 4, narrow), np.arange(4.0, 13, 2)])
 
 
-def _blocks(n: int, p: float, cut: float, narrow: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _binomial_in_blocks(
+    n: int, p: float, cut: float, narrow: float
+) -> tuple[NDArray[np.int64], FloatArray]:
     """Binomial(n, p) in blocks: the least value of each block, and its probability."""
-    low, high = _range(n, p, cut)
+    low, high = _likely_range(n, p, cut)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
-    inner = np.floor(mean + sd * _widths(mean, sd, narrow)).astype(np.int64)
+    inner = np.floor(mean + sd * _block_starts(mean, sd, narrow)).astype(np.int64)
     starts = np.unique(np.clip(np.concatenate([[low], inner]), low, high))
     below = binom.cdf(np.append(starts[1:] - 1, n), n, p)
     first = binom.cdf(low - 1, n, p)
@@ -263,24 +267,24 @@ def _idle_counts(
     otherwise it is among those left.
     """
     throws, other = total + 1, own * less
-    low, high = _range(throws, 1 / 3, cut)
+    low, high = _likely_range(throws, 1 / 3, cut)
     y = np.arange(low, high + 1, dtype=np.float64)
     left = throws - y
     weight = (own + other) * left / 2 + idle * y
     law = np.asarray(binom.pmf(y, throws, 1 / 3)) * 3 / throws * weight
     mean, sd = throws / 3, math.sqrt(throws * 2 / 9)
-    edges = np.floor(mean + sd * _widths(mean, sd, narrow)).astype(np.int64) - low
+    edges = np.floor(mean + sd * _block_starts(mean, sd, narrow)).astype(np.int64) - low
     edges = np.unique(np.concatenate([[0], edges[(edges > 0) & (edges < len(y))]]))
     shares = np.add.reduceat(law, edges)
     ends = np.append(edges[1:], len(y)) - 1
     return (
         np.maximum(left[ends], 1).astype(np.int64),
-        _wrong(less, idle * y[edges] / weight[edges]),
+        _probability_of_wrong_value(less, idle * y[edges] / weight[edges]),
         shares,
     )
 
 
-def _wrong(less: float, idle: FloatArray) -> FloatArray:
+def _probability_of_wrong_value(less: float, idle: FloatArray) -> FloatArray:
     """The probability of the wrong one of two, if the report is uniform with probability `idle`."""
     by_itself = less / (1 + less)
     return np.asarray(by_itself + idle * (0.5 - by_itself))
@@ -289,18 +293,18 @@ def _wrong(less: float, idle: FloatArray) -> FloatArray:
 # --- shared ---------------------------------------------------------------------------------------
 
 
-def _range(n: int, p: float, cut: float) -> tuple[int, int]:
+def _likely_range(n: int, p: float, cut: float) -> tuple[int, int]:
     """A range that Binomial(n, p) leaves with probability about `cut` or less (Bernstein)."""
     digits = math.log(4 / cut)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
 
 
-def _outside(n: int, p: float, low: int, high: int) -> float:
+def _probability_outside(n: int, p: float, low: int, high: int) -> float:
     return float(binom.cdf(low - 1, n, p) + binom.sf(high, n, p)) * (1 + _SLACK)
 
 
-def _step(chances: FloatArray, losses: FloatArray) -> float:
+def _grid_step(chances: FloatArray, losses: FloatArray) -> float:
     # Losses may be far apart with a small spread: a lower bound limits the number of points.
     points = float(np.max(losses) - np.min(losses)) / LONGEST
-    return max(min(max(spread(chances, losses) / _FINE, 1e-7), 0.02), points)
+    return max(min(max(spread(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02), points)

@@ -47,7 +47,7 @@ HELP = {
     **Counting.MIN_USERS_HELP,
     **PRIOR_HELP,
 }
-LONGEST = 100
+LONGEST_NGRAM = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
 LEAST_SPURIOUS = 1e-12
 
@@ -100,12 +100,12 @@ def price_ngrams(
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
-    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
-        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
+    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST_NGRAM:
+        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST_NGRAM}")
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     if method == "forecast":
-        _check_forecast(max_items, pruning, decay, shares)
+        _refuse_dpne_options(max_items, pruning, decay, shares)
     if prior is not None and method != "forecast":
         raise UsageError(
             f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
@@ -113,8 +113,8 @@ def price_ngrams(
         )
     given = checked_prior(prior, prior_text, prior_is_public)
     counting = Counting.of(counts, by, groups, min_users)
-    bounds = _bounds(max_items, max_n)
-    _check_shape(spurious, pruning, decay, shares, max_n)
+    bounds = _bounds_by_length(max_items, max_n)
+    _check_ladder_options(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
         ("max_n", max_n),
         ("epsilon", epsilon),
@@ -177,7 +177,7 @@ def price_ngrams(
     )
 
 
-def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
+def _bounds_by_length(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
     if isinstance(max_items, int):
         check_max_items(max_items)
         return (max_items,) * max_n
@@ -195,17 +195,17 @@ def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
     return tuple(max_items)
 
 
-def _check_shape(
+def _check_ladder_options(
     spurious: float, pruning: str, decay: float, shares: Sequence[float] | None, max_n: int
 ) -> None:
-    if not _number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
+    if not _is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
         raise UsageError(
             f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
             "such as 0.01"
         )
     if pruning not in get_args(Pruning):
         raise UsageError(f"pruning: found {pruning!r}; give one of {', '.join(get_args(Pruning))}")
-    if not _number(decay) or not 0.1 <= decay <= 10:
+    if not _is_number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "
             "less noise; 1 gives equal shares"
@@ -217,14 +217,14 @@ def _check_shape(
     if (
         not isinstance(shares, (list, tuple))
         or len(shares) != max_n
-        or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
+        or not all(_is_number(share) and isfinite(share) and share > 0 for share in shares)
     ):
         raise UsageError(
             f"shares: found {shares!r}; give {max_n} positive numbers, one for each length"
         )
 
 
-def _check_forecast(
+def _refuse_dpne_options(
     max_items: int | Sequence[int], pruning: str, decay: float, shares: Sequence[float] | None
 ) -> None:
     """What DPNE alone asks for is refused, rather than left unused."""
@@ -242,5 +242,5 @@ def _check_forecast(
         )
 
 
-def _number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -29,6 +29,8 @@ SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.in
 
 @dataclass(frozen=True)
 class AdaptiveRounds:
+    """The rounds of method "adaptive"."""
+
     levels: tuple[SetUnionLevel, ...]
     #: Whether longer n-grams are still to be found in the original texts.
     keeps_texts: bool = False
@@ -37,7 +39,7 @@ class AdaptiveRounds:
         """Run all rounds with an engine's `draw`: (round, key, noisy) of all released items."""
         ran: list[SetUnionLevel] = []
         tables = []
-        for level, found in self._rounds(lambda level: draw(level, follows(ran, level))):
+        for level, found in self._run_rounds(lambda level: draw(level, follows(ran, level))):
             ran.append(level)
             numbers = pa.array(np.full(found.num_rows, level.round, np.int64))
             columns = [numbers, whole(found.column("key"), pa.string())]
@@ -48,9 +50,9 @@ class AdaptiveRounds:
     def read(self, drawn: Any) -> Iterator[Ran]:
         """From `run`'s table: each round as it was run, with (key, noisy) that it released."""
         numbers = whole(drawn.column("round"), pa.int64()).to_numpy()
-        return self._rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
+        return self._run_rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
 
-    def _rounds(self, found_by: Any) -> Iterator[Ran]:
+    def _run_rounds(self, found_by: Any) -> Iterator[Ran]:
         ran: list[Ran] = []
         left: Sequence[SetUnionLevel] = self.levels
         while left:

@@ -33,7 +33,7 @@ from dphh.privacy.set_union import (
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
 #: The part of delta for what follows the first round is a multiple of 1 / PARTS.
 PARTS = 256
-TABLE = "noise table's distance from the exact Gaussian"
+TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
@@ -57,7 +57,7 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
     events = (
         SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
         *counting.events(total),
-        DeltaEvent(spare, TABLE),
+        DeltaEvent(spare, TABLE_NOTE),
     )
     shared_out = (
         ("users without new items: the Gaussian curve", for_curve * delta - spare),
@@ -66,7 +66,7 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
             "new items over the threshold",
             for_new * delta,
         ),
-        (TABLE, spare),
+        (TABLE_NOTE, spare),
     )
     return (level,), events, shared_out
 
@@ -153,6 +153,10 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         ("or rounds: Gaussian curve", event.rounds_delta),
         ("or rounds: new items over the thresholds", event.rounds_delta),
         ("new items over the first round's threshold", first_new),
-        (TABLE, spare),
+        (TABLE_NOTE, spare),
     )
-    return (first, alone, *rounds), (chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out
+    return (
+        (first, alone, *rounds),
+        (chosen, new, *counts, DeltaEvent(spare, TABLE_NOTE)),
+        shared_out,
+    )

@@ -22,11 +22,11 @@ def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDo
     session.hold(Reading())
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":
-        drawn = _chosen(planned, session)
+        drawn = _run_chosen(planned, session)
     elif price.method == "adaptive":
-        drawn = _adaptive(planned, session)
+        drawn = _run_adaptive(planned, session)
     else:
-        drawn = _by_themselves(planned, session)
+        drawn = _run_separately(planned, session)
     most: int | None = None
     for level, passed in drawn:
         items = whole(passed.column("key"), pa.string())
@@ -37,23 +37,27 @@ def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDo
         yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
 
 
-def _chosen(levels: list[SetUnionLevel], session: Session) -> Iterator[tuple[SetUnionLevel, Any]]:
+def _run_chosen(
+    levels: list[SetUnionLevel], session: Session
+) -> Iterator[tuple[SetUnionLevel, Any]]:
     """Run one round or several, by how many items the first round finds; it releases none."""
     first, alone, *rounds = levels
     passed = session.union_level(first, "items/choice")
     yield first, passed.slice(0, 0)
     if passed.num_rows < CHOICE_COMMON:
-        yield from _by_themselves([alone], session)
+        yield from _run_separately([alone], session)
     else:
-        yield from _adaptive(rounds, session)
+        yield from _run_adaptive(rounds, session)
 
 
-def _adaptive(levels: list[SetUnionLevel], session: Session) -> Iterator[tuple[SetUnionLevel, Any]]:
+def _run_adaptive(
+    levels: list[SetUnionLevel], session: Session
+) -> Iterator[tuple[SetUnionLevel, Any]]:
     adaptive = AdaptiveRounds(tuple(levels))
     return adaptive.read(session.union_rounds(adaptive, "items"))
 
 
-def _by_themselves(
+def _run_separately(
     levels: list[SetUnionLevel], session: Session
 ) -> Iterator[tuple[SetUnionLevel, Any]]:
     """Run each round as a separate draw."""

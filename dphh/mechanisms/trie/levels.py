@@ -27,11 +27,11 @@ def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDo
         assert isinstance(level, (VoteLevel, BatchLevel))
         grown = session.trie_level(level, trie, f"trie/level {level.level}")
         ended = whole(grown.column("ended"), pa.bool_())
-        yield LevelDone(level, _rows(level.level, trie.longer(grown), ended, joiner))
+        yield LevelDone(level, _released_rows(level.level, trie.longer(grown), ended, joiner))
         trie = trie.with_next(grown)
 
 
-def _rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:
+def _released_rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
     scores = pa.nulls(len(paths), pa.float64())  # votes are not released

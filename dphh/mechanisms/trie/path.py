@@ -1,4 +1,4 @@
-"""The path accountant: the privacy cost of a trie grown from sampled votes, and which theta and p.
+"""The path accountant: the privacy cost of a trie grown from sampled votes, and its theta and p.
 
 At each of up to L levels every user tosses a fresh coin of probability p. A user whose coin shows
 heads votes for the next prefix of the one word that the user has for the whole run, if the prefix

@@ -38,9 +38,9 @@ _SUM_ERROR = 1e-11
 _WEIGHT_ERROR = 1e-11
 _TINY = 1e-300
 # Beyond the k where ln P[theta - 1 votes] falls below this, the last two lines bound the curve.
-_END = -25.0
+_END_OF_GRID = -25.0
 # How many numbers of a matrix are processed at a time.
-_CACHED = 2**14
+_POINTS_IN_CACHE = 2**14
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _polygon(
     single = max(more - math.expm1(epsilon) * passed, p**theta, _TINY)
     steepness = 2 + e * passed / single
 
-    first, last = _ends(p, theta, worst, max(1e-4 * single / levels, 1e-290))
+    first, last = _first_and_last_k(p, theta, worst, max(1e-4 * single / levels, 1e-290))
     dense = np.concatenate(
         [
             first + np.arange(40.0),
@@ -141,7 +141,7 @@ def _polygon(
     return _Polygon(x[kept], gap[kept], rise * (1 + error) + _TINY), steepness
 
 
-def _ends(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
+def _first_and_last_k(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
     """The first k: with a(k) of about `cut` or less, or theta - 1. The last k: with a(k) - b(k) far
     below p. Any two would be safe."""
 
@@ -157,11 +157,11 @@ def _ends(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
 
     low = max(worst, math.ceil(theta / p)) + 1
     last = 2 * low
-    while likely(last, theta - 1) > _END:
+    while likely(last, theta - 1) > _END_OF_GRID:
         last *= 2
     while last - low > 1:
         middle = (low + last) // 2
-        low, last = (middle, last) if likely(middle, theta - 1) > _END else (low, middle)
+        low, last = (middle, last) if likely(middle, theta - 1) > _END_OF_GRID else (low, middle)
     return first, last
 
 
@@ -211,11 +211,11 @@ class _Grid:
 
         always = np.maximum(polygon.rise * t, over)
         far = shift == len(t)
-        for x, gap in _batches(len(t), polygon.x[far], polygon.gap[far]):
+        for x, gap in _rows_in_batches(len(t), polygon.x[far], polygon.gap[far]):
             np.maximum(always, (x * over + gap * t).max(axis=0), out=always)
         near, above = ~far, slice(self.zero + 1, None)
         corners = []
-        for x, gap, w, moved in _batches(
+        for x, gap, w, moved in _rows_in_batches(
             len(t), polygon.x[near], polygon.gap[near], weight[near], shift[near]
         ):
             failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
@@ -238,11 +238,11 @@ class _Grid:
     def last_level(self, polygon: _Polygon, curve: FloatArray, u: float) -> float:
         """G_0 at a single u <= 0."""
         moved = u + np.log1p(polygon.gap / polygon.x)
-        passed = polygon.x * self._chord(curve, moved)
-        here = float(self._chord(curve, np.array([u]))[0])
+        passed = polygon.x * self._interpolate(curve, moved)
+        here = float(self._interpolate(curve, np.array([u]))[0])
         return max(float(passed.max()), here, polygon.rise * math.exp(u))
 
-    def _chord(self, curve: FloatArray, u: FloatArray) -> FloatArray:
+    def _interpolate(self, curve: FloatArray, u: FloatArray) -> FloatArray:
         """The curve between the grid's points, linear in t; past the last point it is t - 1."""
         position = (u - self.u[0]) / self.step
         index = np.clip(np.floor(position), 0, len(curve) - 2).astype(np.int64)
@@ -252,8 +252,8 @@ class _Grid:
         return np.where(u >= self.u[-1], np.expm1(np.maximum(u, 0.0)), inside)
 
 
-def _batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
+def _rows_in_batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Some rows of each column at a time, as columns that fit the processor's cache."""
-    rows = max(_CACHED // points, 1)
+    rows = max(_POINTS_IN_CACHE // points, 1)
     for start in range(0, len(columns[0]), rows):
         yield tuple(column[start : start + rows, np.newaxis] for column in columns)

@@ -46,13 +46,15 @@ def users_needed(p: float | int, theta: int, levels: int, probability: float = 0
     check_whole_number("theta", theta, LARGEST_THETA, "20 is a common choice")
     check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
     rate = rounded_down(p)
-    missed = _missed(levels, probability)
+    missed = _miss_of_one_level(levels, probability)
     low, high = theta - 1, theta
-    while _fails(high, rate, theta) > missed:
+    while _failure_probability(high, rate, theta) > missed:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _fails(middle, rate, theta) > missed else (low, middle)
+        low, high = (
+            (middle, high) if _failure_probability(middle, rate, theta) > missed else (low, middle)
+        )
     return high
 
 
@@ -74,7 +76,7 @@ def choose_path(
             "choose it well below one over the number of users."
         )
     check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
-    missed = _missed(levels, probability)
+    missed = _miss_of_one_level(levels, probability)
     search = _Search(epsilon, delta, levels)
 
     def users(theta: int) -> float:
@@ -83,7 +85,7 @@ def choose_path(
     def choice(theta: int) -> tuple[int, float, PathParameters]:
         p, cost = search.refined(theta)
         n = users_needed(p, theta, levels, probability)
-        return n, _fails(n, p, theta), PathParameters(theta, p, n, cost)
+        return n, _failure_probability(n, p, theta), PathParameters(theta, p, n, cost)
 
     # The search was coarse: try the neighbours, and continue while the best is a new one.
     best = smallest_integer(users, LARGEST_THETA)
@@ -153,7 +155,7 @@ class _Search:
         return p, costs[p]
 
 
-def _fails(n: float, p: float, theta: int) -> float:
+def _failure_probability(n: float, p: float, theta: int) -> float:
     """P[Bin(n, p) < theta], also for real n >= theta."""
     return float(betaincc(theta, n - theta + 1, p))
 
@@ -162,18 +164,20 @@ def _real_users(p: float, theta: int, missed: float) -> float:
     """The real number n at which P[Bin(n, p) < theta] falls to `missed`."""
     if p == 0:
         return math.inf
-    if _fails(theta, p, theta) <= missed:
+    if _failure_probability(theta, p, theta) <= missed:
         return float(theta)
     low, high = float(theta), 2.0 * theta
-    while _fails(high, p, theta) > missed:
+    while _failure_probability(high, p, theta) > missed:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if _fails(middle, p, theta) > missed else (low, middle)
+        low, high = (
+            (middle, high) if _failure_probability(middle, p, theta) > missed else (low, middle)
+        )
     return high
 
 
-def _missed(levels: int, probability: float) -> float:
+def _miss_of_one_level(levels: int, probability: float) -> float:
     """The probability with which an item may fail one level, to pass all with `probability`."""
     if not 0 < probability < 1:
         raise UsageError(

@@ -59,7 +59,7 @@ HELP = {
 }
 #: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
-LONGEST = 1000
+LONGEST_SEQUENCE = 1000
 #: Far above what the shortcut of `dphh.udfs.draws.votes` may add to any delta.
 LEAST_DELTA = 1e-100
 PATH_THEOREM = (
@@ -100,9 +100,10 @@ def price_trie(
     epsilon, delta = float(epsilon), float(delta)
     if isinstance(max_length, bool) or not isinstance(max_length, int):
         raise UsageError(f"max_length: found {max_length!r}; give a whole number, such as 10")
-    if not 1 <= max_length <= LONGEST:
+    if not 1 <= max_length <= LONGEST_SEQUENCE:
         raise UsageError(
-            f"max_length: found {max_length}; give a number from 1 to {LONGEST}. The end of a "
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST_SEQUENCE}. The "
+            "end of a "
             "sequence counts as one: words of 9 letters need 10"
         )
     if choice not in get_args(Choice):
@@ -124,9 +125,9 @@ def price_trie(
     spare = set_aside(counting.spare(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     levels, privacy, found = (
-        _path(*growing, max_length, theta, p, users)
+        _price_by_path(*growing, max_length, theta, p, users)
         if accounting == "path"
-        else _paper(*growing, max_length, theta, p, users)
+        else _price_by_paper(*growing, max_length, theta, p, users)
     )
     kind = ApproximateEvent if accounting == "path" else OneDirectionEvent
     events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
@@ -170,10 +171,10 @@ def price_trie(
 
 def assumes_known(price: Price) -> UsersKnown | None:
     """With the paper's accounting a run refuses more than n users, which discloses something."""
-    return _BY_THE_PAPER if price["accounting"] == "paper" else None
+    return _PAPER_DISCLOSURE if price["accounting"] == "paper" else None
 
 
-_BY_THE_PAPER = UsersKnown(
+_PAPER_DISCLOSURE = UsersKnown(
     "accounting",
     "'paper' depends on the number of users",
     "leave it out: the path accountant needs no number of users",
@@ -181,7 +182,7 @@ _BY_THE_PAPER = UsersKnown(
 Priced = tuple[tuple[Level, ...], Privacy, Finds]
 
 
-def _path(
+def _price_by_path(
     epsilon: float,
     delta: float,
     max_length: int,
@@ -199,7 +200,7 @@ def _path(
         chosen = choose_path(epsilon, delta, max_length, float(FOUND_WITH))
         theta, numerator = chosen.theta, chosen.numerator
     else:
-        numerator = _numerator(p)
+        numerator = _rate_numerator(p)
         exact = path_guarantee(epsilon, numerator, theta, max_length)
         if exact.epsilon > epsilon or exact.delta > delta:
             raise UsageError(
@@ -210,7 +211,7 @@ def _path(
     needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
     return (
         tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
-        Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_FIND_MORE),
+        Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_ADVICE),
         Finds(
             float(FOUND_WITH),
             needed,
@@ -219,14 +220,14 @@ def _path(
     )
 
 
-def _numerator(p: float) -> int:
+def _rate_numerator(p: float) -> int:
     """A rate in units of 2^-64, rounded down; used for both the price and the draws."""
     if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
         raise UsageError(f"p: found {p!r}; give a number between 0 and 1, such as 0.2")
     return floor(ldexp(p, RATE_BITS))
 
 
-def _paper(
+def _price_by_paper(
     epsilon: float,
     delta: float,
     max_length: int,
@@ -260,7 +261,7 @@ def _paper(
             "one user's data replaced by nothing, the number of users staying the same; "
             "one direction",
             STATEMENT,
-            caveats=(plan.caveat, *_ITEMS_FIND_MORE),
+            caveats=(plan.caveat, *_ITEMS_ADVICE),
             both_directions=False,
         ),
         Finds(
@@ -272,7 +273,7 @@ def _paper(
     )
 
 
-_ITEMS_FIND_MORE = (
+_ITEMS_ADVICE = (
     "for single items in a central table, `items` finds rarer ones at the same price; `trie` "
     "follows federated collection",
 )

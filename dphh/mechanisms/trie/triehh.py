@@ -108,7 +108,7 @@ def published_delta(theta: int) -> float:
             f"theta must be 4 or more for the published theorem, found {theta!r}; "
             "published_theta finds one from a delta."
         )
-    return _published(theta)
+    return _published_delta(theta)
 
 
 def check_conditions(users: int, theta: int, batch: int) -> None:
@@ -127,7 +127,7 @@ def check_conditions(users: int, theta: int, batch: int) -> None:
     if batch * batch < users:
         raise UsageError(
             f"gamma = batch / sqrt(n) must be 1 or more, found a batch of {batch:,} for "
-            f"{users:,} users; draw {_root_above(users):,} users or more at each level."
+            f"{users:,} users; draw {_square_root_up(users):,} users or more at each level."
         )
     if batch * (theta + 1) > users:
         raise UsageError(
@@ -146,7 +146,7 @@ def published_theta(delta: float) -> int:
     The authors' code searches in the same way, from 5 on.
     """
     check_delta(delta)
-    return next(t for t in range(4, LARGEST_THETA + 1) if _published(t) <= delta)
+    return next(t for t in range(4, LARGEST_THETA + 1) if _published_delta(t) <= delta)
 
 
 # --- gamma and the batch --------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSi
     """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
     check_conditions(users, theta, batch)
     epsilon = theorem_epsilon(users, theta, batch, levels)
-    return FixedSizePlan(users, theta, batch, levels, epsilon, _published(theta))
+    return FixedSizePlan(users, theta, batch, levels, epsilon, _published_delta(theta))
 
 
 def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
@@ -199,8 +199,9 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
-            f"no batch of sqrt(n) = {_root_above(users):,} users or more keeps epsilon {epsilon!r} "
-            f"over {levels} levels with theta {theta} and {users:,} users (found {batch:,}); "
+            f"no batch of sqrt(n) = {_square_root_up(users):,} users or more keeps epsilon "
+            f"{epsilon!r} over {levels} levels with theta {theta} and {users:,} users (found "
+            f"{batch:,}); "
             f"give a larger epsilon, fewer levels, or about {needed:,} users."
         )
     return fixed_size_price(users, theta, batch, levels)
@@ -209,7 +210,7 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _published(theta: int) -> float:
+def _published_delta(theta: int) -> float:
     if theta > LARGEST_THETA:
         return math.ulp(0.0)
     return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
@@ -221,7 +222,7 @@ def up(exact: Fraction) -> float:
     return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
 
 
-def _root_above(users: int) -> int:
+def _square_root_up(users: int) -> int:
     root = math.isqrt(users)
     return root if root * root == users else root + 1
 

@@ -34,7 +34,7 @@ GUESSES = [
 PASSES = [
     ("SELECT error(string_agg(corpus, ',')) FROM dphh_ledger()", "reviews"),
     ("SELECT corpus::INT FROM dphh_ledger()", "Could not convert"),
-    ("SELECT said::INT FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-9)", "convert"),
+    ("SELECT value::INT FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-9)", "convert"),
     ("SELECT error(run_id) FROM dphh_releases()", "alice|bob"),
     ("SELECT no_such_column FROM dphh_ledger()", "not found"),
     ("FROM dphh_no_such_macro()", "Not authorised"),

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import polars as pl
 
-ROW = ("class", "bin")
-RELEASED = ("key", "bin", "first", "second")
+BY_ROW = ("class", "bin")
+RELEASED_COLUMNS = ("key", "bin", "first", "second")
 
 
 def classed(
     noised: pl.LazyFrame, forecasts: pl.LazyFrame, lifts: pl.LazyFrame, public_grams: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """To each (key, noisy) the class that the gram's two pieces foretell, and with a prior the
-    public text."""
+    """Add to each (key, noisy) the gram's class, which follows from the forecasts of its two parts
+    and, with a prior, from the public text."""
     pieces = noised.with_columns(
         first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
     )
@@ -33,8 +33,8 @@ def classed(
 
 
 def other_words(noised: pl.LazyFrame, start: int, threshold: int) -> pl.LazyFrame:
-    """Level 1 with a list: the words that it lacks, in two rows of class -1: what round 1 releases,
-    and all else."""
+    """Level 1 with a list: the words that the list lacks, in two rows of class -1: those that round
+    1 releases, and all others."""
     early = (pl.col("noisy") >= threshold).cast(pl.Int64)
     others = noised.filter(pl.col("key") >= start)
     return others.select("key", "noisy", **{"class": pl.lit(-1, pl.Int64), "bin": early})
@@ -48,16 +48,20 @@ def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 1 shows: how many valid grams stand in each row, held and others together. Not of
-    words that a list lacks: only held ones have rows."""
+    """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
+    Words that a list lacks are not counted, because only held ones have rows."""
     in_classes = round_1.filter(pl.col("class") >= 0)
-    held = in_classes.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
-    return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
+    held = in_classes.group_by(BY_ROW).agg(grams=pl.len().cast(pl.Int64))
+    return (
+        pl.concat([held, absent.select(*BY_ROW, "grams")])
+        .group_by(BY_ROW)
+        .agg(pl.col("grams").sum())
+    )
 
 
 def weights(round_1: pl.LazyFrame, planned: pl.LazyFrame) -> pl.LazyFrame:
     """The weight g of every valid gram that some user holds: that of its row."""
-    return round_1.join(planned, on=ROW).select("key", "weight")
+    return round_1.join(planned, on=BY_ROW).select("key", "weight")
 
 
 def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
@@ -68,18 +72,19 @@ def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 2 shows before its thresholds: how many of each row stand at 0 or below."""
+    """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
+    of 0 or less."""
     in_classes = round_2.filter(pl.col("class") >= 0)
-    held = in_classes.filter(pl.col("second") <= 0).group_by(ROW)
+    held = in_classes.filter(pl.col("second") <= 0).group_by(BY_ROW)
     held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
-    absent = absent_signs.select(*ROW, "negatives")
-    return pl.concat([held_negatives, absent]).group_by(ROW).agg(pl.col("negatives").sum())
+    absent = absent_signs.select(*BY_ROW, "negatives")
+    return pl.concat([held_negatives, absent]).group_by(BY_ROW).agg(pl.col("negatives").sum())
 
 
 def passed(round_2: pl.LazyFrame, thresholds: pl.LazyFrame, spurious: pl.LazyFrame) -> pl.LazyFrame:
     """Every valid gram whose noised weight reaches the threshold of its row, held or absent, sorted
     by key."""
     reaches = pl.col("second") >= pl.col("threshold")
-    held = round_2.join(thresholds, on=ROW).filter(reaches)
-    held = held.select(*RELEASED)
-    return pl.concat([held, spurious.select(*RELEASED)]).sort("key")
+    held = round_2.join(thresholds, on=BY_ROW).filter(reaches)
+    held = held.select(*RELEASED_COLUMNS)
+    return pl.concat([held, spurious.select(*RELEASED_COLUMNS)]).sort("key")

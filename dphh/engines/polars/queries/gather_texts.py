@@ -33,9 +33,9 @@ def _key_and_name(kind: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
         return pl.lit(None, pl.Int64), user.cast(pl.String)
     # Equal values may have different spellings, so the user's first row identifies the user.
     first = pl.col("row").first().over(user).cast(pl.Int64)
-    name = user.map_batches(_spelled, return_dtype=pl.String, is_elementwise=True)
+    name = user.map_batches(_user_ids_as_text, return_dtype=pl.String, is_elementwise=True)
     return pl.when(user.is_not_null()).then(first), name
 
 
-def _spelled(users: pl.Series) -> pl.Series:
+def _user_ids_as_text(users: pl.Series) -> pl.Series:
     return pl.Series(spelled_users(users), dtype=pl.String)

@@ -70,8 +70,9 @@ def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
 def released_grams(
     passed: pl.LazyFrame, noised: pl.LazyFrame, lifted: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """What a level of DPNE releases: every valid gram whose noised weight reaches rho_k, held or
-    not, as sql/ngrams/released_grams.sql. passed and noised (key, noisy); lifted (position, key,
+    """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
+    rho_k, as in
+    sql/ngrams/released_grams.sql. passed and noised (key, noisy); lifted (position, key,
     noisy)."""
     unheld = (
         lifted.join(noised, on="key", how="anti")

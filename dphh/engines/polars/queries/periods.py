@@ -1,4 +1,4 @@
-"""`sql/rows/periods.sql`: which period a row is in. Each function looks at one row."""
+"""`sql/rows/periods.sql` in Polars: the period of a row. Each function depends on one row only."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def period_by_week(day: pl.Expr) -> pl.Expr:
 
 
 def period_by_month(day: pl.Expr) -> pl.Expr:
-    return _year(day) * 12 + day.dt.month().cast(pl.Int64) - 1
+    return _year_of(day) * 12 + day.dt.month().cast(pl.Int64) - 1
 
 
 def period_by_quarter(day: pl.Expr) -> pl.Expr:
-    return _year(day) * 4 + day.dt.quarter().cast(pl.Int64) - 1
+    return _year_of(day) * 4 + day.dt.quarter().cast(pl.Int64) - 1
 
 
 def period_by_year(day: pl.Expr) -> pl.Expr:
-    return _year(day)
+    return _year_of(day)
 
 
 def period_by_number(number: pl.Expr) -> pl.Expr:
-    """What is no whole number of 64 bits is no period."""
+    """The number itself; NULL if it is not a whole number of 64 bits."""
     return number.cast(pl.Int64, strict=False)
 
 
 def written_date(content: pl.Expr) -> pl.Expr:
-    """Files of text and the names of folders spell them."""
+    """A date spelled as text, as in text files and in folders' names."""
     spelled = content.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z")
     return pl.when(spelled).then(content).str.to_date("%Y-%m-%d", strict=False)
 
@@ -43,10 +43,11 @@ def written_number(content: pl.Expr) -> pl.Expr:
 
 
 def spelled_in_bytes(value: pl.Expr) -> list[pl.Expr]:
-    """One of several values that say together whose row it is: its length in bytes, and it."""
+    """One of the values that identify a row's unit together, as its length in bytes and its
+    text."""
     text = value.cast(pl.String)
     return [text.str.len_bytes().cast(pl.String), pl.lit(":"), text]
 
 
-def _year(day: pl.Expr) -> pl.Expr:
+def _year_of(day: pl.Expr) -> pl.Expr:
     return day.dt.year().cast(pl.Int64)

@@ -39,7 +39,7 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
-    contributions = users.select(contribution=_weighed(rule))
+    contributions = users.select(contribution=_weighed_keys(rule))
     # All rows of a batch but the first are empty. A sum of 0 stays if the rule lists its key.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
@@ -57,7 +57,7 @@ def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
     return counts.filter(pl.col("weight") >= at_least)
 
 
-def _weighed(rule: Weigh) -> pl.Expr:
+def _weighed_keys(rule: Weigh) -> pl.Expr:
     def step(user_hashes: Any, lengths: Any, keys: Any) -> Any:
         return weighed(user_hashes, lengths, keys, rule)
 

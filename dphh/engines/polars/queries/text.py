@@ -41,11 +41,11 @@ def lowered(text: pl.Expr) -> pl.Expr:
 
 
 def white_space_words(content: pl.Expr) -> pl.Expr:
-    plain = content.map_batches(_plain_spaces, return_dtype=pl.String, is_elementwise=True)
+    plain = content.map_batches(_with_plain_spaces, return_dtype=pl.String, is_elementwise=True)
     return plain.str.split(" ")
 
 
-def _plain_spaces(content: pl.Series) -> pl.Series:
+def _with_plain_spaces(content: pl.Series) -> pl.Series:
     """Replace other white space by spaces. Most batches are ASCII without it; finding that out
     takes a tenth of the time of replacing."""
     is_ascii = content.str.len_bytes() == content.str.len_chars()
@@ -64,7 +64,7 @@ def pattern_words(content: pl.Expr, pattern: str) -> pl.Expr:
 
 def decoded(text: pl.Expr) -> pl.Expr:
     """Binary content as text; what is not UTF-8 becomes NULL, which no level counts."""
-    return text.map_batches(_decoded, return_dtype=pl.String, is_elementwise=True)
+    return text.map_batches(_utf8_or_null, return_dtype=pl.String, is_elementwise=True)
 
 
 def decoded_tokens(tokens: pl.Expr) -> pl.Expr:
@@ -105,14 +105,14 @@ def refusing_long(tokens: pl.Expr, longest: int) -> pl.Expr:
     return tokens.list.eval(checked)
 
 
-def _decoded(content: pl.Series) -> pl.Series:
+def _utf8_or_null(content: pl.Series) -> pl.Series:
     try:
         return content.cast(pl.String)
     except pl.exceptions.ComputeError:  # some row is not UTF-8: decode one by one
-        return pl.Series(content.name, [_text(row) for row in content], pl.String)
+        return pl.Series(content.name, [_text_or_none(row) for row in content], pl.String)
 
 
-def _text(content: bytes | None) -> str | None:
+def _text_or_none(content: bytes | None) -> str | None:
     try:
         return None if content is None else content.decode()
     except UnicodeDecodeError:

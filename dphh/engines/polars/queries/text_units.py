@@ -14,7 +14,9 @@ def code_points(content: pl.Expr) -> pl.Expr:
 
 def graphemes(content: pl.Expr) -> pl.Expr:
     """Extended grapheme clusters (UAX #29), by DuckDB on every engine."""
-    return content.map_batches(_graphemes, return_dtype=pl.List(pl.String), is_elementwise=True)
+    return content.map_batches(
+        _graphemes_of_column, return_dtype=pl.List(pl.String), is_elementwise=True
+    )
 
 
 def spelled_bytes(content: pl.Expr) -> pl.Expr:
@@ -38,7 +40,9 @@ def cut_graphemes(item: pl.Expr, size: int) -> pl.Expr:
         return clusters
 
     def runs(found: pl.Series) -> pl.Series:
-        return pl.Series(found.name, [_runs(row, size) for row in found], pl.List(pl.String))
+        return pl.Series(
+            found.name, [_runs_of_characters(row, size) for row in found], pl.List(pl.String)
+        )
 
     return clusters.map_batches(runs, return_dtype=pl.List(pl.String), is_elementwise=True)
 
@@ -56,12 +60,12 @@ def _cut_hex_bytes(digits: pl.Expr, size: int) -> pl.Expr:
     return digits.str.extract_all(f".{{1,{2 * size}}}")
 
 
-def _graphemes(texts: pl.Series) -> pl.Series:
+def _graphemes_of_column(texts: pl.Series) -> pl.Series:
     clusters = text_units.graphemes(texts.to_arrow().cast(pa.string()))
     return pl.Series(texts.name, clusters).cast(pl.List(pl.String))
 
 
-def _runs(characters: pl.Series | None, size: int) -> list[str] | None:
+def _runs_of_characters(characters: pl.Series | None, size: int) -> list[str] | None:
     if characters is None:
         return None
     found = characters.to_list()

@@ -74,7 +74,7 @@ class Step:
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
-        views = self._views(seen.counts, lists, first_sigma, seen_first)
+        views = self._views_of_round_1(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
 
         @cache
@@ -97,7 +97,7 @@ class Step:
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
         negatives = view.way.summed(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
-        passed = rounds.passed(_thresholds(tails, law).reshape(shape)[merged])
+        passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
         group = self.valid.of(passed.keys)
         sigmas = first_sigma, self.sigma_grid / second_unit
@@ -111,13 +111,13 @@ class Step:
             view.prior.masses,
             merged[group],
         )
-        others = self._others(passed, first_unit, second_unit, saturated, sigmas)
+        others = self._masses_of_other_words(passed, first_unit, second_unit, saturated, sigmas)
         return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
 
-    def _views(
+    def _views_of_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
     ) -> list[View]:
-        """What round 1 shows of the classes, in each way that they can be seen."""
+        """What round 1 shows of the classes, for each partition of them."""
         forecasts, largest = self.foretold(lists)
         grid = mass_grid(first_sigma, largest)
         ways = self.valid.ways or (Way(np.arange(len(forecasts)), forecasts),)
@@ -129,23 +129,23 @@ class Step:
         return views
 
     def foretold(self, lists: Floats) -> tuple[Floats, float]:
-        """The forecast mass of each class, and a mass that no gram has more than; `lists`: noised,
-        how many users hold so many grams."""
+        """The forecast mass of each class, and an upper bound on all masses. `lists`: the noised
+        numbers of users by how many grams they hold."""
         return self.valid.forecasts, self.largest
 
     def budget(self, counts: Integers) -> float:
-        """How many spurious grams are expected at most, by what round 1 has shown."""
+        """The largest allowed expected number of spurious grams, from what round 1 has shown."""
         return self.spurious * self.below
 
     def budget_of_finds(self, budget: float, finds: float) -> float:
-        """The same, by what round 1 lets expect to be found with that."""
+        """The same, from the number of grams that the first budget is expected to find."""
         return budget
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         even = self.shares.even()
         return self.shares.second_round(planned(even).finds, planned(2 * even).finds, self.below)
 
-    def _others(
+    def _masses_of_other_words(
         self,
         passed: Passed,
         first_unit: int,
@@ -153,7 +153,8 @@ class Step:
         saturated: Saturation,
         sigmas: tuple[float, float],
     ) -> Floats:
-        """Masses of words that the list lacks. Thresholds leave nothing for a prior to say."""
+        """The masses of words that the list lacks, estimated without a prior: they passed
+        thresholds."""
         if not isinstance(passed, PassedWords) or self.valid.others is None:
             return np.empty(0)
         others, weight = passed.others, np.array([self.valid.others.weight / PLAIN])
@@ -168,8 +169,8 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Classes seen in one way: how many grams each bin of theirs has, and what that says of
-    masses."""
+    """Classes in one partition: the number of grams in each bin, and the masses that follow from
+    it."""
 
     way: Way
     counts: Floats
@@ -178,8 +179,9 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """Both rounds of a level: what passed, masses of its grams and of words that the list lacks,
-    the shares that were taken, what was to be found, and at most how much of it spuriously."""
+    """The outcome of both rounds of a level: the grams that passed, the masses of these and of
+    words that the list lacks, the shares of mu^2 that were spent, the expected number of finds, and
+    the bound on the expected number of spurious ones."""
 
     passed: Passed
     masses: Floats
@@ -191,7 +193,8 @@ class Ran:
 
 @dataclass(frozen=True, eq=False)
 class ForecastRelease:
-    """Keys, ascending, and masses; of mu^2, what the two rounds took; what they were to find."""
+    """The released keys, ascending, with masses; the share of mu^2 that the two rounds took; and
+    the expected number of finds."""
 
     keys: Integers
     masses: Floats
@@ -199,7 +202,8 @@ class ForecastRelease:
     predicted: float
 
     def to_table(self) -> Any:
-        """(key, mass), as a journal keeps it; keys below 0 say what is not of a gram."""
+        """Columns key, mass, as the journal stores it; negative keys stand for values that belong
+        to no gram."""
         said = np.array([-1, -2, -3])
         numbers = np.array([*self.shares, self.predicted])
         return pa.table(
@@ -220,7 +224,7 @@ class ForecastRelease:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """How far a run has come: all that the next level follows from."""
+    """The state of a run between levels: everything that determines the next level."""
 
     top: Rung
     words: Rung
@@ -235,7 +239,7 @@ class Climb:
     sigma_grid: int
 
     def step(self, lift: Lift | None = None) -> Step:
-        """`lift`: what a prior says of the next level."""
+        """The next level. `lift`: the public text's lifts for it, if there is a prior."""
         return Step(
             level=self.top.level + 1,
             below=len(self.top),
@@ -266,7 +270,7 @@ def begun(
     spurious: float,
     sigma_grid: int,
 ) -> Climb:
-    """Above the released words, in the order of their numbers."""
+    """The state above level 1: the masses of the released words, in the order of their numbers."""
     rung = first_rung(words)
     return Climb(
         rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious, sigma_grid
@@ -281,8 +285,9 @@ def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, ForecastRelease]
         start = start.after(released)
 
 
-def _thresholds(tails: Floats, law: Bins) -> Integers:
-    """By the noise's exact tail: the least integers that noise reaches no more often than that."""
+def _thresholds_for_tails(tails: Floats, law: Bins) -> Integers:
+    """For each tail probability, the least integer that the noise reaches with at most this
+    probability, by the noise's exact distribution."""
     noise = law.noise
     distinct, where = np.unique(tails, return_inverse=True)
     never = noise.reach + 1

@@ -27,7 +27,8 @@ from dphh.udfs.kernel.reading import Reading
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """What has been released at level 1: words, their masses, and of an even share what it took."""
+    """The words released at level 1, their masses, and how much of an even share of the budget they
+    took."""
 
     words: Any
     masses: NDArray[np.float64]
@@ -52,7 +53,11 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
     session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
-    words = _words(price, session) if price.prior is None else listed_words(price, session, max_n)
+    words = (
+        _levels_of_words(price, session)
+        if price.prior is None
+        else listed_words(price, session, max_n)
+    )
     for done, so_far in words:
         yield done
         found = so_far
@@ -78,20 +83,20 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
             lift = public_lift(price.prior.prior, numbers, ladder.rungs)
         step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
-            nothing = rows(planned.level, *_no_grams(), 0)
+            nothing = rows(planned.level, *_empty_columns(), 0)
             yield LevelDone(replace(planned, valid=0), nothing)
             continue
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
-        level = _done(planned, released_grams, len(step.valid))
+        level = _level_as_run(planned, released_grams, len(step.valid))
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
         yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
 
 
 def _numbers_of(prior: Prior, words: Any) -> Integers:
-    """Of each word of a prior its number among these, or -1."""
+    """For each word of a prior, its number among the released words, or -1."""
     numbers = pc.index_in(prior.vocabulary.cast(words.type), value_set=words).fill_null(-1)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -111,7 +116,7 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
     yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
-def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     for (level, passed), share in words_rounds_run(price, session):
@@ -122,10 +127,10 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
         yield LevelDone(level, released), found
 
 
-def _done(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
+def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 
 
-def _no_grams() -> tuple[pa.Array, pa.Array, pa.Array]:
+def _empty_columns() -> tuple[pa.Array, pa.Array, pa.Array]:
     return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

@@ -28,7 +28,7 @@ OUTSIDE = PLAIN // 2
 #: A word that round 1 shows at so many deviations somebody holds.
 SURELY = 6.0
 #: No forecast is less, since its logarithm is taken.
-_LEAST = 1e-9
+_LEAST_FORECAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,10 @@ class WordsStep(Step):
         return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.budget)
 
     def foretold(self, lists: Floats) -> tuple[Floats, float]:
-        """By public shares of all that noised lists say users hold: no number of users is known."""
+        """Forecasts from public shares and from the total of the noised list sizes, because no
+        number of users is known."""
         total = float((lists * LIST_SIZES**0.5).sum())
-        return np.maximum(self.valid.forecasts * total, _LEAST), total
+        return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def budget(self, counts: Integers) -> float:
         return max(1.0, self.spurious * float(counts[:, EDGES >= SURELY].sum()))
@@ -78,14 +79,16 @@ def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) ->
 
 @dataclass(frozen=True, eq=False)
 class WordsRelease:
-    """Words, their masses, and how many of the list's are expected to be spurious at most."""
+    """The released words, their masses, and the bound on the expected number of spurious listed
+    words."""
 
     words: Any
     masses: Floats
     budget: float
 
     def to_table(self) -> Any:
-        """(word, mass), as a journal keeps it; "", which is no word, says the budget."""
+        """Columns word, mass, as the journal stores it; the row of the empty word has the
+        budget."""
         words = pa.concat_arrays([self.words, pa.array([""], self.words.type)])
         return pa.table({"word": words, "mass": np.append(self.masses, self.budget)})
 

@@ -1,4 +1,5 @@
-"""Round 2: how much weight each row of grams gets, and how rare noise is to pass there.
+"""Plans round 2: the weight of each row of grams, and the probability with which noise alone passes
+its threshold.
 
 A row is a class of forecast and a bin of round 1's noised weight. Let n be the noised number of its
 valid grams, null how many it would have if nobody held any, and pi its posterior over masses m. A
@@ -26,7 +27,7 @@ WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
 #: Thresholds to choose from, in deviations; one more, past all, is never passed. The rule of signs
 #: may lower them: from a tail of a quarter up to a half.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
-PASSES = 3
+ALTERNATIONS = 3
 _BISECTIONS = 40
 _TINY = 1e-200
 
@@ -35,7 +36,8 @@ Saturation = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """By row: weights, and tails of the thresholds; and how many grams it expects to release."""
+    """For each row: the weight and the threshold's tail probability; and the expected number of
+    releases."""
 
     weights: Floats
     tails: Floats
@@ -43,14 +45,15 @@ class RoundPlan:
 
 
 @cache
-def _tails() -> Floats:
+def _tails_of_thresholds() -> Floats:
     """How often noise alone passes each of the thresholds."""
     tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
     return tails
 
 
 def saturation(lists: Floats) -> Saturation:
-    """What a weight comes to when users share out their norm, in plain weights.
+    """A function from planned weights g to the average weight that a gram really gets, after users
+    scale their weights to the norm, relative to a plain weight.
 
     A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
     for each gram they hold. `lists`: how many users have lists of each size.
@@ -81,19 +84,20 @@ def plan_round(
     """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
     some = counts > 0  # noised counts, which are public: a row of none has no gram to weigh or pass
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
-    choice = _Choice(n, null, held, mass, sigma, budget, saturated)
+    choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()
-    for left in reversed(range(PASSES)):
+    for left in reversed(range(ALTERNATIONS)):
         better = choice.weights(choice.thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.thresholds(weight)
     weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
-    weights[some], tails[some] = WEIGHTS[weight], _tails()[threshold]
+    weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
     return RoundPlan(weights, tails, choice.finds(weight, threshold))
 
 
-class _Choice:
-    """The two steps for rows that hold something, on places in WEIGHTS and THRESHOLDS."""
+class _AlternatingChoice:
+    """Alternates between choosing weights and thresholds, as indices in WEIGHTS and THRESHOLDS, for
+    rows that are not empty."""
 
     def __init__(
         self,
@@ -113,7 +117,8 @@ class _Choice:
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
 
     def first_weights(self) -> Integers:
-        """Most for grams that a deviation of the noise hides: (E[m] / sigma)^(+-1/2)."""
+        """The first weights, largest for grams whose mass is near the noise's standard deviation:
+        (E[m] / sigma)^(+-1/2)."""
         wanted = np.minimum(self.mean, 1 / np.maximum(self.mean, _TINY)) ** 0.5
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 
@@ -128,9 +133,9 @@ class _Choice:
             return below
 
         def affordable(nu: float) -> bool:
-            return bool((self.null * _tails()[at(nu)]).sum() <= self.budget)
+            return bool((self.null * _tails_of_thresholds()[at(nu)]).sum() <= self.budget)
 
-        return at(_least(affordable, -60.0, 600.0))
+        return at(_least_sufficient(affordable, -60.0, 600.0))
 
     def weights(self, threshold: Integers) -> Integers:
         found = np.zeros((len(self.n), len(WEIGHTS)))
@@ -146,7 +151,9 @@ class _Choice:
             return best
 
         return at(
-            _least(lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20)
+            _least_sufficient(
+                lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20
+            )
         )
 
     def finds(self, weight: Integers, threshold: Integers) -> float:
@@ -155,7 +162,7 @@ class _Choice:
         return float((self.n[some, None] * self.held[some] * passing).sum())
 
 
-def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:
+def _least_sufficient(suffices: Callable[[float], bool], low: float, high: float) -> float:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if suffices(middle) else (middle, high)

@@ -64,8 +64,8 @@ THEOREM_WITH_LIST = (
 
 
 def spurious_words(share: str) -> str:
-    """Of the words of a list alone: others have thresholds, which nothing that nobody holds
-    passes."""
+    """The sentence on spurious words. Only listed words can be spurious: other words have
+    thresholds, and one that no user holds has no row."""
     return (
         "at most b words of your list that nobody need hold are expected among those released, b "
         f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
@@ -85,7 +85,7 @@ Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ..
 
 @dataclass(frozen=True)
 class LadderBudget:
-    """What a run may spend: noise that all rounds come to together, and delta."""
+    """The budget of a run: the sigma to which all rounds compose, and delta."""
 
     sigma: float
     #: The same with the counts of what is found.
@@ -106,7 +106,8 @@ def budget_of(
     counting: Counting,
     with_list: bool = False,
 ) -> LadderBudget:
-    """`with_list`: the words of a list are drawn as longer n-grams are, in two rounds."""
+    """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
+    n-grams are."""
     words = len(WORDS_DELTA_OF_OTHERS) if with_list else len(WORDS_ROUNDS)
     spare = set_aside(
         words * arithmetic_delta(max_items, epsilon)
@@ -168,10 +169,10 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
-        _words_round(
+        _level_of_words_round(
             WeighedLevel if index else SetUnionLevel,
             budget,
             noise,
@@ -189,7 +190,7 @@ def listed_words(
 ) -> ListedWordsLevel:
     """Two rounds with an even share, on the grid of level 1 without a list. A user's new words
     have equal weights, so a threshold for these holds."""
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     shares = Shares(1.0, 1, max_n)
     first, second = (
@@ -213,7 +214,7 @@ def listed_words(
 
 
 def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
-    """What the thresholds of both rounds cost."""
+    """The delta that the thresholds of both rounds cost."""
     noise = rounded_gaussian(level.sigma_grid)
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     return (
@@ -228,7 +229,8 @@ Weights = list[tuple[int, int]]
 def _new_words_weights(
     first_unit: int, second_unit: int, max_items: int
 ) -> tuple[Weights, Weights]:
-    """Of both rounds: (t, w), the most that a user of t new words gives to each."""
+    """For both rounds, pairs (t, w): w is the most that a user with t new words adds to each of
+    them."""
     numbers = range(1, max_items + 1)
     return (
         [(t, plain_weight(first_unit, t)) for t in numbers],
@@ -236,7 +238,7 @@ def _new_words_weights(
     )
 
 
-def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
+def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something, and for one of longer n-grams."""
     (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
@@ -254,16 +256,17 @@ def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float
 
 
 def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
-    """In place of the second and third round, where the first finds next to nothing."""
+    """The round that replaces the second and third one if the first round finds very few words."""
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
-    bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)
-    return _words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
+    return _level_of_words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
 
 
 def words_alone_share(max_n: int) -> float:
-    """Of an even share; where words are all there is, what the first round left."""
+    """The part of an even share for that round; with max_n = 1 it is all that the first round
+    left."""
     return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
 
 
@@ -277,7 +280,7 @@ def enough_words(new: int, near: int, words: int) -> bool:
     return words > 5 * near and words >= 2 * new
 
 
-def _words_round(
+def _level_of_words_round(
     kind: type[SetUnionLevel],
     budget: LadderBudget,
     noise: RoundedGaussian,
@@ -291,7 +294,7 @@ def _words_round(
 
 
 def finds_words(levels: Sequence[Level]) -> Finds:
-    """Words alone: what a longer n-gram needs follows from what is released below it."""
+    """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
 
     if isinstance(levels[0], ListedWordsLevel):
         return _finds_other_words(levels[0])
@@ -314,7 +317,8 @@ def finds_words(levels: Sequence[Level]) -> Finds:
 
 
 def _finds_other_words(level: ListedWordsLevel) -> Finds:
-    """Who holds one word alone gives it the whole norm of round 2."""
+    """How many users an unlisted word needs, if each holds no other word and so gives it the whole
+    norm of round 2."""
     worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
     users = max(1, -((worst_luck - level.second_threshold_grid) // level.second_unit))
     return Finds(

@@ -1,4 +1,4 @@
-"""How many valid grams have which mass, by class: from round 1's histogram, by deconvolution.
+"""Estimates the distribution of masses in each class from round 1's histogram, by deconvolution.
 
 A gram's mass is the sum of its holders' plain weights, 1/sqrt(n) of a user who holds n grams.
 """
@@ -16,7 +16,7 @@ from dphh.privacy.special import ndtr
 MASS_STEP = 0.25
 #: The grid begins at this many sigmas of round 1. What is less cannot be told from nothing.
 LEAST_MASS = 0.05
-PASSES = 60
+EM_PASSES = 60
 #: So many grams' worth of what the neighbouring classes say.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
@@ -24,7 +24,8 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Prior:
-    """Masses (the first is 0: nobody holds it), the prior of each class, and of each bin in it."""
+    """A grid of masses (the first is 0, for absent grams), the distribution of masses in each
+    class, and the posterior in each of its bins."""
 
     masses: Floats
     #: (classes, masses)
@@ -45,7 +46,7 @@ def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats)
     likelihood = np.diff(ndtr(np.r_[EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
     prior = _first_guess(forecasts, masses)
     total = counts.sum(1, keepdims=True)
-    for _ in range(PASSES):
+    for _ in range(EM_PASSES):
         expected = prior @ likelihood
         fitted = prior * ((counts / np.maximum(expected, _TINY)) @ likelihood.T)
         near = prior.copy()
@@ -60,7 +61,7 @@ def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats)
 
 
 def blurred(by_bin: Floats) -> Floats:
-    """Each posterior a little wider, since a deconvolution is sharper than it knows."""
+    """Widen each posterior a little, because a deconvolution is overconfident."""
     wide = by_bin.copy()
     held = by_bin[..., 1:]
     padded = np.pad(held, [(0, 0)] * (held.ndim - 1) + [(1, 1)], mode="edge")
@@ -70,7 +71,8 @@ def blurred(by_bin: Floats) -> Floats:
 
 
 def _first_guess(forecasts: Floats, masses: Floats) -> Floats:
-    """A wide hill at the forecast; a forecast of less than one user is mostly nobody."""
+    """The first guess: a wide peak at the forecast; with a forecast below one user, mostly mass
+    0."""
     away = np.log(masses[None, 1:] / forecasts[:, None])
     hill = np.exp(-(((away + 0.5) / 1.2) ** 2) / 2) + 1e-6
     hill /= hill.sum(1, keepdims=True)

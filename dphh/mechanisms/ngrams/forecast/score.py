@@ -20,7 +20,8 @@ def estimated_masses(
     masses: Floats,
     group: Integers,
 ) -> Floats:
-    """`first`, `second`: noised weights, in users; `seen_*`: what a mass of 1 weighs there."""
+    """The posterior means of masses. `first`, `second`: both rounds' noised weights, in users.
+    `seen_*`: the weight that a mass of 1 has in each round."""
     mean, deviation = precision_weighted(first, second, seen_first, seen_second, sigmas)
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
@@ -41,7 +42,8 @@ def precision_weighted(
     seen_second: Floats,
     sigmas: tuple[float, float],
 ) -> tuple[Floats, Floats]:
-    """Both rounds as one estimate of a mass, without a prior, and its deviation."""
+    """The precision-weighted mean of both rounds' estimates, without a prior, and its standard
+    deviation."""
     precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
     mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
     return mean, 1 / np.sqrt(precision)

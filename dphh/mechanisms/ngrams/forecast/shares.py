@@ -46,7 +46,8 @@ LEAST_ROUND = FIRST_ROUND / 2
 
 @dataclass(frozen=True)
 class Shares:
-    """In parts of the whole mu^2: what is left, and how many levels there are."""
+    """The share of the whole mu^2 that is left for the remaining levels, and the number of
+    levels."""
 
     left: float
     level: int
@@ -60,11 +61,11 @@ class Shares:
         return FIRST_ROUND * self.left / (self.after + 1)
 
     def even(self) -> float:
-        """Round 2's, if all levels from here got the same."""
+        """Round 2's share if all remaining levels got the same."""
         return (1 - FIRST_ROUND) * self.left / (self.after + 1)
 
     def second_round(self, finds: float, finds_twice: float, below: int) -> float:
-        """From what round 2 would find at an even share and at twice that."""
+        """Round 2's share, from the expected finds at an even share and at twice that."""
         first, left = self.first_round(), self.left
         if not self.after:
             return left - first

@@ -39,7 +39,8 @@ MOST_TAIL = 0.5
 
 
 def tails_by_signs(planned: Floats, negatives: Integers, budget: float) -> Floats:
-    """Tails of all rows. `negatives`: how many valid grams of each stand at 0 or below."""
+    """Scale the planned tail probabilities of all rows so that the budget holds. `negatives`: how
+    many valid grams of each row have a noised weight of 0 or less."""
     most = planned.max(initial=0.0)
     if most == 0:
         return planned

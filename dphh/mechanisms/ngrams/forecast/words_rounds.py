@@ -28,6 +28,8 @@ from dphh.price import Price
 
 @dataclass(frozen=True, kw_only=True)
 class WordsRounds(AdaptiveRounds):
+    """The rounds of level 1 without a prior: they depend on one another."""
+
     keeps_texts: bool = True
     #: The one round that takes the place of the later ones if no word is common.
     alone: Callable[[], SetUnionLevel]
