@@ -244,7 +244,7 @@ def _search_relation(relation: Any) -> Search | None:
         [(name, made) for name, kind, made in functions or [] if kind == "macro"]
     )
     theirs = _builtin_functions()
-    with duckdb.connect() as con:
+    with _without_data().cursor() as con:
         search = Search(
             con, _grouped_by_name(views), _grouped_by_name(macros), _grouped_by_name(tables),
             {name: made for name, made in theirs.shorthands.items() if name not in own}
@@ -254,6 +254,12 @@ def _search_relation(relation: Any) -> Search | None:
         )  # fmt: skip
         search.query(sql if search.tree(sql) else _MEMORY_ADDRESS.sub("0", sql))
     return search
+
+
+@cache
+def _without_data() -> duckdb.DuckDBPyConnection:
+    """An instance that parses queries and nothing else: opening one takes far longer than that."""
+    return duckdb.connect(config={"threads": 1})
 
 
 class Functions(NamedTuple):
@@ -267,7 +273,7 @@ class Functions(NamedTuple):
 
 @cache
 def _builtin_functions() -> Functions:
-    with duckdb.connect() as con:
+    with _without_data().cursor() as con:
         listed = con.execute(_CONSISTENT_FUNCTIONS_QUERY).fetchall()
         ((of_one_row, made),) = con.execute(_SCALAR_FUNCTIONS_QUERY).fetchall()
     steady = {name for same, names in listed if same for name in names}

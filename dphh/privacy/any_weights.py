@@ -23,6 +23,7 @@ both tails are upper bounds from the noise's table. The certified bound uses no 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import count, pairwise
 from math import isqrt, nextafter
 
@@ -46,7 +47,8 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
         return Fraction(1)
     if max_items == 1:
         return alone
-    return min(Fraction(1), max(_costs_of_intervals(noise, unit, max_items, threshold)))
+    largest = max(_costs_of_intervals(noise, unit, max_items, threshold))
+    return min(Fraction(1), Fraction(largest, ONE))
 
 
 def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:
@@ -85,17 +87,16 @@ def _interval_ends(unit: int) -> list[int]:
 
 def _costs_of_intervals(
     noise: RoundedGaussian, unit: int, max_items: int, threshold: int
-) -> list[Fraction]:
+) -> list[int]:
+    """In units of 2^-256, exactly."""
     others = max_items - 1
-    tails: dict[int, int] = {}
 
-    def tail(weight: int) -> int:  # in units of 2^-256, exactly
-        if weight not in tails:
-            tails[weight] = int(noise.tail(threshold - weight) * ONE)
-        return tails[weight]
+    @cache
+    def tail(weight: int) -> int:
+        return noise.tail_units(threshold - weight)
 
     return [
-        Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)
+        tail(end) + others * tail(_weight_left_for_others(unit, start, others))
         for start, end in pairwise(_interval_ends(unit))
     ]
 

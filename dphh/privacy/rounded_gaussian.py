@@ -187,9 +187,13 @@ class RoundedGaussian:
 
     def tail(self, k: int) -> Fraction:
         """An upper bound on P(noise >= k), for every integer k."""
+        return Fraction(self.tail_units(k), ONE)
+
+    def tail_units(self, k: int) -> int:
+        """The same in units of 2^-256."""
         if k < 1:
-            return 1 - self.tail_lower(1 - k)
-        return Fraction(self.survival(k) + _SLACK, ONE)
+            return ONE - self.survival(1 - k)
+        return self.survival(k) + _SLACK
 
     def tail_lower(self, k: int) -> Fraction:
         """A lower bound on P(noise >= k), for every integer k."""
@@ -204,14 +208,8 @@ class RoundedGaussian:
                 f"a tail probability must be at least 2^-{BITS - 1} and below 1, not {float(q)!r}"
             )
         units = floor(q * ONE)  # equivalent to q, since `tail` is a whole number of units
-
-        def low_enough(k: int) -> bool:  # tail(k) <= q
-            if k < 1:
-                return ONE - self.survival(1 - k) <= units
-            return self.survival(k) + _SLACK <= units
-
         ks = range(-self.reach, self.reach + 2)
-        return ks[bisect_left(ks, True, key=low_enough)]
+        return ks[bisect_left(ks, True, key=lambda k: self.tail_units(k) <= units)]
 
     def largest_with_tail_at_least(self, q: Fraction) -> int:
         """The largest k with a proven P(noise >= k) >= q."""

@@ -22,7 +22,7 @@ from fractions import Fraction
 from math import isqrt, nextafter
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import RoundedGaussian
+from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
 
 #: The grid: a user with one item adds 2^GRID_BITS. With 10 bits, rounding costs under 0.2% of the
 #: weight at t = 300.
@@ -92,7 +92,12 @@ def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta:
 def threshold_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
     """The same for users of t new items who give w_t at most to each: `pairs` (t, w_t)."""
     budget = Fraction(delta)
-    return max(own + noise.smallest_with_tail_at_most(budget / held) for held, own in pairs)
+    threshold = None
+    for held, own in reversed(pairs):  # mostly the last decides, and the others only agree
+        if threshold is None or noise.tail(threshold - own) > budget / held:
+            threshold = own + noise.smallest_with_tail_at_most(budget / held)
+    assert threshold is not None
+    return threshold
 
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
@@ -102,7 +107,8 @@ def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold:
 
 def delta_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
     """The same for the weights that `threshold_of` takes."""
-    exact = max(held * noise.tail(threshold - own) for held, own in pairs)
+    units = max(held * noise.tail_units(threshold - own) for held, own in pairs)
+    exact = Fraction(units, ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.sources.reading import parquet_pattern
+from dphh.sources.reading import files_named
 
 #: So many files are looked at where a run begins.
 MOST_FILES = 1000
@@ -23,12 +22,8 @@ def parquet_files(corpus: Corpus) -> list[str]:
     logs = [Path(place) / log for place in corpus.where for log in ("_delta_log", "metadata")]
     if any(log.is_dir() for log in logs):
         return []
-    found: set[str] = set()
-    with duckdb.connect() as con:
-        for place in corpus.where:
-            rows = con.execute("SELECT file FROM glob(?)", [parquet_pattern(place)]).fetchall()
-            found |= {file for (file,) in rows if file.endswith((".parquet", ".pq", ".parq"))}
-    return sorted(found)
+    found = {file for place in corpus.where for file in files_named(place)}
+    return sorted(file for file in found if file.endswith((".parquet", ".pq", ".parq")))
 
 
 def lacking(corpus: Corpus) -> Iterator[tuple[str, str]]:

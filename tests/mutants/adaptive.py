@@ -45,14 +45,14 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: a heavy item's interval is taken at its beginning",
-        "Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)",
-        "Fraction(tail(start) + others * tail(_weight_left_for_others(unit, end, others)), ONE)",
+        "tail(end) + others * tail(_weight_left_for_others(unit, start, others))",
+        "tail(start) + others * tail(_weight_left_for_others(unit, end, others))",
         _SMALL,
     ),
     Mutant(
         "adaptive: no light items beside the heavy one",
-        "Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)",
-        "Fraction(tail(end), ONE)",
+        "tail(end) + others * tail(_weight_left_for_others(unit, start, others))",
+        "tail(end)",
         _SMALL,
     ),
     Mutant(

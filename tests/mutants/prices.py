@@ -144,8 +144,8 @@ MUTANTS = (
     ),
     Mutant(
         "a tail is rounded down: an upper bound that is none",
-        "        return Fraction(self.survival(k) + _SLACK, ONE)\n",
-        "        return Fraction(self.survival(k), ONE)\n",
+        "        return self.survival(k) + _SLACK\n",
+        "        return self.survival(k)\n",
         ("tests/privacy/test_rounded_gaussian.py::test_bounds_hold_for_all_integers",),
     ),
     Mutant(

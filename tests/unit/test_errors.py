@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import traceback
 import warnings
 from contextlib import redirect_stderr
@@ -227,17 +225,16 @@ def test_what_fails_on_disk_quotes_nothing(engine, tmp_path, write):
 
 
 @pytest.mark.parametrize("write", [parquet_not_utf8, parquet_damaged, csv])
-def test_the_command_line_quotes_nothing_and_prints_no_traceback(engine, tmp_path, write):
+def test_the_command_line_quotes_nothing_and_prints_no_traceback(engine, tmp_path, write, dphh):
     write(tmp_path / "c.parquet")
-    done = subprocess.run(
-        [sys.executable, "-m", "dphh", "items", str(tmp_path / "c.parquet"), "--user", "who",
-         "--text", "what", "--epsilon", "1", "--delta", "1e-7", "--engine", engine],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode in (1, 2)
-    assert done.stdout == ""
-    assert SECRET not in done.stderr
-    said = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
+    code, out, err = dphh(
+        *("items", tmp_path / "c.parquet", "--user", "who", "--text", "what"),
+        *("--epsilon", "1", "--delta", "1e-7", "--engine", engine),
+    )
+    assert code in (1, 2)
+    assert out == ""
+    assert SECRET not in err
+    said = [line for line in err.splitlines() if not line.startswith("note: ")]
     if engine == "spark":  # Java and Spark say first how they start
         said = said[[line.startswith("dphh: ") for line in said].index(True) :]
     assert said[0].startswith("dphh: ")
