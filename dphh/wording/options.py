@@ -52,8 +52,9 @@ def nearest(name: str, known: Collection[str], then: str = "") -> str:
 
 def no_column(option: str, column: str, names: Collection[str], has: str) -> str:
     """What is asked for and not there; `has` is what is there instead."""
-    quoted = f" (a text needs single quotes: '{column}')" if option.startswith("where (") else ""
-    return f"{option}: the corpus has no column {column!r}{quoted}; {nearest(column, names, has)}"
+    if option.startswith("where ("):
+        has += f"; a text needs single quotes: '{column}'"
+    return f"{option}: the corpus has no column {column!r}; {nearest(column, names, has)}"
 
 
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:

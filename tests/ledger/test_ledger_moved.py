@@ -16,7 +16,7 @@ import dphh
 from dphh import Corpus, Ledger, UsageError, items
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, Notice
 from dphh.ledger import Request, Source, source_of
-from dphh.ledger.marks import BYTES, LAST, SLOTS, SMALL, Marks, keep_marks, marks
+from dphh.ledger.marks import BYTES_OF_MARK, LAST, SLOTS, SMALL_FILE, Marks, keep_marks, marks
 from dphh.ledger.schema import reading, writing
 from tests.ledger.asked import ask, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_6
@@ -211,7 +211,7 @@ def test_marks_tell_neither_how_many_files_there_are_nor_the_same_in_two_ledgers
         each.add("all", paths(folder), 1.0, 0.0)
         each.add("one", paths(folder / "year=0" / "0.parquet"), 1.0, 0.0)
     kept = [
-        {slots[at : at + BYTES] for at in range(0, len(slots), BYTES)}
+        {slots[at : at + BYTES_OF_MARK] for at in range(0, len(slots), BYTES_OF_MARK)}
         for each in (book, other)
         for (slots,) in tampered(each, "SELECT slots FROM marks")
     ]
@@ -226,24 +226,24 @@ def test_marks_of_files_that_are_there_are_never_given_up(book: Ledger, folder: 
         before = marks(con)
     there = set(before.of_files(map(str, folder.rglob("*.parquet"))).values())
     for _ in range(20):
-        new = {os.urandom(BYTES) for _ in range(SLOTS // 2)}
+        new = {os.urandom(BYTES_OF_MARK) for _ in range(SLOTS // 2)}
         with writing(book.path) as con:
             keep_marks(con, 1, there | new)
     with reading(book.path) as con:
         kept = marks(con).of_accounts[1]
-    slots = {kept[at : at + BYTES] for at in range(0, len(kept), BYTES)}
+    slots = {kept[at : at + BYTES_OF_MARK] for at in range(0, len(kept), BYTES_OF_MARK)}
     assert there | new <= slots
     assert len(slots) == SLOTS
 
 
 def test_of_more_files_than_there_are_slots_so_many_are_kept(book: Ledger, folder: Path) -> None:
     book.add("reviews", paths(folder), 1.0, 0.0)
-    many = {os.urandom(BYTES) for _ in range(3 * SLOTS)}
+    many = {os.urandom(BYTES_OF_MARK) for _ in range(3 * SLOTS)}
     for _ in range(2):
         with writing(book.path) as con:
             keep_marks(con, 1, many)
         ((kept,),) = tampered(book, "SELECT slots FROM marks")
-        assert {kept[at : at + BYTES] for at in range(0, len(kept), BYTES)} <= many
+        assert {kept[at : at + BYTES_OF_MARK] for at in range(0, len(kept), BYTES_OF_MARK)} <= many
 
 
 def test_no_more_of_a_file_is_read_than_its_ends(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_no_more_of_a_file_is_read_than_its_ends(tmp_path: Path) -> None:
 
 
 def test_a_small_file_whose_time_can_be_guessed_has_no_mark(tmp_path: Path) -> None:
-    for name, size, time in (("small", 100, 10**9), ("large", SMALL, 10**9), ("fine", 100, 1)):
+    for name, size, time in (("small", 100, 10**9), ("large", SMALL_FILE, 10**9), ("fine", 100, 1)):
         (tmp_path / f"{name}.csv").write_bytes(bytes(size))
         os.utime(tmp_path / f"{name}.csv", ns=(time, time))
     found = Marks(b"key").of_files(map(str, tmp_path.iterdir()))
