@@ -34,6 +34,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Attacke
             "run_id := 'quarterly')"
         )
         bob.ask("FROM dphh_items('reviews', epsilon := 0.5, delta := 1e-10)")
+        # A release of her own, whichever attempts come first: workers share them out.
+        attacked.client(uri).ask("FROM dphh_items('reviews', epsilon := 0.01, delta := 1e-10)")
         yield attacked, uri
 
 
