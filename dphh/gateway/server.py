@@ -177,13 +177,14 @@ class Gateway:
             raise UsageError("Authentication failed")
         session = secrets.token_hex(16).upper()
         with self._lock:
-            ended = self._sessions_to_end(analyst)
+            ended = self._take_oldest_sessions(analyst)
             self._sessions[session] = _Session(analyst, token)
         self._forget_sessions(ended)
         return session
 
-    def _sessions_to_end(self, analyst: str) -> list[_Session]:
-        """Sessions to end so that this analyst can have one more."""
+    def _take_oldest_sessions(self, analyst: str) -> list[_Session]:
+        """Remove and return the oldest session of this analyst, and the oldest of all, where a
+        limit is reached: they end, so that the analyst can have one more."""
         ended = []
         for most, whose in ((_SESSIONS_EACH, {analyst}), (_SESSIONS, None)):
             names = [n for n, s in self._sessions.items() if whose is None or s.analyst in whose]

@@ -28,7 +28,7 @@ LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10,
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """The lifts of a public text for the level above a ladder's top."""
+    """A public text's counts, from which the lifts of the next level's valid grams follow."""
 
     #: Public counts of the grams of the top, and of the rung below it; of words, of all words.
     counts: Integers

@@ -206,9 +206,9 @@ CREATE TABLE declared (                 -- groups of a column: public knowledge
 ) WITHOUT ROWID;
 """
 
-# Since schema 8 too. Of a corpus whose unit is a user in one period: the cap of a person over all
-# periods, if its owner gives one. It is kept as the unit's cap is. Which periods a run reads is in
-# its source, which stands.
+# Since schema 8 too. For a corpus whose unit is a user in one period: the cap of a person over all
+# periods, if its owner gives one. Like the unit's cap it is never changed; a new cap is a new row.
+# Which periods a run reads is in the run's `source`, which cannot be changed either.
 PERSONS = """
 ALTER TABLE caps ADD COLUMN person_epsilon REAL;
 ALTER TABLE caps ADD COLUMN person_delta REAL

@@ -39,7 +39,7 @@ class SubsetSelection:
 
     def __post_init__(self) -> None:
         if not 2 <= self.domain < 1 << 62:
-            raise UsageError(f"a domain has 2 to 2^62 values, not {self.domain}")
+            raise UsageError(f"a domain has from 2 to 2^62 - 1 values, not {self.domain}")
         if not 1 <= self.size <= (self.domain + 1) // 2:
             raise UsageError(
                 f"found subsets of {self.size} of {self.domain} values; "

@@ -38,9 +38,9 @@ class Broadcast:
     #: How many reports every device sends, whatever words it has.
     contributions: int
     sampling: Sampling
-    #: The randomiser: sets of `size` of `domain` values, with the own one with probability
-    #: numerator/2^64; or by coins, sets of random size, with the same two probabilities for the own
-    #: value and for any other.
+    #: The randomiser. Subsets: a report is a set of `size` of `domain` values, which has the own
+    #: value with probability p = numerator/2^64, and any other with the q that follows. Coins: each
+    #: value is in the set by a separate coin with the same p and q, so the set's size is random.
     form: Form
     domain: int
     size: int

@@ -111,7 +111,7 @@ class Step:
             view.prior.masses,
             merged[group],
         )
-        others = self._masses_of_other_words(passed, first_unit, second_unit, saturated, sigmas)
+        others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
         return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
 
     def _views_of_round_1(
@@ -145,7 +145,7 @@ class Step:
         even = self.shares.even()
         return self.shares.second_round(planned(even).finds, planned(2 * even).finds, self.below)
 
-    def _masses_of_other_words(
+    def _masses_of_unlisted_words(
         self,
         passed: Passed,
         first_unit: int,
