@@ -50,7 +50,7 @@ def _found(names: list[str], groups: int) -> NDArray[np.bool_]:
 
 
 def items_new(engine: str, folder: Path, size: int) -> Measured:
-    plan, groups = items(**UNION, max_items=1), 8000 * size
+    plan, groups = items(**UNION, max_items=1, method="gaussian"), 8000 * size
     corpus = written(
         folder,
         f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)",
@@ -76,7 +76,7 @@ def items_new_and_shared(engine: str, folder: Path, size: int) -> Measured:
 def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Measured:
     """A user of one shared item and so many new ones: whichever shows first."""
     held = 1 + new
-    plan, groups = items(**UNION, max_items=held), 8000 * size
+    plan, groups = items(**UNION, max_items=held, method="gaussian"), 8000 * size
     corpus = written(
         folder,
         f"""

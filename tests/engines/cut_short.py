@@ -223,10 +223,9 @@ def _run_and_die(asked: dict[str, Any], which: str, levels: int) -> None:
     run(asked["verb"], corpus, ledger, asked["engine"], progress=shown, randomness=source)
 
 
-#: What each of its draws is killed in: rounds of words, and either round of a level.
+#: What each of its draws is killed in: among the rounds of words, and in either round of a level.
 _IN_FORECAST = (
-    "ngrams/words, round 1",
-    "ngrams/words, round 2",
+    "ngrams/words/round 2",
     "ngrams/forecast, level 2/round 2",
     "ngrams/forecast, level 3/round 1",
 )

@@ -52,7 +52,7 @@ DRAWS = {
     "items-adaptive": 1,
     "items-auto": 2,
     "ngrams": 3,
-    "ngrams-forecast": 4,
+    "ngrams-forecast": 3,
     "ngrams-single": 3,
     "ngrams-all": 1,
     "ngrams-even": 2,
@@ -130,11 +130,11 @@ def holds(release: Release, step: str, rows: Any) -> bool:
         masses = pl.DataFrame(rows).filter(pl.col("key") >= 0)["mass"]
         return Counter(table["score"].to_list()) == Counter(masses.to_list())
     if "words" in step:
-        number = int(step.rsplit(" ", 1)[1])
-        (bits,) = (x["grid_bits"] for x in release.manifest["levels"] if x.get("round") == number)
+        bits = {x["round"]: x["grid_bits"] for x in release.manifest["levels"] if "round" in x}
         scores = dict(zip(table["item"], table["score"], strict=True))
-        noisy = zip(*(rows.column(name).to_pylist() for name in ("key", "noisy")), strict=True)
-        return all(scores[word] == score / 2**bits for word, score in noisy)
+        return all(
+            scores[row["key"]] == row["noisy"] / 2 ** bits[row["round"]] for row in rows.to_pylist()
+        )
     if "round" in rows.schema.names:  # all rounds of one draw, each cut as the next is below
         cut = [math.inf, *(level["threshold"] for level in release.manifest["levels"])]
         pairs = zip(rows["round"].to_pylist(), rows["noisy"].to_pylist(), strict=True)
