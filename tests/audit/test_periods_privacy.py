@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from scipy.stats import beta
 
-from dphh import Corpus, items
+from dphh import Corpus, Plan, items
 from dphh.unit.together import cost_of_separate_runs, in_one_run
 
 pytestmark = pytest.mark.slow
@@ -44,10 +44,15 @@ def written(path: Path, said_in: int) -> Corpus:
     return Corpus(path, user="who", item="what", period="date by week")
 
 
+def priced(corpus: Corpus, periods: str) -> Plan:
+    """With method "gaussian": method "auto" chooses once for all copies, so they depend on it."""
+    asked = corpus.in_periods(periods)
+    return items(asked, epsilon=EPSILON, delta=DELTA, max_items=1, method="gaussian")
+
+
 def scores(corpus: Corpus, periods: str, engine: str) -> np.ndarray:
     """Of each copy what was released; nothing is 0."""
-    plan = items(corpus.in_periods(periods), epsilon=EPSILON, delta=DELTA, max_items=1)
-    table = plan.run(engine=engine).to_arrow()
+    table = priced(corpus, periods).run(engine=engine).to_arrow()
     found = np.zeros(COPIES)
     found[table.column("item").to_numpy().astype(int)] = table.column("score").to_numpy()
     return found
@@ -93,8 +98,8 @@ def test_weeks_released_apart_compose_and_a_week_that_is_not_read_tells_nothing(
         sum(scores(each, week, engine) for week in ("2026-W47", "2026-W48"))
         for each in (none, both)
     ]
-    plan = items(none.in_periods("2026-W47"), epsilon=EPSILON, delta=DELTA, max_items=1)
-    claimed = cost_of_separate_runs(plan.events, EPSILON, DELTA, 2)
+    events = priced(none, "2026-W47").events
+    claimed = cost_of_separate_runs(events, EPSILON, DELTA, 2)
     assert claimed.epsilon is not None
     assert claimed.epsilon < 2 * EPSILON
     assert not exceeded(apart[1], apart[0], claimed.epsilon, claimed.delta)
