@@ -17,7 +17,7 @@ from dphh.content import (
 )
 from dphh.errors import CorpusError, UsageError
 from dphh.lineage.conditions import both, rows_kept
-from dphh.unit.period import Period, Spans, checked_period, checked_spans, how_many, period_json
+from dphh.unit.period import Period, Spans, checked_spans, how_many, parsed_period, period_json
 from dphh.unit.user import User, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
@@ -258,7 +258,7 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
     corpus = Corpus(
         list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
     )
-    period, periods = checked_period(found.get("period")), checked_spans(found.get("periods"))
+    period, periods = parsed_period(found.get("period")), checked_spans(found.get("periods"))
     corpus = replace_corpus(corpus, period=period, periods=periods)
     return in_groups(corpus, found.get("by"))
 
@@ -323,7 +323,7 @@ _NO_PERIOD = (
 
 
 def _checked_periods(period: Any, periods: Any) -> tuple[Period | None, Spans | None]:
-    found = checked_period(period)
+    found = parsed_period(period)
     if periods is None:
         return found, None
     if found is None:

@@ -99,7 +99,7 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
     """
 
     @wraps(function)
-    def alone(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+    def without_private_details(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
         try:
             return function(*arguments, **named)
         except DphhError as problem:
@@ -113,4 +113,4 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
         finally:
             del told  # break the reference cycle between the frame and the error
 
-    return alone
+    return without_private_details

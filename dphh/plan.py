@@ -19,7 +19,7 @@ from dphh.registry import VERBS
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
 from dphh.run import run
-from dphh.unit.period import Period, Spans, checked_period, checked_spans
+from dphh.unit.period import Period, Spans, checked_spans, parsed_period
 from dphh.unit.user import User, checked_user
 from dphh.wording.options import named_in_words
 
@@ -199,7 +199,7 @@ def _user_from_json(found: Any) -> User:
 
 def _periods_from_json(found: Any) -> tuple[Period | None, Spans | None]:
     where = found["corpus"] or {}
-    return checked_period(where.get("period")), checked_spans(where.get("periods"))
+    return parsed_period(where.get("period")), checked_spans(where.get("periods"))
 
 
 def _price_again(plan: Plan) -> Plan:

@@ -22,7 +22,7 @@ from dphh.levels import (
 )
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
-from dphh.privacy.following import parts_told
+from dphh.privacy.following import parts_of_round
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
 
@@ -160,7 +160,7 @@ def _adaptive_queries(levels: Sequence[SetUnionLevel], only_if: str = "") -> Ite
             "threshold": following.threshold if following else level.threshold_grid,
             "purpose": section,
         }
-        own = {"parts": parts_told(levels[0].grid, level.grid)}
+        own = {"parts": parts_of_round(levels[0].grid, level.grid)}
         yield _query_of_step(section, Step("plain/union_round", known))
         passed = {"threshold": _threshold(level, only_if)}
         yield _query_of_step(section, Step("plain/union_round_released", passed))

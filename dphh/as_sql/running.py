@@ -23,7 +23,7 @@ from dphh.levels import (
 )
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
-from dphh.privacy.following import parts_told
+from dphh.privacy.following import parts_of_round
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
 from dphh.udfs.kernel.whole_users import EQUAL
@@ -110,7 +110,7 @@ def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[P
         known = _bounding_parameters(level, f"{purpose}/round {level.round}") | {"is_test": False}
         later = {"salt": SALT}
         if following := follows(levels[:number], level):
-            parts = parts_told(levels[0].grid, levels[number - 1].grid)
+            parts = parts_of_round(levels[0].grid, levels[number - 1].grid)
             before = [
                 Step("told_so_far", {"parts": parts}),
                 Step("forget_released"),

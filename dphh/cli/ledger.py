@@ -307,7 +307,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             listed = [
                 {"run_id": run.run_id, "verb": run.verb, "state": run.state,
                  "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat(),
-                 "local_epsilon": local_epsilon(run), "drawn": _drawn_events(run)}
+                 "local_epsilon": local_epsilon(run), "drawn": _drawn_events_if_fewer(run)}
                 for run in runs
             ]  # fmt: skip
             changed = [change.to_json() for change in book.history(name)]
@@ -357,7 +357,7 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
     click.echo(f"{many} written to {file}", err=True)
 
 
-def _drawn_events(run: Entry) -> list[Json] | None:
+def _drawn_events_if_fewer(run: Entry) -> list[Json] | None:
     """The events that a settled run drew, if it drew less than it had reserved."""
     return None if run.drawn is None else events_to_json(run.drawn)
 

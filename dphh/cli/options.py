@@ -17,7 +17,7 @@ from dphh.engines import ENGINES
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
-from dphh.unit.period import checked_period
+from dphh.unit.period import parsed_period
 from dphh.wording.counted import items_in
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    checked_period(content.get("period"))  # of one that is meant for --periods it says so
+    parsed_period(content.get("period"))  # of one that is meant for --periods it says so
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
     said = sorted(map(flag, content.keys() - rows - {"periods"}))
     corpus = named_corpus(asked, ledger, said, content.get("periods"))

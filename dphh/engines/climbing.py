@@ -24,7 +24,7 @@ class Climbing(ABC):
     def drop(self, table: str) -> None: ...
 
     @abstractmethod
-    def _find_positions(self, ladder: Ladder) -> None:
+    def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         """Find the positions of the grams of the ladder's top rung."""
 
     @abstractmethod
@@ -69,4 +69,4 @@ class Climbing(ABC):
     def _find_missing_positions(self, ladder: Ladder) -> None:
         """Place all missing rungs: a continued run does not ask for levels that it drew before."""
         for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
-            self._find_positions(ladder.up_to(rungs))
+            self._find_positions_of_top_rung(ladder.up_to(rungs))

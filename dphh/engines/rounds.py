@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from dphh.levels import SetUnionLevel
-from dphh.privacy.following import Following, parts_told
+from dphh.privacy.following import Following, parts_of_round
 
 #: Draws a round and returns an Arrow table (key, noisy) of what passed.
 Round = Callable[[SetUnionLevel, Following | None], Any]
@@ -68,7 +68,7 @@ class InRounds(ABC):
         def draw(level: SetUnionLevel, following: Following | None) -> Any:
             nonlocal before
             if ran:
-                self._add_to_earlier_rounds(parts_told(ran[0].grid, ran[-1].grid))
+                self._add_to_earlier_rounds(parts_of_round(ran[0].grid, ran[-1].grid))
                 self.forget(before, rounds.keeps_texts)
             ran.append(level)
             self._write_noised_round(level, following, f"{purpose}/round {level.round}")

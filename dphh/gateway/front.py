@@ -29,7 +29,7 @@ Answer = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
-class Allowance:
+class ConnectionLimits:
     """Limits on what unauthenticated clients may use of the machine."""
 
     seconds: float = 10.0  # for a request, from its connection to its last byte
@@ -48,9 +48,9 @@ class Front:
     """Listens until it is closed; a pool of threads makes the answers."""
 
     def __init__(
-        self, host: str, port: int, answer: Answer, allowed: Allowance | None = None
+        self, host: str, port: int, answer: Answer, allowed: ConnectionLimits | None = None
     ) -> None:
-        self._answer, self._allowed = answer, allowed or Allowance()
+        self._answer, self._allowed = answer, allowed or ConnectionLimits()
         self._waiting: dict[asyncio.Task[None], str] = {}  # oldest first; values are addresses
         self._sending: dict[asyncio.Task[None], int] = {}  # oldest first; values are sizes in bytes
         self._tasks: set[asyncio.Task[None]] = set()

@@ -20,6 +20,10 @@ from dphh.gateway.grammar import BARE_FUNCTIONS, FUNCTIONS, GRAMMAR, TABLE_FUNCT
 LONGEST_STATEMENT = 64_000
 _ADVICE = "The gateway takes one SELECT over dphh's macros; see docs/gateway.md"
 
+_NOT_UNDERSTOOD = (
+    "DuckDB parsed it into a form that the gateway cannot check; write it in another way"
+)
+
 Scope = frozenset[str]
 Node = dict[str, Any]
 
@@ -55,7 +59,7 @@ class Guard:
         except RecursionError:
             raise _refusal("it is nested too deeply") from None
         except (KeyError, TypeError, AttributeError):
-            raise _refusal("it contains an unknown construct") from None
+            raise _refusal(_NOT_UNDERSTOOD) from None
 
     def _call_duckdb(self, function: str, text: str) -> str:
         try:
@@ -67,7 +71,7 @@ class Guard:
 
     def _check_node(self, node: Any, kind: str | None, scope: Scope) -> None:
         if not isinstance(node, dict):
-            raise _refusal("it contains an unknown construct")
+            raise _refusal(_NOT_UNDERSTOOD)
         kind = kind or _kind_of_node(node)
         fields = GRAMMAR.get(kind)
         if fields is None:

@@ -174,7 +174,7 @@ def _listen(con: duckdb.DuckDBPyConnection, token: str) -> int:
             con.execute("SET enable_external_access = false")
             con.execute("SET lock_configuration = true")
             return port
-    raise OSError("no free port")
+    raise OSError("quack_serve failed at 10 free ports of 127.0.0.1")
 
 
 if __name__ == "__main__":

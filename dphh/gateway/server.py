@@ -24,7 +24,7 @@ from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway import wire
 from dphh.gateway.analysts import Analysts, OnlyOwner
 from dphh.gateway.child import Gone
-from dphh.gateway.front import Allowance, Front
+from dphh.gateway.front import ConnectionLimits, Front
 from dphh.gateway.rows import Rows, of_table, reading
 from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served
@@ -93,7 +93,7 @@ class Gateway:
         host: str = "localhost",
         port: int = 9494,
         terms: Terms | None = None,
-        allowed: Allowance | None = None,
+        allowed: ConnectionLimits | None = None,
         guarded: bool = True,
     ) -> None:
         self.uri = f"quack:{host}:{port}"
@@ -168,7 +168,7 @@ class Gateway:
                 with self._lock:
                     self._sessions.pop(message.session, None)
                 self._forget_sessions([session])
-                return wire.done()
+                return wire.disconnected()
 
     def _open_session(self, token: str) -> str:
         analyst = self._analyst_of_token(token)

@@ -185,7 +185,10 @@ class Service:
         if "refused" in message:
             raise UsageError(message["refused"])
         if "failed" in message and worker in self._stopped:
-            raise UsageError(f"Stopped. {_LEDGER_ADVICE}")
+            raise UsageError(
+                "Your request was stopped: by you (dphh_stop or Ctrl-C), because your "
+                f"token was removed, or because the gateway closed. {_LEDGER_ADVICE}"
+            )
         if "failed" in message:
             log.error("%s for %s, %s: %s", what, analyst, hold, message["failed"])
             raise UsageError(

@@ -195,7 +195,7 @@ def connected(session: str) -> bytes:
     return _header_bytes(_CONNECTED, session, _NOT_GIVEN) + body + _END_OF_FIELDS
 
 
-def done() -> bytes:
+def disconnected() -> bytes:
     return _header_bytes(_DONE, "", _NOT_GIVEN) + _END_OF_FIELDS
 
 

@@ -28,7 +28,7 @@ _LEAST_FORECAST_MASS = 1e-3
 
 
 @dataclass(frozen=True)
-class OtherWords:
+class RuleForUnlisted:
     """Level 1 with a list: the parameters of words that the list lacks. They belong to no class;
     their two rows are the words that reached round 1's threshold, and all others."""
 
@@ -80,7 +80,7 @@ class ValidClasses:
     #: With a prior: what the public text says.
     public: PublicClasses | None = None
     #: Of a list of words, what is done with words that it lacks.
-    others: OtherWords | None = None
+    others: RuleForUnlisted | None = None
     #: With a prior: forecasts that heed its lift, and forecasts that do not. A class has one lift.
     ways: tuple[Way, ...] = ()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dphh.ladder.classes import OtherWords, ValidClasses
+from dphh.ladder.classes import RuleForUnlisted, ValidClasses
 from dphh.ladder.lift import STEP
 from dphh.ladder.rungs import Integers
 
@@ -27,15 +27,17 @@ class WordList:
     max_items: int
 
 
-def listed_classes(counts: Integers, total: int, others: OtherWords) -> ValidClasses:
-    """The classes of listed words, from their counts in a public text of `total` words. Forecasts
-    are public shares."""
-    step = np.floor(np.log(counts / total) / STEP).astype(np.int64)
+def classes_of_listed_words(
+    public_counts: Integers, public_total: int, rule_for_unlisted: RuleForUnlisted
+) -> ValidClasses:
+    """The classes of listed words, from their counts in a public text of `public_total` words.
+    Forecasts are public shares."""
+    step = np.floor(np.log(public_counts / public_total) / STEP).astype(np.int64)
     lowest = int(step.min())
     group = step - lowest
     sizes = np.bincount(group)
     return ValidClasses(
-        left=np.zeros(len(counts), dtype=np.int64),
+        left=np.zeros(len(public_counts), dtype=np.int64),
         right=group,
         forecasts=np.exp(STEP * (np.arange(len(sizes)) + lowest + 0.5)),
         ending=np.zeros(1, dtype=np.int64),
@@ -45,5 +47,5 @@ def listed_classes(counts: Integers, total: int, others: OtherWords) -> ValidCla
         begins=sizes,
         cumulative=np.cumsum(sizes),
         ends=np.arange(1, len(sizes) + 1),
-        others=others,
+        others=rule_for_unlisted,
     )

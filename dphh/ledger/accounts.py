@@ -26,7 +26,7 @@ from dphh.ledger.marks import Marks, copy_marks, marks
 from dphh.ledger.moved import Earlier, earlier_runs_on, is_there, moved_to, refuse_unmoved_data
 from dphh.ledger.older_copy import behind, lower_note, refuse_newer_copy
 from dphh.ledger.origins import source_of
-from dphh.ledger.paying import Look, account_by_name, look, moved_here
+from dphh.ledger.paying import SharingAccounts, account_by_name, find_sharing_accounts, moved_here
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
@@ -354,8 +354,8 @@ class Accounts:
                 "has space and may be written to."
             ) from error
 
-    def _look_at_accounts(self, source: Source) -> Look:
-        return look(source.absolute(), *self._named_accounts())
+    def _look_at_accounts(self, source: Source) -> SharingAccounts:
+        return find_sharing_accounts(source.absolute(), *self._named_accounts())
 
     def _earlier_runs_on(self, source: Source) -> Earlier:
         while True:

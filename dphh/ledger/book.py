@@ -42,9 +42,9 @@ from dphh.ledger.paying import (
     charge,
     charges,
     check_own,
+    find_sharing_accounts,
     first_to_refuse,
     locations_of_named,
-    look,
     payers,
     refuse_unknown_origin,
     repeated,
@@ -93,7 +93,7 @@ class Ledger(Accounts):
             # Folders are walked before the file is locked; if an account came or moved meanwhile,
             # again.
             named, marks = self._named_accounts()
-            seen = look(request.source, named, marks, to_keep=True)
+            seen = find_sharing_accounts(request.source, named, marks, to_keep=True)
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request, files)):
                     hold = replace(hold, run_id=found["run_id"])
@@ -145,7 +145,7 @@ class Ledger(Accounts):
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
     def _payers_of(self, request: Request) -> list[Payer]:
-        seen = look(request.source, *self._named_accounts())
+        seen = find_sharing_accounts(request.source, *self._named_accounts())
         with reading(self.path) as con:
             if con is not None:
                 return payers(con, records.accounts(con), request, seen)
@@ -165,7 +165,10 @@ class Ledger(Accounts):
             if con is None:
                 raise error_not_held(hold)
             source = Source.from_json(json.loads(records.held(con, hold)["source"]))
-        touched = {each.account.id for each in look(source, *self._named_accounts()).shared}
+        touched = {
+            each.account.id
+            for each in find_sharing_accounts(source, *self._named_accounts()).shared
+        }
         with writing(self.path) as con:
             found = records.held(con, hold)
             beginning = None

@@ -26,7 +26,7 @@ from typing import Literal
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
 from dphh.privacy.accounting import Composition, compose
-from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent, costs_of
+from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.unit.period import ALWAYS, Spans
@@ -118,7 +118,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     """Check a budget: epsilon finite and at least 0, delta at least 0 and below 1."""
     epsilon, delta = float(epsilon), float(delta)  # their repr is then the decimal people wrote
     if not 0 <= epsilon < math.inf:
-        raise UsageError(f"epsilon must be a number of 0 or more, found {epsilon!r}.")
+        raise UsageError(f"epsilon must be finite and at least 0, found {epsilon!r}.")
     if not 0 <= delta < 1:
         raise UsageError(f"delta must be at least 0 and below 1, found {delta!r}.")
     return Budget(epsilon, delta)
@@ -144,7 +144,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
     """
     claim = checked_budget(epsilon, delta)
     if not any(cost.is_charged for cost in costs_of(events)):
-        events = (*events, ApproximateEvent(claim.epsilon, claim.delta))
+        events = (*events, EpsilonDeltaEvent(claim.epsilon, claim.delta))
     composed = compose(events).delta(claim.epsilon)
     if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:
         raise UsageError(

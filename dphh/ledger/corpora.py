@@ -115,6 +115,6 @@ def check_account(corpus: Corpus, ledger: Accounts) -> None:
     if corpus.kind == "path" and corpus.name not in ledger.accounts_touched(source_of(corpus)):
         raise UsageError(
             f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
-            f"not of {', '.join(corpus.where)}; leave the name out, or add these files to the "
-            "corpus"
+            f"not of {', '.join(corpus.where)}; leave name= out, or ask the owner to make these "
+            "files part of that account (dphh ledger move NAME PATH...)"
         )

@@ -178,7 +178,7 @@ class Request:
         return self._digest_with(priced_in(self.price.events))
 
     @property
-    def digests(self) -> tuple[str, str]:
+    def digest_now_and_before(self) -> tuple[str, str]:
         """The digest as it is now, and as earlier versions computed it, with the notes of
         events."""
         return self.digest, self._digest_with(events_to_json(self.price.events))

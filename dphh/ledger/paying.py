@@ -25,14 +25,14 @@ class Shared(NamedTuple):
     """An account that shares data with a source."""
 
     account: AccountRow
-    #: Files of the source at the account's location.
+    #: The real paths of the files that the source and the account both read; may be empty.
     files: frozenset[str]
     #: A file of the source that was moved here from the account's location.
     moved: str | None = None
 
 
 @dataclass(frozen=True)
-class Look:
+class SharingAccounts:
     """Which accounts share data with a source, and the marks of its files, at one moment."""
 
     shared: tuple[Shared, ...]
@@ -47,9 +47,9 @@ class Look:
         return {mark for file, mark in self.marks.items() if file in of_it.files}
 
 
-def look(
+def find_sharing_accounts(
     source: Source, rows: Sequence[AccountRow], marks: Marks, *, to_keep: bool = False
-) -> Look:
+) -> SharingAccounts:
     """Find the accounts that share data with a source. Walks folders, and opens files if their
     marks are needed or `to_keep`, so it is never called inside a transaction."""
     here = places(source)
@@ -64,7 +64,7 @@ def look(
             of_files = marks.of_files(here.paths)
         if (moved := marks.known_to(row.id, of_files or {})) is not None:
             found.append(Shared(row, frozenset(), moved))
-    return Look(tuple(found), of_files or {})
+    return SharingAccounts(tuple(found), of_files or {})
 
 
 def locations_of_named(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
@@ -129,7 +129,7 @@ def refuse_unknown_origin(request: Request, named: Sequence[AccountRow]) -> None
 
 
 def payers(
-    con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, seen: Look
+    con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, seen: SharingAccounts
 ) -> list[Payer]:
     """The accounts that pay: those that share data with the request, and the one that it names."""
     named = () if request.account is None else (account_by_name(rows, request.account).id,)
@@ -182,7 +182,7 @@ def charge(
     request: Request,
     hold: Hold,
     paying: Sequence[Payer],
-    seen: Look,
+    seen: SharingAccounts,
     analyst: str | None,
     files: str | None,
 ) -> Reservation:
@@ -222,7 +222,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
     too."""
     if (found := records.find_run(con, hold.run_id)) is None:
         return None
-    if found["digest"] not in request.digests:
+    if found["digest"] not in request.digest_now_and_before:
         raise UsageError(
             f"Run {hold.run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."

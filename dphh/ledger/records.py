@@ -280,7 +280,7 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
         WHERE digest IN (?, ?) AND state <> 'cancelled' AND substr(files, ?) = ?
         ORDER BY sequence DESC LIMIT 1
     """
-    of_query = (*request.digests, CHECK + 1, files[CHECK:])
+    of_query = (*request.digest_now_and_before, CHECK + 1, files[CHECK:])
     found = next(iter(_rows_as_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 
@@ -293,7 +293,7 @@ def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, 
         SELECT runs.* FROM runs JOIN asked ON run = sequence
         WHERE state <> 'cancelled' AND digest IN (?, ?) ORDER BY sequence DESC LIMIT 1
     """
-    return next(iter(_rows_as_dicts(con, query, request.digests)), None)
+    return next(iter(_rows_as_dicts(con, query, request.digest_now_and_before)), None)
 
 
 def files_value_of_run(con: sqlite3.Connection, run: int) -> str:

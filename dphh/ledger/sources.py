@@ -43,9 +43,9 @@ from dphh.unit.period import (
     ALWAYS,
     Period,
     Spans,
-    checked_period,
     checked_spans,
     how_many,
+    parsed_period,
     period_json,
 )
 from dphh.unit.user import User, as_json, checked_user, named
@@ -120,7 +120,7 @@ class Source:
     def from_json(cls, data: dict[str, Any]) -> Source:
         files = tuple(data.get("files", ()))
         user = checked_user(data["user"])
-        period, periods = checked_period(data.get("period")), checked_spans(data.get("periods"))
+        period, periods = parsed_period(data.get("period")), checked_spans(data.get("periods"))
         where = tuple(data["where"])
         return cls(data["kind"], where, user, data["content"], period, periods, files)
 

@@ -202,7 +202,7 @@ class ChosenUnionEvent(Event):
 
 
 @dataclass(frozen=True)
-class ApproximateEvent(Event):
+class EpsilonDeltaEvent(Event):
     """Any other (epsilon, delta)-DP step, in both directions."""
 
     kind = "approximate"
@@ -258,7 +258,7 @@ KINDS: dict[str, type[Event]] = {
         DeltaEvent,
         SetUnionEvent,
         ChosenUnionEvent,
-        ApproximateEvent,
+        EpsilonDeltaEvent,
         OneDirectionEvent,
         LocalEvent,
     )

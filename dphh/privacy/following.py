@@ -58,7 +58,7 @@ class Following:
         parts, precision = 0, Fraction(0)
         for each in rounds:
             finer = each.bits - first.bits
-            parts += parts_told(first, each) << finer
+            parts += parts_of_round(first, each) << finer
             precision += Fraction(4**finer, each.sigma**2)
         return cls(parts, isqrt(int(1 / precision)), max(threshold >> (bits - first.bits), 1))
 
@@ -67,7 +67,7 @@ class Following:
         return weights_of(told, self.parts, self.deviation, self.threshold)
 
 
-def parts_told(first: Grid, each: Grid) -> int:
+def parts_of_round(first: Grid, each: Grid) -> int:
     """A round's parts: its 1 / sigma^2 in users, on a scale where the first round has FIRST_PARTS,
     over how much finer its grid is, since that multiplies its weights."""
     parts = (FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2

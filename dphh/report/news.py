@@ -36,7 +36,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Week:
+class PeriodReleases:
     """The releases of one period, under one name."""
 
     name: str
@@ -76,7 +76,7 @@ class Appeared:
         return self.chance is not None and self.chance <= 1 - self.confidence
 
 
-def appeared(weeks: Sequence[Week], confidence: float) -> list[Appeared]:
+def appeared(weeks: Sequence[PeriodReleases], confidence: float) -> list[Appeared]:
     """The items that the last week found and no earlier week did, surest first."""
     *earlier, last = weeks
     before = {tokens for week in earlier for tokens in week.found}
@@ -99,7 +99,9 @@ def _largest_chance(evidence: Evidence) -> float:
     return 2.0 if evidence.chance is None else evidence.chance
 
 
-def _evidence_of_week(week: Week, last: Week, rows: Mapping[Tokens, Any]) -> dict[Tokens, Evidence]:
+def _evidence_of_week(
+    week: PeriodReleases, last: PeriodReleases, rows: Mapping[Tokens, Any]
+) -> dict[Tokens, Evidence]:
     told: dict[Tokens, Evidence] = {}
     for tokens in rows:
         if tokens in week.counts:
@@ -115,7 +117,7 @@ def _evidence_of_week(week: Week, last: Week, rows: Mapping[Tokens, Any]) -> dic
     return told
 
 
-def _evidence_of_count(week: Week, tokens: Tokens, now: Counted | None) -> Evidence:
+def _evidence_of_count(week: PeriodReleases, tokens: Tokens, now: Counted | None) -> Evidence:
     then = week.counts[tokens]
     said = f"{week.name} counted {then.count.low:,.0f} to {then.count.high:,.0f} users"
     if now is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, Event, costs_of, events_from_json
+from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of, events_from_json
 from dphh.report.released import Released
 from dphh.report.terminal import promised
 from dphh.unit.together import of_periods_in
@@ -22,6 +22,6 @@ def total_promise(releases: Sequence[Released]) -> tuple[float, float] | None:
         events = events_from_json(each.manifest["events"])
         own = promised(each.privacy), float(each.privacy["delta"])
         charged = any(cost.is_charged for cost in costs_of(events))
-        steps += events if charged else [ApproximateEvent(*own)]
+        steps += events if charged else [EpsilonDeltaEvent(*own)]
         epsilon, delta = epsilon + own[0], delta + own[1]
     return None if delta >= 1 else (min(compose(steps).epsilon(delta), epsilon), delta)

@@ -17,7 +17,7 @@ from dphh.errors import UsageError
 from dphh.privacy.counts import checked_confidence
 from dphh.report.chart import Chart
 from dphh.report.drawing import Bar, Lines, Panel, Part
-from dphh.report.news import Appeared, Counted, Week, appeared, counted
+from dphh.report.news import Appeared, Counted, PeriodReleases, appeared, counted
 from dphh.report.people import Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.tables import write_rows
@@ -45,7 +45,7 @@ class Trend:
     Shows itself as a chart; `to_polars()` is the table.
     """
 
-    weeks: tuple[Week, ...]
+    weeks: tuple[PeriodReleases, ...]
     confidence: float
 
     @cached_property
@@ -233,7 +233,7 @@ def trend_of(
     named: dict[str, list[Released]] = {}
     for name, release in pairs:
         named.setdefault(name, []).append(release)
-    return Trend(tuple(_make_week(name, each) for name, each in named.items()), confidence)
+    return Trend(tuple(_joined_releases(name, each) for name, each in named.items()), confidence)
 
 
 def _period_of_release(release: Released) -> tuple[int, str, Released] | None:
@@ -260,7 +260,7 @@ def _name_of_week(place: int, release: Released) -> str:
     return f"{place}" if _GENERATED_RUN_ID.fullmatch(release.run_id) else release.run_id
 
 
-def _make_week(name: str, releases: Sequence[Released]) -> Week:
+def _joined_releases(name: str, releases: Sequence[Released]) -> PeriodReleases:
     counts: dict[Tokens, Counted] = {}
     for release in releases:
         people = people_of(release)
@@ -270,7 +270,7 @@ def _make_week(name: str, releases: Sequence[Released]) -> Week:
                 "releases that count all users"
             )
         counts = counted(release, people.counts) | counts
-    return Week(name, tuple(releases), counts)
+    return PeriodReleases(name, tuple(releases), counts)
 
 
 def _change_in_words(before: Counted | None, now: Counted) -> str | None:
@@ -285,7 +285,7 @@ def _bar_of(text: str, there: Counted | None) -> Bar:
     return Bar(text, None) if there is None else Bar(text, *there.count)
 
 
-def _intervals_sentence(weeks: Sequence[Week]) -> str:
+def _intervals_sentence(weeks: Sequence[PeriodReleases]) -> str:
     """Pointwise or simultaneous, as the releases say."""
     counting = [each for week in weeks for each in week.releases if people_of(each)]
     said = [counting_of(each.manifest) for each in counting]

@@ -114,9 +114,9 @@ def refuse_blocking_files(files: Iterable[str]) -> None:
             )
 
 
-def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
+def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
     return CorpusError(
-        f"corpus: {', '.join(corpus.where)}: {found}; "
+        f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
         "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
         "or .csv or .jsonl files (docs/sources.md)"
     )

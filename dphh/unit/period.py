@@ -208,22 +208,22 @@ _SPELLING_ADVICE = (
 )
 
 
-def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None:
-    """The period from its spelling ('date by week'), or from JSON."""
-    if found is None or isinstance(found, Period):
-        return found
-    if isinstance(found, dict):
-        return Period(**found)
-    spelled = _SPELLED_PERIOD.fullmatch(found) if isinstance(found, str) else None
+def parsed_period(given: Period | str | dict[str, Any] | None) -> Period | None:
+    """The period column that `period=` asks for: 'date by week', or its JSON. None stays None."""
+    if given is None or isinstance(given, Period):
+        return given
+    if isinstance(given, dict):
+        return Period(**given)
+    spelled = _SPELLED_PERIOD.fullmatch(given) if isinstance(given, str) else None
     if spelled is not None and any(
         _NAME_PATTERNS[by].match(spelled[0]) for by in _CALENDAR_PERIODS
     ):
         raise UsageError(
-            f"period: found {found!r}, which is a period; periods= (--periods) reads it, and "
+            f"period: found {given!r}, which is a period; periods= (--periods) reads it, and "
             "period= says which column has the date, such as 'date by week'"
         )
     if spelled is None:
-        raise UsageError(f"period: found {found!r}; {_SPELLING_ADVICE}")
+        raise UsageError(f"period: found {given!r}; {_SPELLING_ADVICE}")
     by: Any = spelled["by"] or "number"
     return Period(spelled["column"], by, spelled["zone"] or "UTC")
 

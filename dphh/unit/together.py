@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any
 
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, Event, OneDirectionEvent, costs_of
-from dphh.unit.period import ALWAYS, Period, Spans, checked_period, checked_spans, how_many
+from dphh.privacy.events import EpsilonDeltaEvent, Event, OneDirectionEvent, costs_of
+from dphh.unit.period import ALWAYS, Period, Spans, checked_spans, how_many, parsed_period
 
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)
@@ -92,7 +92,7 @@ class OfPeriods:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> OfPeriods:
-        period = checked_period({part: found[part] for part in ("column", "by", "zone")})
+        period = parsed_period({part: found[part] for part in ("column", "by", "zone")})
         assert period is not None
         return cls(
             period,
@@ -138,7 +138,7 @@ def cost_of_separate_runs(
         return Together(1, epsilon, delta)
     in_all = delta * periods * _ROUND_UP
     charged = any(cost.is_charged for cost in costs_of(events))
-    steps = events if charged else (ApproximateEvent(epsilon, delta),)
+    steps = events if charged else (EpsilonDeltaEvent(epsilon, delta),)
     found = math.inf if in_all >= 1 else compose(steps * periods).epsilon(in_all)
     if in_all < 1 and epsilon * periods < found:  # as any steps of such claims
         found = epsilon * periods * _ROUND_UP
@@ -172,7 +172,7 @@ def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float
 
 def as_one_step(
     events: tuple[Event, ...], epsilon: float, delta: float, periods: int
-) -> ApproximateEvent | OneDirectionEvent | None:
+) -> EpsilonDeltaEvent | OneDirectionEvent | None:
     """The same as one event for a whole user, to be composed with others; None if nothing is
     guaranteed."""
     if (found := in_one_run(epsilon, delta, periods)) is None:
@@ -180,7 +180,7 @@ def as_one_step(
     note = f"one run over {periods:,} periods, for a user who is in all of them"
     if any(cost.certain is not None for cost in costs_of(events)):
         return OneDirectionEvent(*found, note=note)
-    return ApproximateEvent(*found, note=note)
+    return EpsilonDeltaEvent(*found, note=note)
 
 
 def _listed_in_words(each: tuple[Together, ...]) -> str:

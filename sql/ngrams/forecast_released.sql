@@ -40,7 +40,7 @@ absent_rows AS (
 spurious AS (
     SELECT
         unnest(
-            dphh_absent_that_pass(class, bins, $valid, $grams, $sigma, $purpose)
+            dphh_spurious_grams_of_class(class, bins, $valid, $grams, $sigma, $purpose)
         ) AS gram
     FROM absent_rows
 ),

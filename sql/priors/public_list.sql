@@ -1,4 +1,5 @@
--- The listed words of a public text, numbered in the order of their bytes.
+-- The words that occur at least `least` times in a public text, numbered from 0 in the order of
+-- their bytes.
 -- In: word_counts (word, occurs). Out: listed (gram, word, occurs).
 CREATE OR REPLACE TEMP TABLE listed AS
 SELECT

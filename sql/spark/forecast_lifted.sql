@@ -30,7 +30,7 @@ absent_rows AS (
 drawn AS (
     SELECT
         class,
-        dphh_absent_that_pass(class, bins, $sigma, $purpose) AS lifted
+        dphh_spurious_grams_of_class(class, bins, $sigma, $purpose) AS lifted
     FROM absent_rows
 )
 

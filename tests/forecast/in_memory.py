@@ -17,7 +17,7 @@ from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, 
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.privacy.following import Following, parts_told
+from dphh.privacy.following import Following, parts_of_round
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
@@ -153,7 +153,7 @@ def words(
         np.add.at(sums, given, weights)
         noised = sums + noise(len(keys), level.sigma_grid)
         ran.append(level)
-        told[:] += parts_told(ran[0].grid, level.grid) * noised
+        told[:] += parts_of_round(ran[0].grid, level.grid) * noised
         new = np.flatnonzero((sums > 0) & (noised >= level.threshold_grid))
         masses[new] = noised[new] / 2**level.grid_bits
         return pa.table({"key": [str(word) for word in new], "noisy": noised[new]})

@@ -20,9 +20,9 @@ from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.positions import Released
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 
-Rule = PlainWeights | WeightsByRow
+Rule = PlainWeights | WeightsByGram
 #: What users add to each key, by a rule; round 1's list sizes at negative keys.
 Sums = Callable[[Rule], tuple[Integers, Integers]]
 
@@ -54,7 +54,7 @@ class TwoRounds:
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
         self._held = Released(self._keys)
-        rule = WeightsByRow(unit, self._held, weights.ravel()[self._row])
+        rule = WeightsByGram(unit, self._held, weights.ravel()[self._row])
         keys, sums = _ascending(*self._sums(rule))
         # Users may have given a gram nothing; then it is not among the sums. Its sum is 0, and it
         # gets its noise like any other.

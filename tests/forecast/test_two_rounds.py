@@ -14,7 +14,7 @@ from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.positions import Released
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_users import weighed
 from tests.forecast.in_memory import SIGMA_GRID
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
@@ -63,14 +63,14 @@ def test_a_user_moves_round_2_by_the_unit_at_most(
 ) -> None:
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    rule = WeightsByRow(unit, Released(KEYS), weights)
+    rule = WeightsByGram(unit, Released(KEYS), weights)
     for their in (more, more[:1], everything, []):
         assert moved(users, their, rule) <= unit**2
 
 
 def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
     """Its weight would depend on who else holds it."""
-    rule = WeightsByRow(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    rule = WeightsByGram(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
     assert sums([[0, 2, 4]], rule)
     with pytest.raises(RuntimeError, match="was not there in round 1"):
         sums([[0, 1]], rule)
@@ -85,7 +85,7 @@ def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs() -> No
 def test_weights_that_are_not_shared_out_would_be_caught() -> None:
     """The planted bug: each gram's weight as it is."""
 
-    class NotShared(WeightsByRow):
+    class NotShared(WeightsByGram):
         def __call__(self, held):  # type: ignore[no-untyped-def]
             return self.unit * self.weights[self.rows_of(held.keys)] // 64
 

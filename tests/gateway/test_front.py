@@ -16,16 +16,16 @@ import pytest
 pytest.importorskip("h11")
 
 from dphh.errors import PortTakenError
-from dphh.gateway.front import Allowance, Answer, Front
+from dphh.gateway.front import Answer, ConnectionLimits, Front
 from tests.gateway.conftest import free_port, until
 
-LIMITS = Allowance(seconds=0.6, body_bytes=1 << 16, waiting=20, stalled_seconds=1.0)
+LIMITS = ConnectionLimits(seconds=0.6, body_bytes=1 << 16, waiting=20, stalled_seconds=1.0)
 #: For those who are not slow on purpose, on a machine that may be.
 PATIENT = replace(LIMITS, seconds=600.0, stalled_seconds=600.0)
 
 
 @contextmanager
-def opened(allowed: Allowance, answer: Answer) -> Iterator[tuple[Front, int]]:
+def opened(allowed: ConnectionLimits, answer: Answer) -> Iterator[tuple[Front, int]]:
     port = free_port()
     door = Front("127.0.0.1", port, answer, allowed)
     try:
@@ -35,7 +35,9 @@ def opened(allowed: Allowance, answer: Answer) -> Iterator[tuple[Front, int]]:
 
 
 @contextmanager
-def front(allowed: Allowance = LIMITS, answer: Answer = lambda body: body[::-1]) -> Iterator[int]:
+def front(
+    allowed: ConnectionLimits = LIMITS, answer: Answer = lambda body: body[::-1]
+) -> Iterator[int]:
     with opened(allowed, answer) as (_, port):
         yield port
 

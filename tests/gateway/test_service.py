@@ -15,7 +15,7 @@ from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, NotHeldErr
 from dphh.gateway import service
 from dphh.gateway.service import Service, Terms
 from dphh.ledger import Hold, Ledger, Request, Source
-from dphh.privacy.events import ApproximateEvent
+from dphh.privacy.events import EpsilonDeltaEvent
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
 Work = Callable[[Ledger, str, float], None]
@@ -52,7 +52,7 @@ class _Worker:
 
 
 def reserve(ledger: Ledger, run_id: str, epsilon: float) -> Hold:
-    event = ApproximateEvent(epsilon, 1e-8)
+    event = EpsilonDeltaEvent(epsilon, 1e-8)
     asked = "items", {}, [event], epsilon, 1e-8, "reviews"
     return ledger.reserve(run_id, Request(ledger.status("reviews").source, *asked)).hold
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from dphh.ledger import Ledger, Request, Reservation, Source
-from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent
+from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 
@@ -24,7 +24,7 @@ def ask(
     account: str | None = None,
     **parameters: Any,
 ) -> Reservation:
-    done = [ApproximateEvent(epsilon, delta)] if events is None else events
+    done = [EpsilonDeltaEvent(epsilon, delta)] if events is None else events
     request = Request(source, "items", parameters, done, epsilon, delta, account=account)
     return book.reserve(run_id, request)
 

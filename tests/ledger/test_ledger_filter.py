@@ -17,8 +17,8 @@ from dphh import Plan, items, ngrams
 from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, left, rule_for_first_run
 from dphh.ledger.exact import allowed, drawn
 from dphh.privacy.events import (
-    ApproximateEvent,
     DeltaEvent,
+    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     OneDirectionEvent,
@@ -77,7 +77,7 @@ def best_attack(cap: Cap, share: float) -> float:
     nothing = np.maximum(0, 1 - np.exp(left_over))
     mu = most(lambda mu: GaussianEvent(1 / mu), cap, released)
     delta = most(lambda delta: DeltaEvent(min(delta, 1.0)), cap, released)
-    size = most(lambda size: ApproximateEvent(size, 0.0), cap, released)
+    size = most(lambda size: EpsilonDeltaEvent(size, 0.0), cap, released)
     choices = [
         with_loss(delta, nothing),
         curve(mu, left_over),
@@ -86,7 +86,7 @@ def best_attack(cap: Cap, share: float) -> float:
     for some in (0.5, 0.9, 1 - 1e-9):
         lost = DeltaEvent(delta * some)
         mu = most(lambda mu: GaussianEvent(1 / mu), cap, released, lost)
-        size = most(lambda size: ApproximateEvent(size, 0.0), cap, released, lost)
+        size = most(lambda size: EpsilonDeltaEvent(size, 0.0), cap, released, lost)
         for worth in (
             curve(mu, left_over) if mu else nothing,
             response(size, left_over) if size else nothing,
@@ -215,7 +215,7 @@ def test_the_first_run_settles_how_a_cap_is_kept() -> None:
     assert rule_for_first_run(like_items(0.1, 1e-8), 1e-6) == "divergence"
     assert rule_for_first_run(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
     assert rule_for_first_run(of_its_own(0.5, 1e-8), 1e-6) == "sums"
-    both = checked_booking([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
+    both = checked_booking([GaussianEvent(9.0), EpsilonDeltaEvent(0.1, 0.0)], 9, 1e-8)
     assert rule_for_first_run(both, 1e-6) == "sums"
 
 
@@ -235,7 +235,7 @@ def test_what_a_step_draws_is_its_divergence_rounded_up(order: float, epsilon: f
         p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
         exact = mpmath.log(moment) / (order - 1)
-    got = drawn([ApproximateEvent(epsilon, 0.0)], order).divergence
+    got = drawn([EpsilonDeltaEvent(epsilon, 0.0)], order).divergence
     assert exact <= got <= exact * (1 + 1e-9) + 1e-11
     assert drawn([GaussianEvent(2.0)], order).divergence == pytest.approx(order / 8)
 

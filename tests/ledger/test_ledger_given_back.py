@@ -18,7 +18,7 @@ from dphh.errors import BudgetRefused, LedgerError
 from dphh.ledger import Hold, Ledger, Request, Source, source_of
 from dphh.ledger.budget import Booking, Cap, checked_draw, fits, given_back, left, spent
 from dphh.ledger.exact import allowed, drawn
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent, SetUnionEvent
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.refunds import drawn_events
 
 CAP = (1.0, 1e-6)
@@ -104,11 +104,11 @@ def test_nothing_else_gives_back(book: Ledger, reviews: Source) -> None:
 def test_a_run_cannot_have_drawn_more_than_it_reserved(book: Ledger, reviews: Source) -> None:
     book.add("reviews", reviews, *CAP)
     hold = ask(book, "a", reviews)
-    for more in ([NOISE] * 5, [DeltaEvent(1.1e-7)], [ApproximateEvent(0.1, 0.0)]):
+    for more in ([NOISE] * 5, [DeltaEvent(1.1e-7)], [EpsilonDeltaEvent(0.1, 0.0)]):
         with pytest.raises(LedgerError, match="used more than it had reserved"):
             book.settle(hold, {}, b"rows", more)
     assert [run.state for run in book.runs()] == ["running"]
-    step = ApproximateEvent(0.1, 0.0)  # a step of its own is whole or not at all
+    step = EpsilonDeltaEvent(0.1, 0.0)  # a step of its own is whole or not at all
     with pytest.raises(LedgerError):
         checked_draw([NOISE, step], [NOISE])
     assert checked_draw([NOISE, NOISE, step], [step, NOISE]) == (step, NOISE)

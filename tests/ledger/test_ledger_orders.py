@@ -22,7 +22,7 @@ from dphh.ledger import accounts as ledger_accounts
 from dphh.ledger import book as ledger_book
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import unfinished as ledger_unfinished
-from dphh.privacy.events import ApproximateEvent
+from dphh.privacy.events import EpsilonDeltaEvent
 
 SOURCE = Source("frame", ("f",), "u")
 CAP, DEAR, CHEAP = 2.5, 2.0, 0.5
@@ -133,7 +133,7 @@ def do(who: int, price: float, step: str) -> None:
     book, hold, rows = Ledger("in memory", attempt=str(who)), Hold("t0", str(who)), b"%d" % who
     match step:
         case "reserve":
-            events = [ApproximateEvent(price, 0.0)]
+            events = [EpsilonDeltaEvent(price, 0.0)]
             book.reserve("t0", Request(SOURCE, "items", {}, events, price, 0.0, account="corpus"))
         case "begin":
             book.begin(hold, {"engine": "one"}, rows)
@@ -212,7 +212,7 @@ def test_a_reservation_cannot_be_traded_for_a_cheaper_one(ledger: Ledger) -> Non
     ledger.add("corpus", SOURCE, CAP, 0.0)
 
     def ask(epsilon: float) -> Hold:
-        events = [ApproximateEvent(epsilon, 0.0)]
+        events = [EpsilonDeltaEvent(epsilon, 0.0)]
         request = Request(SOURCE, "items", {}, events, epsilon, 0.0, account="corpus")
         return ledger.reserve("t0", request).hold
 
@@ -236,14 +236,14 @@ def test_a_reservation_cannot_be_traded_for_a_cheaper_one(ledger: Ledger) -> Non
 
 
 def test_the_file_itself_keeps_what_was_asked_and_what_is_held(ledger: Ledger) -> None:
-    ledger.reserve("t0", Request(SOURCE, "items", {}, [ApproximateEvent(DEAR, 0.0)], DEAR, 0.0))
+    ledger.reserve("t0", Request(SOURCE, "items", {}, [EpsilonDeltaEvent(DEAR, 0.0)], DEAR, 0.0))
     for change in ("epsilon = 0.5", "events = '[]'", "run_id = 't1'", "state = 'cancelled'"):
         with closing(sqlite3.connect(ledger.path)) as con, pytest.raises(sqlite3.IntegrityError):
             con.execute(f"UPDATE runs SET {change}")
 
 
 def test_a_hold_does_not_show_its_token(ledger: Ledger) -> None:
-    events = [ApproximateEvent(CHEAP, 0.0)]
+    events = [EpsilonDeltaEvent(CHEAP, 0.0)]
     request = Request(SOURCE, "items", {}, events, CHEAP, 0.0)
     first, again = (ledger.reserve("t0", request) for _ in range(2))
     assert first.hold != again.hold and first.sequence == again.sequence

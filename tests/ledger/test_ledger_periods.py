@@ -16,7 +16,7 @@ from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.exact import allowed
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, GaussianEvent
+from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.unit.period import Period
 from tests.ledger.asked import ask, items_price, tampered
@@ -200,7 +200,7 @@ def test_the_same_request_of_the_same_periods_is_the_same_run(book: Ledger) -> N
     book.add("weeks", WEEKS, 1.0, 1e-6)
 
     def request(*spans: tuple[int, int]) -> Request:
-        return Request(of(*spans), "items", {}, [ApproximateEvent(0.9, 0.0)], 0.9, 0.0)
+        return Request(of(*spans), "items", {}, [EpsilonDeltaEvent(0.9, 0.0)], 0.9, 0.0)
 
     for week in (1, 2):
         book.reserve(f"{week}", request((week, week)), files="beef")

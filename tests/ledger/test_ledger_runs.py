@@ -14,7 +14,7 @@ from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import Ledger, Source
 from dphh.ledger import records as ledger_records
 from dphh.ledger import unfinished as ledger_unfinished
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, GaussianEvent
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
 from tests.ledger.asked import ask, tampered
 
 
@@ -105,7 +105,7 @@ def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Sour
         {"max_items": 4},
         {"max_items": 3, "epsilon": 0.2},
         {"max_items": 3, "delta": 1e-9},
-        {"max_items": 3, "events": [ApproximateEvent(0.05, 0), ApproximateEvent(0.05, 0)]},
+        {"max_items": 3, "events": [EpsilonDeltaEvent(0.05, 0), EpsilonDeltaEvent(0.05, 0)]},
     ]
     for other in others:
         with pytest.raises(UsageError, match="another request"):

@@ -84,7 +84,7 @@ MUTANTS = (
     ),
     Mutant(
         "a used run id takes another request",
-        '    if found["digest"] not in request.digests:\n',
+        '    if found["digest"] not in request.digest_now_and_before:\n',
         "    if False:\n",
         (f"{_LEDGER}_runs.py::test_another_request_with_a_used_id_is_a_mistake",),
     ),

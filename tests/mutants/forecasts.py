@@ -136,8 +136,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: users give a little more than the norm in round 2",
-        "WeightsByRow(unit, self.held",
-        "WeightsByRow(unit + 1, self.held",
+        "WeightsByGram(unit, self.held",
+        "WeightsByGram(unit + 1, self.held",
         _EVERY,
         within="dphh/engines/polars/forecast.py",
     ),

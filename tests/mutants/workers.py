@@ -182,8 +182,8 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: round 2 weighs by another gram's row",
-        "WeightsByRow(unit, Released(grams), g)",
-        "WeightsByRow(unit, Released(grams), g[::-1])",
+        "WeightsByGram(unit, Released(grams), g)",
+        "WeightsByGram(unit, Released(grams), g[::-1])",
         (f"{_WORKERS}::test_round_2_shares_out_the_norm_by_weights",),
         within=_LADDER,
     ),

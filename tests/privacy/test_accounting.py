@@ -21,8 +21,8 @@ from dphh.errors import UsageError
 from dphh.privacy import accounting
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
-    ApproximateEvent,
     DeltaEvent,
+    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     OneDirectionEvent,
@@ -33,7 +33,7 @@ from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma, set_union_delt
 INTERVAL = 2.0**-10  # of dp_accounting's grid of losses
 few = settings(max_examples=30, deadline=None)
 steps = st.lists(
-    st.builds(ApproximateEvent, st.floats(0, 3), st.floats(0, 1e-3, allow_subnormal=False)),
+    st.builds(EpsilonDeltaEvent, st.floats(0, 3), st.floats(0, 1e-3, allow_subnormal=False)),
     min_size=1,
     max_size=6,
 )
@@ -42,7 +42,7 @@ steps = st.lists(
 of_either_kind = st.lists(
     st.builds(
         lambda kind, epsilon, delta: kind(epsilon, delta),
-        st.sampled_from([ApproximateEvent, OneDirectionEvent]),
+        st.sampled_from([EpsilonDeltaEvent, OneDirectionEvent]),
         st.floats(0, 3),
         st.floats(0, 1e-3, allow_subnormal=False),
     ),
@@ -52,7 +52,7 @@ of_either_kind = st.lists(
 
 
 def brute_force(
-    steps: Sequence[ApproximateEvent | OneDirectionEvent], epsilon: float
+    steps: Sequence[EpsilonDeltaEvent | OneDirectionEvent], epsilon: float
 ) -> mpmath.mpf:
     """Every outcome of every step's own pair, in many digits: sum of (P - e^epsilon Q)_+."""
     with mpmath.workdps(60):
@@ -83,7 +83,7 @@ def theirs(events: Sequence[Event], pessimistic: bool = True) -> PrivacyLossDist
                 value_discretization_interval=INTERVAL,
             )
         else:
-            epsilon = event.epsilon if isinstance(event, ApproximateEvent) else 0.0
+            epsilon = event.epsilon if isinstance(event, EpsilonDeltaEvent) else 0.0
             steps = round(epsilon / INTERVAL)
             rare = (1 - event.delta) / (1 + math.exp(epsilon))
             masses = {-steps: rare, steps: 1 - event.delta - (rare if steps else 0.0)}
@@ -104,8 +104,8 @@ def test_nothing_costs_nothing() -> None:
 
 def test_one_event_costs_what_it_says() -> None:
     assert compose([DeltaEvent(1e-8)]).epsilon(1e-8) == 0
-    assert compose([ApproximateEvent(0.7, 1e-8)]).epsilon(1e-8) == 0.7
-    assert compose([ApproximateEvent(0.7, 1e-8)]).delta(0.7) == 1e-8
+    assert compose([EpsilonDeltaEvent(0.7, 1e-8)]).epsilon(1e-8) == 0.7
+    assert compose([EpsilonDeltaEvent(0.7, 1e-8)]).delta(0.7) == 1e-8
     assert compose([GaussianEvent(4.0)]).delta(1.0) == gaussian_delta(1.0, 4.0)
 
 
@@ -123,7 +123,7 @@ def test_deltas_add_up_to_less_than_their_sum() -> None:
 
 
 def test_an_impossible_delta_needs_infinite_epsilon() -> None:
-    assert compose([DeltaEvent(1e-6), ApproximateEvent(1.0, 0.0)]).epsilon(1e-7) == math.inf
+    assert compose([DeltaEvent(1e-6), EpsilonDeltaEvent(1.0, 0.0)]).epsilon(1e-7) == math.inf
     assert compose([DeltaEvent(1e-6), GaussianEvent(1.0)]).epsilon(1e-6) == math.inf
     assert compose([GaussianEvent(1.0)]).epsilon(0.0) == math.inf
     assert compose([DeltaEvent(1.0), GaussianEvent(1.0)]).epsilon(1.0) == 0
@@ -133,7 +133,7 @@ def test_an_impossible_delta_needs_infinite_epsilon() -> None:
 @given(of_either_kind, st.floats(0, 8))
 @example([OneDirectionEvent(1.0, 0.0)], 0.0)  # 1 - 1/e: the nearest float lies below
 def test_steps_compose_to_the_brute_force_sum(
-    steps: list[ApproximateEvent | OneDirectionEvent], epsilon: float
+    steps: list[EpsilonDeltaEvent | OneDirectionEvent], epsilon: float
 ) -> None:
     exact = brute_force(steps, epsilon)
     found = compose(steps).delta(epsilon)
@@ -141,7 +141,7 @@ def test_steps_compose_to_the_brute_force_sum(
 
 
 def test_bounds_of_one_direction_add_up_and_no_better() -> None:
-    one, both = OneDirectionEvent(0.5, 0.0), ApproximateEvent(0.5, 0.0)
+    one, both = OneDirectionEvent(0.5, 0.0), EpsilonDeltaEvent(0.5, 0.0)
     assert compose([one] * 100).epsilon(1e-9) == pytest.approx(50.0, rel=1e-9)
     assert compose([both] * 100).epsilon(1e-9) < 42
     assert compose([OneDirectionEvent(0.7, 1e-8)]).delta(0.7) == 1e-8
@@ -149,7 +149,7 @@ def test_bounds_of_one_direction_add_up_and_no_better() -> None:
 
 
 def test_the_tail_of_steps_keeps_its_digits() -> None:
-    steps = [ApproximateEvent(12.0, 0.0)] * 3 + [ApproximateEvent(5.0, 1e-40)]
+    steps = [EpsilonDeltaEvent(12.0, 0.0)] * 3 + [EpsilonDeltaEvent(5.0, 1e-40)]
     for epsilon in (11.0, 30.0, 40.9):
         exact = brute_force(steps, epsilon)
         assert exact <= compose(steps).delta(epsilon) < exact * (1 + mpmath.mpf(1e-10))
@@ -173,14 +173,14 @@ def test_a_gaussian_beside_steps_is_the_integral_over_both(epsilon: float) -> No
         kink = 0.5 + sigma**2 * (epsilon - loss)
         integral += quad(excess, -25, 25, (p, q), points=[kink], epsabs=1e-12, limit=200)[0]
     whole = compose(
-        [ApproximateEvent(first, 0.01), GaussianEvent(sigma), ApproximateEvent(second, 0.02)]
+        [EpsilonDeltaEvent(first, 0.01), GaussianEvent(sigma), EpsilonDeltaEvent(second, 0.02)]
     )
     assert whole.delta(epsilon) == pytest.approx(1 - 0.99 * 0.98 * (1 - integral), rel=1e-8)
 
 
 def test_composition_lies_between_the_estimates_of_dp_accounting() -> None:
     events: list[Event] = [GaussianEvent(3.0), GaussianEvent(5.0), DeltaEvent(1e-7)]
-    events += [ApproximateEvent(0.25, 1e-8)] * 5 + [ApproximateEvent(0.5, 0.0)]
+    events += [EpsilonDeltaEvent(0.25, 1e-8)] * 5 + [EpsilonDeltaEvent(0.5, 0.0)]
     whole = compose(events)
     above, below = theirs(events), theirs(events, pessimistic=False)
     for epsilon in (0.2, 1.0, 2.0, 3.0):
@@ -189,7 +189,7 @@ def test_composition_lies_between_the_estimates_of_dp_accounting() -> None:
 
 
 def test_many_equal_steps_are_as_dp_accounting_has_them() -> None:
-    events = [ApproximateEvent(0.125, 1e-9)] * 400
+    events = [EpsilonDeltaEvent(0.125, 1e-9)] * 400
     exact = theirs(events)
     for epsilon in (3.0, 8.0, 12.0):
         assert compose(events).delta(epsilon) == pytest.approx(
@@ -199,7 +199,7 @@ def test_many_equal_steps_are_as_dp_accounting_has_them() -> None:
 
 def test_many_different_steps_are_priced_on_a_grid() -> None:
     events: list[Event] = [GaussianEvent(4.0), DeltaEvent(1e-8)]
-    events += [ApproximateEvent((50 + k) * INTERVAL, 1e-10) for k in range(100)]
+    events += [EpsilonDeltaEvent((50 + k) * INTERVAL, 1e-10) for k in range(100)]
     whole = compose(events)
     found = whole.epsilon(1e-6)
     assert len(whole._losses.values) < 2**14 + 300
@@ -211,7 +211,7 @@ def test_many_different_steps_are_priced_on_a_grid() -> None:
 @few
 @given(steps, st.floats(0.8, 5), st.floats(0, 8))
 def test_a_grid_of_losses_is_a_close_upper_bound(
-    steps: list[ApproximateEvent], sigma: float, epsilon: float
+    steps: list[EpsilonDeltaEvent], sigma: float, epsilon: float
 ) -> None:
     events: list[Event] = [*steps, GaussianEvent(sigma)]
     exact, gridded = compose(events), compose(events)
@@ -226,7 +226,7 @@ def test_a_grid_of_losses_is_a_close_upper_bound(
 @few
 @given(steps, st.floats(0.5, 5), st.floats(1e-2, 0.5))
 def test_epsilon_is_the_smallest_that_suffices(
-    steps: list[ApproximateEvent], sigma: float, delta: float
+    steps: list[EpsilonDeltaEvent], sigma: float, delta: float
 ) -> None:
     whole = compose([*steps, GaussianEvent(sigma)])
     epsilon = whole.epsilon(delta)
@@ -236,7 +236,7 @@ def test_epsilon_is_the_smallest_that_suffices(
 
 @few
 @given(steps, st.floats(0, 8))
-def test_composition_never_passes_the_sums(steps: list[ApproximateEvent], epsilon: float) -> None:
+def test_composition_never_passes_the_sums(steps: list[EpsilonDeltaEvent], epsilon: float) -> None:
     whole = compose(steps)
     total = sum(step.delta for step in steps)
     assert whole.delta(sum(step.epsilon for step in steps) * (1 + 1e-12)) <= total * (1 + 1e-12)
@@ -245,9 +245,9 @@ def test_composition_never_passes_the_sums(steps: list[ApproximateEvent], epsilo
 
 def test_the_order_of_events_does_not_matter() -> None:
     events: list[Event] = [
-        ApproximateEvent(0.4, 1e-6),
+        EpsilonDeltaEvent(0.4, 1e-6),
         GaussianEvent(2.0),
-        ApproximateEvent(0.1, 0.0),
+        EpsilonDeltaEvent(0.1, 0.0),
     ]
     assert compose(events) == compose(events[::-1])
 

@@ -14,9 +14,9 @@ from dphh import items
 from dphh.levels import AloneLevel, ChoiceLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
-    ApproximateEvent,
     ChosenUnionEvent,
     DeltaEvent,
+    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     SetUnionEvent,
@@ -104,7 +104,7 @@ def test_it_costs_at_least_either_way_and_at_most_all_of_both(
     "events",
     [
         lambda event: [GaussianEvent(9.0), event],
-        lambda event: [event, ApproximateEvent(0.1, 0.0)],
+        lambda event: [event, EpsilonDeltaEvent(0.1, 0.0)],
     ],
     ids=["asked for later", "beside an epsilon of its own"],
 )

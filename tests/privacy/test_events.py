@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dphh.errors import UsageError
 from dphh.privacy.events import (
-    ApproximateEvent,
     ChosenUnionEvent,
     DeltaEvent,
+    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     OneDirectionEvent,
@@ -29,7 +29,7 @@ events = st.one_of(
     st.builds(DeltaEvent, probabilities, st.text()),
     st.builds(SetUnionEvent, st.floats(1e-3, 1e9), probabilities, st.text()),
     st.builds(ChosenUnionEvent, noise, noise, probabilities, noise, probabilities),
-    st.builds(ApproximateEvent, st.floats(0, 1e3), probabilities, st.text()),
+    st.builds(EpsilonDeltaEvent, st.floats(0, 1e3), probabilities, st.text()),
     st.builds(OneDirectionEvent, st.floats(0, 1e3), probabilities, st.text()),
 )
 
@@ -89,10 +89,10 @@ def test_a_delta_that_cannot_be_is_refused(delta: float) -> None:
     with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
         DeltaEvent(delta)
     with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
-        ApproximateEvent(1.0, delta)
+        EpsilonDeltaEvent(1.0, delta)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
 def test_an_epsilon_that_cannot_be_is_refused(epsilon: float) -> None:
     with pytest.raises(UsageError, match=r"epsilon .* at least 0 and finite"):
-        ApproximateEvent(epsilon, 0.0)
+        EpsilonDeltaEvent(epsilon, 0.0)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent, SetUnionEvent
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
@@ -125,7 +125,7 @@ def test_new_items_and_others_do_not_both_cost_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", [GaussianEvent(9.0), DeltaEvent(1e-9), ApproximateEvent(0.1, 0.0)]
+    "before", [GaussianEvent(9.0), DeltaEvent(1e-9), EpsilonDeltaEvent(0.1, 0.0)]
 )
 def test_a_set_union_that_was_asked_for_later_pays_for_both(before: Event) -> None:
     together = compose([before, SetUnionEvent(4.0, 1e-6)])
@@ -133,8 +133,8 @@ def test_a_set_union_that_was_asked_for_later_pays_for_both(before: Event) -> No
 
 
 def test_beside_steps_of_an_epsilon_of_their_own_it_pays_for_both() -> None:
-    together = compose([SetUnionEvent(4.0, 1e-6), ApproximateEvent(0.1, 0.0)])
-    assert together == compose([GaussianEvent(4.0), DeltaEvent(1e-6), ApproximateEvent(0.1, 0.0)])
+    together = compose([SetUnionEvent(4.0, 1e-6), EpsilonDeltaEvent(0.1, 0.0)])
+    assert together == compose([GaussianEvent(4.0), DeltaEvent(1e-6), EpsilonDeltaEvent(0.1, 0.0)])
 
 
 #: Computed for issue 13 by another prototype, over real thresholds: (epsilon, delta, rho).

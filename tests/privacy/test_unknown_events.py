@@ -41,8 +41,8 @@ from dphh.planning.scheduling import _booking
 from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
-    ApproximateEvent,
     Cost,
+    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     LocalEvent,
@@ -125,7 +125,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "less drawn of it": lambda event: less_drawn([], [NOISE, event]),
     "whether it draws noise": lambda event: draws_noise([NOISE, event]),
     # What stands before it decides already.
-    "whether it draws noise, or not": lambda event: draws_noise([ApproximateEvent(1, 0), event]),
+    "whether it draws noise, or not": lambda event: draws_noise([EpsilonDeltaEvent(1, 0), event]),
     "written": lambda event: events_to_json([event]),
     "read": lambda event: event_from_json({"kind": "laplace", "epsilon": 0.1}),
     "read among others": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
@@ -277,7 +277,7 @@ def test_a_new_kind_is_one_class_and_all_else_charges_it(
     monkeypatch: pytest.MonkeyPatch, book: Ledger, reviews: Source
 ) -> None:
     monkeypatch.setitem(known_events.KINDS, Laplace.kind, Laplace)
-    event, same = Laplace(0.1, "a step"), ApproximateEvent(0.1, 0.0)
+    event, same = Laplace(0.1, "a step"), EpsilonDeltaEvent(0.1, 0.0)
     assert compose([event, NOISE]) == compose([same, NOISE])
     assert drawn([event, NOISE], 2.0) == drawn([same, NOISE], 2.0)
     assert not draws_noise([event, NOISE])

@@ -278,5 +278,5 @@ def test_no_reports_and_what_is_no_report():
     for values, said in [([12], "from 0 to 11"), ([-2], "from 0 to 11"), ([[1]], "one array")]:
         with pytest.raises(UsageError, match=said):
             draw_coins(SYSTEM, np.array(values), mechanism, "x")
-    with pytest.raises(UsageError, match="1 keys were given for 2 values"):
+    with pytest.raises(UsageError, match="keys: found 1 for 2 draws"):
         draw_coins(SYSTEM, np.array([1, 2]), mechanism, "x", pa.array(["a"]))

@@ -185,7 +185,7 @@ def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypat
     assert problem.__cause__ is None
     assert isinstance(problem.__context__, KeyError)  # their own, which they have anyway
     assert [frame.f_code.co_name for frame, _ in traceback.walk_tb(problem.__traceback__)] == [
-        "failed", "alone",
+        "failed", "without_private_details",
     ]  # fmt: skip
     assert SECRET not in "\n".join(tracked(problem))
     monkeypatch.setenv("DPHH_SHOW_ENGINE_ERRORS", "1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, Grid, parts_told, roots
+from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, Grid, parts_of_round, roots
 from dphh.udfs.kernel.contributions import Followed, contributions
 
 
@@ -36,13 +36,13 @@ def test_the_estimate_is_of_the_least_variance() -> None:
     sigmas = [28_000, 11_000, 4_200]
     grids = [Grid(sigma, 10) for sigma in sigmas]
     follows = Following.after(grids, 20_000, 10)
-    parts = [parts_told(grids[0], grid) for grid in grids]
+    parts = [parts_of_round(grids[0], grid) for grid in grids]
     assert follows.parts == sum(parts)
     precision = np.array([1 / sigma**2 for sigma in sigmas])
     assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
     assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
     # Sums of so many users' weights stay in 64 bits.
-    assert parts_told(Grid(2**17, 10), Grid(50, 10)) == MOST_PARTS
+    assert parts_of_round(Grid(2**17, 10), Grid(50, 10)) == MOST_PARTS
 
 
 def test_on_finer_grids_the_estimate_is_the_same() -> None:
@@ -54,7 +54,7 @@ def test_on_finer_grids_the_estimate_is_the_same() -> None:
     users = np.array([900, 1100, 1000])  # an item's noised weights
     told = [
         sum(
-            parts_told(grids[0], grid) * int(weight * 2**grid.bits)
+            parts_of_round(grids[0], grid) * int(weight * 2**grid.bits)
             for weight, grid in zip(users, grids, strict=True)
         )
         for grids in (finer, one_grid)

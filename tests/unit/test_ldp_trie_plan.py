@@ -24,7 +24,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 from dphh.price import Price
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
+from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent, event_from_json
 from dphh.privacy.subset_selection import subset_selection
 
 GBOARD = {
@@ -123,7 +123,7 @@ def test_the_statement_names_unit_and_both_epsilons(gboard):
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
     published, curators = gboard.events
-    assert published == ApproximateEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
+    assert published == EpsilonDeltaEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
     assert isinstance(curators, LocalEvent)
     assert curators.epsilon == 600
     # Beside it, for messages: group privacy over 60 reports, at the delta that each of them leaves.
@@ -268,8 +268,8 @@ def test_a_local_event_costs_no_budget_and_comes_back_from_json():
     event = LocalEvent(600.0, "a user's reports")
     assert event_from_json(event.to_json()) == event
     assert compose([event]).epsilon(0.0) == 0
-    both = compose([event, ApproximateEvent(1.0, 1e-6)])
-    assert both == compose([ApproximateEvent(1.0, 1e-6)])
+    both = compose([event, EpsilonDeltaEvent(1.0, 1e-6)])
+    assert both == compose([EpsilonDeltaEvent(1.0, 1e-6)])
 
 
 def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
@@ -321,9 +321,9 @@ def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
 ):
     source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 9.0, 1e-6)
-    events = [LocalEvent(20.0), ApproximateEvent(2.0, 1e-7)]
+    events = [LocalEvent(20.0), EpsilonDeltaEvent(2.0, 1e-7)]
     ledger.reserve("one", Request(source, "ldp_trie", {}, events, 2.0, 1e-7))
-    ledger.reserve("two", Request(source, "items", {}, [ApproximateEvent(1.0, 1e-7)], 1.0, 1e-7))
+    ledger.reserve("two", Request(source, "items", {}, [EpsilonDeltaEvent(1.0, 1e-7)], 1.0, 1e-7))
     show = ["ledger", "show", "words", "--ledger", str(own_ledger)]
     said = CliRunner().invoke(cli, show).stdout
     assert said.count("to the curator") == 1

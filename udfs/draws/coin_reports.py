@@ -62,7 +62,10 @@ def draw_coins(
     if len(held) and not (held.min() >= NOTHING and held.max() < mechanism.domain):
         raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
     if keys is not None and len(keys) != len(held):
-        raise UsageError(f"{len(keys)} keys were given for {len(held)} values; give one for each")
+        raise UsageError(
+            f"keys: found {len(keys)} for {len(held)} draws; "
+            "give one for each draw, to name what it is for"
+        )
     # A row's index times the domain must fit an int64.
     rows = max(min(_BLOCK // (mechanism.size + 1), (1 << 62) // mechanism.domain), 1)
     blocks = []

@@ -127,7 +127,10 @@ def draw_rounded_gaussian(
     """
     sampler = _sampler(sigma)
     if keys is not None and len(keys) != count:
-        raise UsageError(f"{len(keys)} keys were given for {count} draws; give one for each")
+        raise UsageError(
+            f"keys: found {len(keys)} for {count} draws; "
+            "give one for each draw, to name what it is for"
+        )
     noise = np.empty(count, dtype=np.int64)
     for start in range(0, count, _BLOCK):
         stop = min(start + _BLOCK, count)

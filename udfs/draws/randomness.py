@@ -112,7 +112,10 @@ def check_keys(count: int, keys: pa.Array | None) -> None:
     if count < 0:
         raise UsageError(f"cannot draw {count} words")
     if keys is not None and len(keys) != count:
-        raise UsageError(f"{len(keys)} keys were given for {count} words; give one for each")
+        raise UsageError(
+            f"keys: found {len(keys)} for {count} draws; "
+            "give one for each draw, to name what it is for"
+        )
 
 
 def uniform_below(

@@ -44,7 +44,10 @@ def draw_subsets(
     if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
         raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
     if keys is not None and len(keys) != len(held):
-        raise UsageError(f"{len(keys)} keys were given for {len(held)} values; give one for each")
+        raise UsageError(
+            f"keys: found {len(keys)} for {len(held)} draws; "
+            "give one for each draw, to name what it is for"
+        )
     reports = np.empty((len(held), mechanism.size), dtype=np.int64)
     rows = max(_BLOCK // mechanism.size, 1)
     for start in range(0, len(held), rows):

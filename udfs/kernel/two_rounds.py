@@ -48,7 +48,7 @@ class PlainWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class WeightsByRow:
+class WeightsByGram:
     """Round 2's weights: floor(unit g / |g|_2) for each gram, where g
     are `weights`, in the order of `grams`.
 

@@ -25,7 +25,7 @@ from dphh.privacy.following import weights_of
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter, of_words
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -94,7 +94,7 @@ class WholeUsers:
     ) -> pa.Array:
         """`dphh_shared_contributions(user_hashes, lengths, keys, grams, unit)`: the same for round
         2, with the weight g of each gram."""
-        return weighed(user_hashes, lengths, keys, WeightsByRow(unit, *self.looked_up[grams]))
+        return weighed(user_hashes, lengths, keys, WeightsByGram(unit, *self.looked_up[grams]))
 
     def look_up_in(self, known: Any) -> int:
         """Keep a lookup table, and return the index by which a level's queries name it."""

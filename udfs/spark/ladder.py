@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession, functions
 from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
 from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, contributions, summed
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.spark.looked_up import (
     grams_of_block,
@@ -86,7 +86,7 @@ def register_blocks(
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
     """`dphh_contributions(table(blocks))`: to (key, weight)."""
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
@@ -94,7 +94,7 @@ def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    register_sums(spark, of_blocks, "key string, weight bigint")
+    register_sums(spark, sums_of_blocks, "key string, weight bigint")
 
 
 def register_counts_of_words(spark: SparkSession) -> None:
@@ -103,27 +103,27 @@ def register_counts_of_words(spark: SparkSession) -> None:
     def each_once(held: Held) -> Integers:
         return np.ones(len(held.keys), dtype=np.int64)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             ids, weights = _contributions_of_block(block, block.positions, each_once)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    register_sums(spark, of_blocks, "key string, weight bigint")
+    register_sums(spark, sums_of_blocks, "key string, weight bigint")
 
 
 def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
     sent = everywhere(spark, rule)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
             added = _contributions_of_block(block, block.positions, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
-    register_sums(spark, of_blocks, "key bigint, weight bigint")
+    register_sums(spark, sums_of_blocks, "key bigint, weight bigint")
 
 
 def register_plain_contributions(spark: SparkSession, unit: int) -> None:
@@ -131,7 +131,7 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
     (block, key, weight). What the users of a block add to a key stands once, 0 or more."""
     rule = PlainWeights(unit)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def contributions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
             keys, weights = _contributions_of_block(block, block.positions, rule)
@@ -140,7 +140,10 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
             yield {"block": np.full(len(keys), named), "key": keys, "weight": weights}
 
     register_table(
-        spark, "dphh_plain_contributions", of_blocks, "block bigint, key bigint, weight bigint"
+        spark,
+        "dphh_plain_contributions",
+        contributions_of_blocks,
+        "block bigint, key bigint, weight bigint",
     )
 
 
@@ -177,7 +180,7 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
             none = np.empty(0, dtype=np.int64)
             grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
             added = _contributions_of_block(
-                block, block.positions, WeightsByRow(unit, Released(grams), g)
+                block, block.positions, WeightsByGram(unit, Released(grams), g)
             )
             return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
@@ -194,7 +197,7 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
     user."""
     numbers_of = numbers_of_words(spark, released)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def texts_not_yet_placed(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             gone = numbers_of(rows, row, words) >= 0
@@ -203,28 +206,28 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
             )
             yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
-    register_table(spark, "dphh_remaining", of_blocks, _BLOCK_COLUMNS)
+    register_table(spark, "dphh_remaining", texts_not_yet_placed, _BLOCK_COLUMNS)
 
 
 def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
     """`dphh_positions(table(unplaced))`: to (user_hashes, lengths, keys, words)."""
     numbers_of = numbers_of_words(spark, released)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def positions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "positions")
             numbers = numbers_of(rows, row, vocabulary(rows, row))
             grams = np.append(numbers, -1)[block.positions]
             yield from _positions_of_block(block, grams, grams if single else None, 1)
 
-    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
+    register_table(spark, "dphh_positions", positions_of_blocks, POSITIONS)
 
 
 def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahead: int) -> None:
     """`dphh_positions(table(unplaced))`: to the next."""
     numbers_of = numbers_of_grams(spark, keys)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def positions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
             words: Any = rows.column("words")[row]
@@ -232,7 +235,7 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahea
             grams = numbers_of(rows, row, block.positions)
             yield from _positions_of_block(block, grams, ends, ahead)
 
-    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
+    register_table(spark, "dphh_positions", positions_of_blocks, POSITIONS)
 
 
 def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
@@ -240,14 +243,14 @@ def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
     there."""
     keys_of = words_of_block if words else grams_of_block
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def keys_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, (places, keys) = rows.column("block")[row].as_py(), keys_of(rows, row)
             yield {"block": np.full(len(keys), block), "place": places, "key": keys}
 
     kind = "string" if words else "bigint"
     register_table(
-        spark, "dphh_keys_of_blocks", of_blocks, f"block bigint, place bigint, key {kind}"
+        spark, "dphh_keys_of_blocks", keys_of_blocks, f"block bigint, place bigint, key {kind}"
     )
 
 

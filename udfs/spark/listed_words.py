@@ -22,7 +22,7 @@ def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
     lacks, and its number in the block."""
     numbers_of = numbers_of_words(spark, listed)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def other_words_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             words = vocabulary(rows, row).cast(pa.string())
             numbers = np.flatnonzero(numbers_of(rows, row, words) < 0).astype(np.int32)
@@ -34,7 +34,10 @@ def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
             }
 
     register_table(
-        spark, "dphh_other_words_of_blocks", of_blocks, "block bigint, number int, word string"
+        spark,
+        "dphh_other_words_of_blocks",
+        other_words_of_blocks,
+        "block bigint, number int, word string",
     )
 
 
@@ -48,7 +51,7 @@ def register_positions_of_listed(
     """
     others, numbers_of = len(listed), numbers_of_words(spark, listed)
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def positions_of_listed_words(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             numbers = np.append(numbers_of(rows, row, words), -1).astype(np.int32)
@@ -71,7 +74,7 @@ def register_positions_of_listed(
             keys[other] = given[keys[other] - others]
             yield {**row_of(block.with_positions(keys), "keys"), "words": _NULL_BYTES}
 
-    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
+    register_table(spark, "dphh_positions", positions_of_listed_words, POSITIONS)
 
 
 #: Words stay beside keys only where pruning on a single side needs them.

@@ -20,7 +20,7 @@ from dphh.udfs.text.hashes import of_spellings
 def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt: int) -> None:
     """`dphh_contributions(table(weighed_blocks))`: to (key, weight)."""
 
-    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             known: Any = rows.column("weights")[row].values
@@ -31,4 +31,4 @@ def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    register_sums(spark, of_blocks, "key string, weight bigint")
+    register_sums(spark, sums_of_blocks, "key string, weight bigint")

@@ -33,7 +33,7 @@ def register_forecast(
     def absent_negatives(group: int, column: int, grams: int, sigma: int, purpose: str) -> int:
         return negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
 
-    def absent_that_pass(
+    def spurious_grams_of_class(
         group: int, rows: list[dict[str, int]], valid: int, grams: int, sigma: int, purpose: str
     ) -> list[dict[str, int]]:
         held, _ = users.looked_up[grams]
@@ -78,8 +78,8 @@ def register_forecast(
         ),
         ("absent_negatives", absent_negatives, ["BIGINT", "BIGINT", "BIGINT", *drawn], "BIGINT"),
         (
-            "absent_that_pass",
-            absent_that_pass,
+            "spurious_grams_of_class",
+            spurious_grams_of_class,
             ["BIGINT", row, "INTEGER", "INTEGER", *drawn],
             gram,
         ),

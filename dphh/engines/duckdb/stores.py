@@ -11,6 +11,7 @@ import duckdb
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
+from dphh.sources.quoted import literal
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
@@ -20,7 +21,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         return
     try:
         if (file := extension_file("httpfs")) is not None:
-            con.execute(f"LOAD '{_quoted(str(file))}'")
+            con.execute(f"LOAD {literal(str(file))}")
         else:
             _load_installed(con)
     except duckdb.Error as problem:
@@ -65,10 +66,6 @@ def _secret_from_environment() -> str:
         options |= {"ENDPOINT": parts.netloc, "URL_STYLE": "path"}
         options["USE_SSL"] = "false" if parts.scheme == "http" else "true"
     said = "".join(
-        f", {option} '{_quoted(value)}'" for option, value in options.items() if value is not None
+        f", {option} {literal(value)}" for option, value in options.items() if value is not None
     )
     return f"CREATE SECRET (TYPE s3{said})" if options["KEY_ID"] else "SELECT 1"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")

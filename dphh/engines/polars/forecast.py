@@ -16,7 +16,7 @@ from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.kernel.positions import Released
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 
 
 class PolarsRounds(ForecastRounds):
@@ -57,7 +57,7 @@ class PolarsRounds(ForecastRounds):
     def _draw_round_2(self, planned: Any, unit: int) -> Any:
         weights = self._fetch(queries.weights(self.round_1.lazy(), pl.DataFrame(planned).lazy()))
         self.held = Released(weights["key"].to_numpy())
-        rule = WeightsByRow(unit, self.held, weights["weight"].to_numpy())
+        rule = WeightsByGram(unit, self.held, weights["weight"].to_numpy())
         histogram = self._sums(rule, "forecast_round_2")
         sums = self._fetch(queries.sums(self.round_1.lazy(), histogram.lazy()))
         self.round_2 = self._write_noised(sums, "round 2").rename({"noisy": "second"})
@@ -91,7 +91,7 @@ class PolarsRounds(ForecastRounds):
         passed = queries.passed(self.round_2.lazy(), pl.DataFrame(thresholds).lazy(), lifted.lazy())
         return self._fetch(passed).to_arrow()
 
-    def _sums(self, rule: PlainWeights | WeightsByRow, step: str) -> pl.DataFrame:
+    def _sums(self, rule: PlainWeights | WeightsByGram, step: str) -> pl.DataFrame:
         """The sum of all users' weights for each gram, before noise."""
         return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
 

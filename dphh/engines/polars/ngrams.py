@@ -39,7 +39,7 @@ class Ngrams(Rounds, Climbing):
     def _two_rounds(self, purpose: str) -> PolarsRounds:
         return PolarsRounds(self, purpose)
 
-    def _find_positions(self, ladder: Ladder) -> None:
+    def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
             self.tables["users"] = self.tables.pop("texts", self.tables["users"])

@@ -58,7 +58,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
         ]
         return pa.array(drawn, pa.int64())
 
-    def absent_that_pass(
+    def spurious_grams_of_class(
         group: pa.Array, rows: pa.Array, sigma: pa.Array, purpose: pa.Array
     ) -> pa.Array:
         def of_class(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
     register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
     register_arrow(spark, "dphh_absent_bins", absent_bins, _BINS_TYPE)
     register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
-    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED_TYPE)
+    register_arrow(spark, "dphh_spurious_grams_of_class", spurious_grams_of_class, _LIFTED_TYPE)
 
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:

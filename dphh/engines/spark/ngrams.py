@@ -45,7 +45,7 @@ class Ngrams(Rounds, Climbing):
     def _two_rounds(self, purpose: str) -> SparkRounds:
         return SparkRounds(self, purpose)
 
-    def _find_positions(self, ladder: Ladder) -> None:
+    def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1 and self.texts_kept:
             self.rename("texts", "blocks")
         step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"

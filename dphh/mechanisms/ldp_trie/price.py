@@ -44,7 +44,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.coin_reports import Form, Sampling, sizes
-from dphh.privacy.events import ApproximateEvent, LocalEvent
+from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
 
 HELP = {
@@ -222,9 +222,9 @@ def price_ldp_trie(
             shuffled_user_epsilon=promised.shuffled_user,
             protects="contribution",
         ),
-        finds=_users_needed(ladder, max_length, passes),
+        finds=_holders_needed(ladder, max_length, passes),
         events=(
-            ApproximateEvent(
+            EpsilonDeltaEvent(
                 promised.of_user, delta, "LDP TrieHH, what is published, of a whole user"
             ),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
@@ -349,7 +349,7 @@ def _checked_words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...
     return tuple(word if isinstance(word, str) else tuple(word) for word in given)
 
 
-def _users_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
+def _holders_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     """The smallest number of holders, among all users asked, with which an item is found."""
     one_pass = ladder[:max_length]
     everyone = len(ladder) * one_pass[0].users

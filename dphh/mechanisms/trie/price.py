@@ -41,7 +41,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.price import Finds, Price, Privacy, UsersKnown
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, OneDirectionEvent
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
 
 Accounting = Literal["path", "paper"]
 HELP = {
@@ -129,7 +129,7 @@ def price_trie(
         if accounting == "path"
         else _price_by_paper(*growing, max_length, theta, p, users)
     )
-    kind = ApproximateEvent if accounting == "path" else OneDirectionEvent
+    kind = EpsilonDeltaEvent if accounting == "path" else OneDirectionEvent
     events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
     if counting.share:
         table = DeltaEvent(spare, "noise table's distance from the exact Gaussian")

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.ladder.classes import OtherWords
+from dphh.ladder.classes import RuleForUnlisted
 from dphh.ladder.rounds import PassedWords, Rounds
 from dphh.ladder.rungs import Integers
-from dphh.ladder.word_list import listed_classes
+from dphh.ladder.word_list import classes_of_listed_words
 from dphh.levels import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
@@ -62,12 +62,12 @@ class WordsStep(Step):
 
 
 def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) -> WordsStep:
-    others = OtherWords(level.first_threshold_grid, level.second_threshold_grid, OUTSIDE)
+    others = RuleForUnlisted(level.first_threshold_grid, level.second_threshold_grid, OUTSIDE)
     words = prior.grams[0]
     return WordsStep(
         level=1,
         below=0,
-        valid=listed_classes(words.counts, prior.total, others),
+        valid=classes_of_listed_words(words.counts, prior.total, others),
         largest=0.0,
         shares=Shares(1.0, 1, levels),
         mu=mu,

@@ -14,7 +14,7 @@ from dphh.privacy.special import ndtr
 
 #: Between neighbouring masses of the grid, in nats.
 MASS_STEP = 0.25
-#: The grid begins at this many sigmas of round 1. What is less cannot be told from nothing.
+#: The least mass of the grid after 0, in sigmas of round 1. A smaller one cannot be told from 0.
 LEAST_MASS = 0.05
 EM_PASSES = 60
 #: So many grams' worth of what the neighbouring classes say.
