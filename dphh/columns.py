@@ -112,6 +112,11 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
     declared = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
+    if "" in declared and any(declared):
+        raise UsageError(
+            "groups: found an empty value, as between two commas; leave it out: rows with an empty "
+            f"text are counted as {OTHER!r}"
+        )
     if not declared or not all(isinstance(group, str) and group for group in declared):
         raise UsageError(
             "groups: missing; give the values of the column to count within, as texts, such as "

@@ -99,7 +99,7 @@ def _answer_message(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    told = [("yours", str(budget.cap)), ("used", usage_phrase(budget))]
+    told = [("yours", str(budget.cap)), ("used", usage_phrase(budget, "your budget"))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 

@@ -77,14 +77,15 @@ def guarantee_sentence(account: Spent) -> str:
     return f"promised to {who}: {promise(account.cap)}; {usage_phrase(account)}"
 
 
-def usage_phrase(account: Spent) -> str:
-    """A phrase with the share of a cap that is used, and what is left for one more run."""
+def usage_phrase(account: Spent, of: str = "it") -> str:
+    """A phrase with the share of a cap that is used, and what is left for one more run. `of` names
+    the cap where no sentence before has."""
     assert account.used is not None
     assert account.left is not None
     more = account.left
     may_have = f"may have epsilon {cut(more.epsilon)} at delta {cut(more.delta)}"
-    far = f"{percent(account.used)} of it is used, by {plural(account.runs, 'run')}"
-    far = far if account.runs else "nothing of it is used"
+    far = f"{percent(account.used)} of {of} is used, by {plural(account.runs, 'run')}"
+    far = far if account.runs else f"nothing of {of} is used"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
     if not account.runs:

@@ -77,7 +77,8 @@ def opened(corpus: Corpus) -> Corpus:
     elif all(_JSON_LINES_FILE.search(place) and not _is_folder(place) for place in places):
         table = _open_json_lines(corpus)
     else:
-        _refuse_unreadable_formats(corpus)
+        _refuse_unread_formats(corpus)
+        _refuse_mixed_formats(corpus)
     if table is None:
         refuse_files_of_tables(corpus)
         return corpus
@@ -85,11 +86,13 @@ def opened(corpus: Corpus) -> Corpus:
 
 
 def refuse_missing_columns_of_texts(corpus: Corpus, done: str) -> None:
-    """Refuse a column that local CSV or JSON Lines files lack. Their first lines are read. `done`
-    ends the message, such as "Nothing was spent"."""
-    if corpus.kind == "path" and all(map(_is_local_text, corpus.where)):
+    """Refuse a column that local CSV or JSON Lines files lack, and formats that no engine reads.
+    First lines are read. `done` ends the message, such as "Nothing was spent"."""
+    if corpus.kind == "path":
         try:
-            opened(corpus)
+            _refuse_unread_formats(corpus)
+            if all(map(_is_local_text, corpus.where)):
+                opened(corpus)
         except CorpusError as problem:
             raise CorpusError(f"{problem}. {done}") from None
 
@@ -106,7 +109,7 @@ def _is_folder(place: str) -> bool:
     return "://" not in place and Path(place).is_dir()
 
 
-def _refuse_unreadable_formats(corpus: Corpus) -> None:
+def _refuse_unread_formats(corpus: Corpus) -> None:
     for place in corpus.where:
         if place.lower().startswith("ducklake:") or "/ducklake:" in place.lower():
             raise CorpusError(f"corpus: a DuckLake: {_ADVICE_FOR_FORMATS['ducklake']}")
@@ -115,6 +118,10 @@ def _refuse_unreadable_formats(corpus: Corpus) -> None:
             raise CorpusError(
                 f"corpus: {place}: no engine reads .{suffix}: {_ADVICE_FOR_FORMATS[suffix]}"
             )
+
+
+def _refuse_mixed_formats(corpus: Corpus) -> None:
+    for place in corpus.where:
         if _is_text(place):
             raise CorpusError(
                 f"corpus: {place}: the files of a corpus must have one format; give them as "

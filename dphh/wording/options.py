@@ -72,6 +72,11 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
     """Refuse an option that is not known."""
     for name in given:
         if name not in known:
+            if name == "tokens" and "as_" in known:
+                raise UsageError(
+                    f"tokens: {what} has no such option; name the column with text=, and pass "
+                    "as_='list' if its values are lists of tokens"
+                )
             raise UsageError(
                 f"{name}: {what} has no such option; "
                 + nearest(name, known, f"the options are {', '.join(known)}")

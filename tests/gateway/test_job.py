@@ -55,7 +55,7 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     told = [(row["fact"], row["value"]) for row in plan.to_pylist() if row["section"] == "ledger"]
     assert told == [
         ("yours", "epsilon 1, delta 1e-06"),
-        ("used", "nothing of it is used; a first run may have epsilon 1 at delta 1e-06"),
+        ("used", "nothing of your budget is used; a first run may have epsilon 1 at delta 1e-06"),
     ]
 
 

@@ -138,6 +138,10 @@ def test_of_frames_too():
     frame = pl.DataFrame({"who": [1], "what": ["a"]})
     with pytest.raises(UsageError, match=r"^txt: items has no such option; did you mean 'text'"):
         frame.dphh.items(user="who", txt="what", epsilon=1.0, delta=1e-8)
+    with pytest.raises(
+        UsageError, match=r"^tokens: items has no such option; name .* text=, .* as_='list'"
+    ):
+        frame.dphh.items(user="who", tokens="what", epsilon=1.0, delta=1e-8)
     with pytest.raises(UsageError, match=r"^source: items has no such option"):
         frame.dphh.items(source="x", user="who", epsilon=1.0, delta=1e-8)
     assert frame.dphh.items(user="who", text="what", epsilon=1.0, delta=1e-8).corpus is not None

@@ -69,6 +69,13 @@ def test_a_plan_costs_nothing_and_reads_nothing(dphh, own_ledger):
     assert not own_ledger.exists()
 
 
+def test_a_plan_says_that_no_engine_reads_the_format(dphh, own_ledger):
+    for shown in ("--plan", "--sql"):
+        code, out, err = dphh("items", "/not/there.json", *READ, *COST, shown)
+        assert (code, out) == (2, "")
+        assert "no engine reads .json: write one object a line" in err and "Nothing was" in err
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_plan_names_a_column_that_files_lack(dphh, own_ledger, tmp_path, kind):
     frame = pl.DataFrame({"who": ["a"], "what": ["secret"], "country": ["DE"]})

@@ -108,7 +108,7 @@ def test_an_item_that_is_said_twice_is_counted_once():
         ({"of": WORDS, "min_length": 3}, "found no items"),
         ({"of": WORDS, "groups": ["DE"]}, "needs by="),
         ({"of": WORDS, "by": "country"}, "give the values"),
-        ({"of": WORDS, "by": "country", "groups": "DE,,FR"}, "give the values"),
+        ({"of": WORDS, "by": "country", "groups": "DE,,FR"}, "found an empty value"),
         ({"of": WORDS, "by": "country", "groups": ["DE", None]}, "give the values"),
         ({"of": WORDS, "by": "country", "groups": ["DE", "DE"]}, "found a value twice"),
         ({"of": WORDS, "by": "country", "groups": ["other"]}, "found a value twice"),
