@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,6 +32,9 @@ from dphh.engines import ENGINES
 from dphh.engines.walking import Trie
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.levels import set_union_levels
+from dphh.mechanisms.set_union.price import price_set_union
 from dphh.privacy.following import Following
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
@@ -80,9 +84,11 @@ def sums(table: Any) -> Counter[Any]:
     return found
 
 
-def is_added_up(looked_at: Any, others: Rows, user: Rows, norm: int) -> None:
-    """`looked_at` gives, for a corpus, the sums of one level after the other."""
-    for without, alone, both in zip(*map(looked_at, (others, user, [*others, *user])), strict=True):
+def is_added_up(looked_at: Any, others: Rows, user: Rows, *norms: int) -> None:
+    """`looked_at` gives, for a corpus, the sums of one level after the other. The last norm is that
+    of all further levels too."""
+    looked = zip(*map(looked_at, (others, user, [*others, *user])), strict=True)
+    for norm, (without, alone, both) in zip(chain(norms, repeat(norms[-1])), looked, strict=False):
         assert both == without + alone
         assert sum(weight**2 for weight in alone.values()) <= norm**2
 
@@ -274,6 +280,72 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
             yield Counter({word: weight for word, _, weight in each if weight})
 
     is_added_up(rounds, others, newcomer, 2**BITS)
+
+
+#: What reaches the first round's threshold, what each later round releases, and the levels that
+#: run: one round; all rounds; and one round in the place of the last two.
+NOBODYS = [f"held by nobody {number}" for number in range(4)]
+WAYS = [
+    (["w0", "rare"], [[]], ["choice", "alone"]),
+    (
+        ["w0", "w1", "rare"],
+        [["w0", *NOBODYS], ["w1", "w4"], []],
+        ["choice", "set_union", "weighed", "weighed"],
+    ),
+    (["w0", "w1", "rare"], [["w0", "w3"], []], ["choice", "set_union", "set_union"]),
+]
+
+
+@pytest.mark.parametrize(("common", "released", "kinds"), WAYS)
+@pytest.mark.parametrize(("epsilon", "first_bits"), [(1.0, 9), (0.0015, 0)])
+@of_neighbours
+def test_items_by_auto_whichever_way_it_goes(
+    engine, common, released, kinds, epsilon, first_bits, others, newcomer
+):
+    """The whole driver, from a price: the first round decides by what is public, and no level
+    depends on who else is there. At the small epsilon a user counts for one item in it."""
+    price = price_set_union(epsilon, 1e-5, 3, "auto", Counting())
+    first, *rest = (level for level in price.levels if isinstance(level, SetUnionLevel))
+    assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
+    (bits,) = {level.grid_bits for level in rest}
+
+    def public(words: Sequence[str]) -> pa.Table:
+        noisy = pa.array([0] * len(words), pa.int64())
+        return pa.table({"key": pa.array(words, pa.string()), "noisy": noisy})
+
+    def levels(rows: Rows) -> Iterator[Counter[Any]]:
+        looked: list[Counter[Any]] = []
+        shown = iter([common, *released])
+        words: list[str] = []
+        with opened(engine, rows, NoNoise()) as session:
+            union_level, add_to_earlier = session.union_level, session._add_to_earlier_rounds
+
+            def show_level(level: Any, purpose: str) -> pa.Table:
+                looked.append(sums(union_level(replace(level, threshold_grid=-(10**12)), purpose)))
+                return public(next(shown))
+
+            def show_round(_: int) -> pa.Table:
+                noised = noised_by_spelling(session)
+                words[:] = [word for word, *_ in noised]
+                looked.append(Counter({word: weight for word, _, weight in noised if weight}))
+                return public(next(shown))
+
+            def tell_public(parts: int) -> None:
+                add_to_earlier(parts)
+                every = [*WORDS, "rare", "odd"]
+                tell(session, [(w, (5 * every.index(w) ** 2 - 3) << bits + 4) for w in words])
+
+            with (
+                patch.object(session, "union_level", show_level),
+                patch.object(session, "_released_of_round", show_round),
+                patch.object(session, "_add_to_earlier_rounds", tell_public),
+            ):
+                ran = [done.level for done in set_union_levels(price, session, "")]
+        assert [level.kind for level in ran] == kinds
+        assert [*shown] == []
+        yield from looked
+
+    is_added_up(levels, others, newcomer, 2**first_bits, 2**bits)
 
 
 def noised(session: Any) -> Any:
