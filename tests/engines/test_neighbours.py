@@ -33,9 +33,9 @@ from dphh.engines.walking import Trie
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.adaptive import follows
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.privacy.following import Following
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise
@@ -237,15 +237,21 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
         assert said.total() <= 2
 
 
+@pytest.mark.parametrize("of_ngrams", [False, True])
 @of_neighbours
-def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
+def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, newcomer):
     """What earlier rounds' noise told of each item that anybody holds, kept or not, is the same
     for both neighbours: it is an output. Each item must have it, whoever holds it and whatever was
-    given to it; and then no other user's part moves, of what a newcomer holds too, or alone."""
+    given to it; and then no other user's part moves, of what a newcomer holds too, or alone. In
+    level 1 of `ngrams` texts are kept, and each round has a grid twice as fine as the last."""
     threshold, sigma = 40 << BITS, 16 << BITS
+    finer = [number * of_ngrams for number in range(3)]
     levels = [
         SetUnionLevel(1, 2, BITS, sigma, threshold),
-        *(WeighedLevel(1, 2, BITS, sigma // 2, threshold, round=number) for number in (2, 3)),
+        *(
+            WeighedLevel(1, 2, BITS + more, sigma // 2 << more, threshold << more, round=number)
+            for number, more in ((2, finer[1]), (3, finer[2]))
+        ),
     ]
 
     def told(number: int) -> dict[str, int]:
@@ -258,19 +264,18 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         looked = []
         with opened(engine, rows, NoNoise()) as session:
-            session.hold(Reading())
+            session.hold(Reading(ends=of_ngrams))
             session._start_rounds()
             for number, level in enumerate(levels):
-                following = (
-                    Following.after([levels[0].grid] * number, threshold, BITS) if number else None
-                )
+                following = follows(levels[:number], level)
                 session._write_noised_round(level, following, f"round {level.round}")
                 looked.append(noised_by_spelling(session))
                 session._add_to_earlier_rounds(0)
                 noised = [(word, told(number)[word]) for word, *_ in looked[-1]]
                 tell(session, noised)
                 released = pa.array(ROUNDS[number] if number < 2 else [], pa.string())
-                session.forget(pa.table({"key": released, "noisy": [0] * len(released)}))
+                table = pa.table({"key": released, "noisy": [0] * len(released)})
+                session.forget(table, keep_texts=of_ngrams)
         held = {word for _, text in rows for word in text.split()}
         for number, each in enumerate(looked):
             # Every item that somebody holds has its row, and is released only if somebody gave.
@@ -279,7 +284,7 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
             assert all(given == (weight > 0) for _, given, weight in each)
             yield Counter({word: weight for word, _, weight in each if weight})
 
-    is_added_up(rounds, others, newcomer, 2**BITS)
+    is_added_up(rounds, others, newcomer, *(2 ** (BITS + more) for more in finer))
 
 
 #: What reaches the first round's threshold, what each later round releases, and the levels that
