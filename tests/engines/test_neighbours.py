@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +32,10 @@ from dphh.engines import ENGINES
 from dphh.engines.walking import Trie
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
-from dphh.privacy.following import Following
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.adaptive import follows
+from dphh.mechanisms.set_union.levels import set_union_levels
+from dphh.mechanisms.set_union.price import price_set_union
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise
@@ -80,9 +84,11 @@ def sums(table: Any) -> Counter[Any]:
     return found
 
 
-def is_added_up(looked_at: Any, others: Rows, user: Rows, norm: int) -> None:
-    """`looked_at` gives, for a corpus, the sums of one level after the other."""
-    for without, alone, both in zip(*map(looked_at, (others, user, [*others, *user])), strict=True):
+def is_added_up(looked_at: Any, others: Rows, user: Rows, *norms: int) -> None:
+    """`looked_at` gives, for a corpus, the sums of one level after the other. The last norm is that
+    of all further levels too."""
+    looked = zip(*map(looked_at, (others, user, [*others, *user])), strict=True)
+    for norm, (without, alone, both) in zip(chain(norms, repeat(norms[-1])), looked, strict=False):
         assert both == without + alone
         assert sum(weight**2 for weight in alone.values()) <= norm**2
 
@@ -231,15 +237,21 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
         assert said.total() <= 2
 
 
+@pytest.mark.parametrize("of_ngrams", [False, True])
 @of_neighbours
-def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
+def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, newcomer):
     """What earlier rounds' noise told of each item that anybody holds, kept or not, is the same
     for both neighbours: it is an output. Each item must have it, whoever holds it and whatever was
-    given to it; and then no other user's part moves, of what a newcomer holds too, or alone."""
+    given to it; and then no other user's part moves, of what a newcomer holds too, or alone. In
+    level 1 of `ngrams` texts are kept, and each round has a grid twice as fine as the last."""
     threshold, sigma = 40 << BITS, 16 << BITS
+    finer = [number * of_ngrams for number in range(3)]
     levels = [
         SetUnionLevel(1, 2, BITS, sigma, threshold),
-        *(WeighedLevel(1, 2, BITS, sigma // 2, threshold, round=number) for number in (2, 3)),
+        *(
+            WeighedLevel(1, 2, BITS + more, sigma // 2 << more, threshold << more, round=number)
+            for number, more in ((2, finer[1]), (3, finer[2]))
+        ),
     ]
 
     def told(number: int) -> dict[str, int]:
@@ -252,19 +264,18 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         looked = []
         with opened(engine, rows, NoNoise()) as session:
-            session.hold(Reading())
+            session.hold(Reading(ends=of_ngrams))
             session._start_rounds()
             for number, level in enumerate(levels):
-                following = (
-                    Following.after([levels[0].grid] * number, threshold, BITS) if number else None
-                )
+                following = follows(levels[:number], level)
                 session._write_noised_round(level, following, f"round {level.round}")
                 looked.append(noised_by_spelling(session))
                 session._add_to_earlier_rounds(0)
                 noised = [(word, told(number)[word]) for word, *_ in looked[-1]]
                 tell(session, noised)
                 released = pa.array(ROUNDS[number] if number < 2 else [], pa.string())
-                session.forget(pa.table({"key": released, "noisy": [0] * len(released)}))
+                table = pa.table({"key": released, "noisy": [0] * len(released)})
+                session.forget(table, keep_texts=of_ngrams)
         held = {word for _, text in rows for word in text.split()}
         for number, each in enumerate(looked):
             # Every item that somebody holds has its row, and is released only if somebody gave.
@@ -273,7 +284,73 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
             assert all(given == (weight > 0) for _, given, weight in each)
             yield Counter({word: weight for word, _, weight in each if weight})
 
-    is_added_up(rounds, others, newcomer, 2**BITS)
+    is_added_up(rounds, others, newcomer, *(2 ** (BITS + more) for more in finer))
+
+
+#: What reaches the first round's threshold, what each later round releases, and the levels that
+#: run: one round; all rounds; and one round in the place of the last two.
+NOBODYS = [f"held by nobody {number}" for number in range(4)]
+WAYS = [
+    (["w0", "rare"], [[]], ["choice", "alone"]),
+    (
+        ["w0", "w1", "rare"],
+        [["w0", *NOBODYS], ["w1", "w4"], []],
+        ["choice", "set_union", "weighed", "weighed"],
+    ),
+    (["w0", "w1", "rare"], [["w0", "w3"], []], ["choice", "set_union", "set_union"]),
+]
+
+
+@pytest.mark.parametrize(("common", "released", "kinds"), WAYS)
+@pytest.mark.parametrize(("epsilon", "first_bits"), [(1.0, 9), (0.0015, 0)])
+@of_neighbours
+def test_items_by_auto_whichever_way_it_goes(
+    engine, common, released, kinds, epsilon, first_bits, others, newcomer
+):
+    """The whole driver, from a price: the first round decides by what is public, and no level
+    depends on who else is there. At the small epsilon a user counts for one item in it."""
+    price = price_set_union(epsilon, 1e-5, 3, "auto", Counting())
+    first, *rest = (level for level in price.levels if isinstance(level, SetUnionLevel))
+    assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
+    (bits,) = {level.grid_bits for level in rest}
+
+    def public(words: Sequence[str]) -> pa.Table:
+        noisy = pa.array([0] * len(words), pa.int64())
+        return pa.table({"key": pa.array(words, pa.string()), "noisy": noisy})
+
+    def levels(rows: Rows) -> Iterator[Counter[Any]]:
+        looked: list[Counter[Any]] = []
+        shown = iter([common, *released])
+        words: list[str] = []
+        with opened(engine, rows, NoNoise()) as session:
+            union_level, add_to_earlier = session.union_level, session._add_to_earlier_rounds
+
+            def show_level(level: Any, purpose: str) -> pa.Table:
+                looked.append(sums(union_level(replace(level, threshold_grid=-(10**12)), purpose)))
+                return public(next(shown))
+
+            def show_round(_: int) -> pa.Table:
+                noised = noised_by_spelling(session)
+                words[:] = [word for word, *_ in noised]
+                looked.append(Counter({word: weight for word, _, weight in noised if weight}))
+                return public(next(shown))
+
+            def tell_public(parts: int) -> None:
+                add_to_earlier(parts)
+                every = [*WORDS, "rare", "odd"]
+                tell(session, [(w, (5 * every.index(w) ** 2 - 3) << bits + 4) for w in words])
+
+            with (
+                patch.object(session, "union_level", show_level),
+                patch.object(session, "_released_of_round", show_round),
+                patch.object(session, "_add_to_earlier_rounds", tell_public),
+            ):
+                ran = [done.level for done in set_union_levels(price, session, "")]
+        assert [level.kind for level in ran] == kinds
+        assert [*shown] == []
+        yield from looked
+
+    is_added_up(levels, others, newcomer, 2**first_bits, 2**bits)
 
 
 def noised(session: Any) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from dphh import items
 from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.set_union.levels import set_union_levels
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, sips_shares
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone, sips_shares
+from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent
 from dphh.refunds import drawn_events
 from tests.engines.levels import in_rounds, session_on
@@ -84,6 +85,19 @@ def test_where_nothing_is_common_one_round_takes_what_is_left(engine, written, n
     spent = sum(1 / event.sigma**2 for event in drew if isinstance(event, GaussianEvent))
     priced = sum(1 / event.sigma**2 for event in plan.events if isinstance(event, GaussianEvent))
     assert spent == pytest.approx(priced, rel=1e-2)
+
+
+@pytest.mark.parametrize("method", ["sips", "adaptive"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.01), (0.5, 0.03), (3, 0.01)])
+def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method, epsilon, delta):
+    """A ledger composes the priced rounds: two thresholds together cost a little less than the sum
+    of their deltas, so one threshold may not cost that sum."""
+    plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method)
+    first, *later = plan.levels
+    alone = compose(drawn_events(plan.price, [first, round_alone(later)], counted=True))
+    priced = compose(plan.events)
+    assert alone.infinite_loss <= priced.infinite_loss
+    assert alone.delta(epsilon) <= priced.delta(epsilon) <= delta
 
 
 def test_shares_grow_from_round_to_round():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, isqrt
+from math import ceil, isqrt, nextafter, prod
 
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
@@ -37,11 +37,15 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
 
 def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     """One round that replaces these, within their budget of 1/sigma^2 and delta. Its weights are
-    equal, because if nothing is common, the first round's noised weights say almost nothing."""
+    equal, because if nothing is common, the first round's noised weights say almost nothing.
+
+    Its threshold costs what theirs compose to, which is what a ledger has booked, and not the sum.
+    """
     first = rounds[0]
     told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
     noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
-    delta = sum(new_delta(level) for level in rounds)
+    together = 1 - prod(1 - Fraction(new_delta(level)) for level in rounds)
+    delta = nextafter(float(together), 0.0)
     bits, max_items = first.grid_bits, first.max_items
     threshold = new_item_threshold(noise, bits, max_items, delta)
     return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
