@@ -17,8 +17,15 @@ from dphh.content import (
 )
 from dphh.errors import CorpusError, UsageError
 from dphh.lineage.conditions import both, rows_kept
-from dphh.unit.period import Period, Spans, checked_spans, how_many, parsed_period, period_json
-from dphh.unit.user import User, as_json, checked_user, columns_of
+from dphh.unit.period import (
+    PeriodColumn,
+    Spans,
+    checked_spans,
+    how_many,
+    parsed_period,
+    period_json,
+)
+from dphh.unit.user import UserColumns, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
@@ -80,9 +87,9 @@ class Corpus:
     """
 
     source: Any = field(compare=False)
-    user: User
+    user: UserColumns
     #: The unit is a user in one period of this, if it is anything.
-    period: Period | None
+    period: PeriodColumn | None
     #: The periods that are read; None of all.
     periods: Spans | None
     content: Content
@@ -100,7 +107,7 @@ class Corpus:
         source: Any,
         *,
         user: str | Sequence[str],
-        period: str | Period | None = None,
+        period: str | PeriodColumn | None = None,
         periods: str | Sequence[str] | None = None,
         text: str | None = None,
         item: str | None = None,
@@ -322,7 +329,7 @@ _NO_PERIOD = (
 )
 
 
-def _checked_periods(period: Any, periods: Any) -> tuple[Period | None, Spans | None]:
+def _checked_periods(period: Any, periods: Any) -> tuple[PeriodColumn | None, Spans | None]:
     found = parsed_period(period)
     if periods is None:
         return found, None

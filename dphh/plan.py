@@ -19,8 +19,8 @@ from dphh.registry import VERBS
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
 from dphh.run import run
-from dphh.unit.period import Period, Spans, checked_spans, parsed_period
-from dphh.unit.user import User, checked_user
+from dphh.unit.period import PeriodColumn, Spans, checked_spans, parsed_period
+from dphh.unit.user import UserColumns, checked_user
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -192,12 +192,12 @@ def _checked_plan(found: Any) -> Plan:
     )
 
 
-def _user_from_json(found: Any) -> User:
+def _user_from_json(found: Any) -> UserColumns:
     """The user columns of a written plan; of a table in memory, only these columns are written."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
-def _periods_from_json(found: Any) -> tuple[Period | None, Spans | None]:
+def _periods_from_json(found: Any) -> tuple[PeriodColumn | None, Spans | None]:
     where = found["corpus"] or {}
     return parsed_period(where.get("period")), checked_spans(where.get("periods"))
 

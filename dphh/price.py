@@ -9,9 +9,9 @@ from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.unit.period import Period, Spans
+from dphh.unit.period import PeriodColumn, Spans
 from dphh.unit.together import OfPeriods, of_periods, of_periods_in
-from dphh.unit.user import RowWise, User, checked_row_wise, named, proviso
+from dphh.unit.user import RowWise, UserColumns, checked_row_wise, named, proviso
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; a user's rows of one period; or one of a user's contributions.
@@ -111,9 +111,9 @@ def typed(found: dict[str, Any]) -> dict[str, Any]:
 
 def stated(
     price: Price,
-    user: User,
+    user: UserColumns,
     row_wise: RowWise | None,
-    period: Period | None = None,
+    period: PeriodColumn | None = None,
     periods: Spans | None = None,
 ) -> Privacy:
     """The promise as it holds for a corpus: of several columns, or in one period, a unit is less
@@ -126,7 +126,7 @@ def stated(
     return privacy if period is None else _privacy_of_periods(price, privacy, user, period, periods)
 
 
-def _privacy_of_combinations(privacy: Privacy, user: User) -> Privacy:
+def _privacy_of_combinations(privacy: Privacy, user: UserColumns) -> Privacy:
     columns = named(user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
@@ -140,7 +140,7 @@ def _privacy_of_combinations(privacy: Privacy, user: User) -> Privacy:
 
 
 def _privacy_of_periods(
-    price: Price, privacy: Privacy, user: User, period: Period, read: Spans | None
+    price: Price, privacy: Privacy, user: UserColumns, period: PeriodColumn, read: Spans | None
 ) -> Privacy:
     whose = "user" if isinstance(user, str) else f"combination of {named(user)}"
     if privacy.protects in ("user", "combination"):

@@ -90,11 +90,11 @@ class Replay:
             if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
-            self._warn_not_comparable(later)
+            self._warn_that_repeat_would_spend(later)
             self._warn_of_other_rows(say)
             return None
         if not self.files:
-            self._warn_not_compared(earlier, later)
+            self._refuse_or_warn_not_compared(earlier, later)
             return None
         if earlier.state == "settled":
             same = "files" if self.corpus.kind == "path" else "query and files"
@@ -129,10 +129,10 @@ class Replay:
     def _is_capped(self) -> bool:
         return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
 
-    def _warn_not_comparable(self, say: Say) -> None:
+    def _warn_that_repeat_would_spend(self, say: Say) -> None:
         """Tell the caller that repeating this request would spend."""
         if self.files or self.corpus.kind == "path" or self._is_capped:
-            return  # with a cap, `_warn_not_compared` refuses to spend twice on the same request
+            return  # with a cap, spending twice on the same request is refused
         who = "nobody can" if self.rows is None else "no later session can"
         say(
             Note(
@@ -155,7 +155,7 @@ class Replay:
                 )
             )
 
-    def _warn_not_compared(self, earlier: Entry, say: Say) -> None:
+    def _refuse_or_warn_not_compared(self, earlier: Entry, say: Say) -> None:
         said = (
             f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of a "
             f"{', '.join(self.corpus.where)}, and whether this is the same data cannot be told"

@@ -22,7 +22,7 @@ from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
 from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form, Sampling
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RowsOptions(TypedDict, total=False):
     """The options of `Corpus` besides its source, without `keep`, which `ldp_trie` has itself."""
 
     user: Required[str | Sequence[str]]
-    period: str | Period | None
+    period: str | PeriodColumn | None
     periods: str | Sequence[str] | None
     text: str | None
     item: str | None

@@ -145,8 +145,8 @@ def _say_moved(book: Ledger, source: Source) -> None:
 def _existing_ledger(ledger_file: str | None) -> Ledger:
     """The ledger, for commands that only read it. Refuses a ledger that does not exist."""
     book = Ledger(ledger_file)
-    if (said := book.absent()) is not None:
-        raise UsageError(said)
+    if (why := book.absent()) is not None:
+        raise UsageError(why)
     return book
 
 

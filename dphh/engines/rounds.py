@@ -45,7 +45,8 @@ class InRounds(ABC):
         self, level: SetUnionLevel, following: Following | None, purpose: str
     ) -> None:
         """Write to `noised` the noised weight of every item that some user holds, and whether any
-        user put weight on it. Without `following`, weights are equal."""
+        user put weight on it. With `following`, users' weights follow from earlier rounds; without
+        it, they are equal."""
 
     @abstractmethod
     def _released_of_round(self, threshold: int) -> Any:

@@ -164,7 +164,7 @@ _CATALOGUE_PREFIXES = ("duckdb_", "pragma_", "pg_", "sqlite_", "information_sche
 def _kind_of_node(node: Node) -> str:
     kind = node.get("class") or node.get("type")
     if not isinstance(kind, str):
-        raise _refusal("it contains an unnamed construct")
+        raise _refusal(_NOT_UNDERSTOOD)
     return "TABLE_SUBQUERY" if kind == "SUBQUERY" and "class" not in node else kind
 
 

@@ -27,7 +27,7 @@ from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.server import Gateway
 from dphh.gateway.service import Terms
 from dphh.ledger import Ledger
-from dphh.ledger.budget import cut, percent
+from dphh.ledger.budget import four_digits_down, percent
 from dphh.sql import looking
 from dphh.wording.lines import plural
 
@@ -91,7 +91,8 @@ def banner(address: Address) -> str:
         raise _not_connected(address, problem) from None
     lines = [
         f"  {corpus}: {percent(used)} of ({cap:g}, {cap_delta:g}) is used, by "
-        f"{plural(runs, 'run')}; left epsilon {cut(left)} at delta {cut(left_delta)}"
+        f"{plural(runs, 'run')}; left epsilon {four_digits_down(left)} "
+        f"at delta {four_digits_down(left_delta)}"
         for corpus, left, left_delta, cap, cap_delta, used, runs in rows
     ]
     head = f"dphh at {address.uri}: " + (

@@ -32,7 +32,7 @@ from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
-from dphh.unit.period import ALWAYS, Period, Spans
+from dphh.unit.period import ALWAYS, PeriodColumn, Spans
 from dphh.wording.options import named_in_words
 from dphh.wording.warned import warn
 
@@ -394,7 +394,7 @@ def checked_name(name: str) -> None:
 
 
 def checked_person(
-    person: tuple[float, float] | None, cap: Cap, period: Period | None
+    person: tuple[float, float] | None, cap: Cap, period: PeriodColumn | None
 ) -> Budget | None:
     """The cap of a person over all periods, beside that of a unit."""
     if person is None:

@@ -280,7 +280,8 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whos
     runs = plural(len(prices), "run")
     already = f"{percent(used(prices, cap))} of it, by {runs}"
     if more.epsilon > 0:
-        rest = f"epsilon {cut(more.epsilon)} for one more run at delta {cut(more.delta)}"
+        epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
+        rest = f"epsilon {epsilon} for one more run at delta {delta}"
         advice = "Ask for less, or let the account's owner raise its cap."
     else:
         rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."
@@ -380,6 +381,6 @@ def _rounded_down(number: Fraction) -> float:
     return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
 
 
-def cut(number: float) -> str:
+def four_digits_down(number: float) -> str:
     """Four digits, rounded down, so that a request for the shown number is granted."""
     return f"{float(_FOUR_DIGITS_DOWN.create_decimal(repr(number))):.4g}"

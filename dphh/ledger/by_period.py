@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused
 from dphh.ledger.budget import Booking, Budget, Cap, fits, left, refusal, spent
-from dphh.unit.period import ALWAYS, Period, Spans, how_many, merged
+from dphh.unit.period import ALWAYS, PeriodColumn, Spans, how_many, merged
 from dphh.unit.together import SAID, Together, as_one_step, cost_of_separate_runs
 
 
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     last: int
     prices: list[Booking]
 
-    def name(self, period: Period) -> str:
+    def name(self, period: PeriodColumn) -> str:
         """The name of these periods; empty if they have no first or no last one."""
         if self.first <= ALWAYS[0][0] or self.last >= ALWAYS[0][1]:
             return ""
@@ -61,7 +61,7 @@ class CapToFit(NamedTuple):
 
 
 def caps_to_fit(
-    period: Period | None,
+    period: PeriodColumn | None,
     cap: Cap | None,
     prices: Sequence[Booking],
     person: Cap | None,

@@ -16,9 +16,9 @@ from dphh.ledger.by_period import PersonBudget
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 from dphh.unit.together import Together
-from dphh.unit.user import User
+from dphh.unit.user import UserColumns
 
 Manifest = dict[str, Any]
 
@@ -103,13 +103,13 @@ class Account:
         return self.source.label if self.name is None else self.name
 
     @property
-    def user(self) -> User:
+    def user(self) -> UserColumns:
         """The columns that identify the protected unit; with several columns it is less than a
         user."""
         return self.source.user
 
     @property
-    def period(self) -> Period | None:
+    def period(self) -> PeriodColumn | None:
         """The period within which a user's rows are one unit; None if the unit is the whole
         user."""
         return self.source.period

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.ledger.sources import Source
-from dphh.unit.period import Period, Spans
+from dphh.unit.period import PeriodColumn, Spans
 
 
 def with_files_of_periods(source: Source) -> Source:
@@ -33,12 +33,12 @@ def with_files_of_periods(source: Source) -> Source:
     return replace(source, where=some) if some else source
 
 
-def _may_hold(file: str, period: Period, read: Spans) -> bool:
+def _may_hold(file: str, period: PeriodColumn, read: Spans) -> bool:
     found = _first_and_last_period(file, period)
     return found is None or any(found[0] <= last and first <= found[1] for first, last in read)
 
 
-def _first_and_last_period(file: str, period: Period) -> tuple[int, int] | None:
+def _first_and_last_period(file: str, period: PeriodColumn) -> tuple[int, int] | None:
     """The first and last period of a file's rows; None if neither footer nor folder states them."""
     if keeps_waiting(file):
         return None
@@ -63,7 +63,7 @@ def _first_and_last_period(file: str, period: Period) -> tuple[int, int] | None:
     return None if not ends or None in ends else (min(ends), max(ends))
 
 
-def _period_of_folder(file: str, period: Period) -> tuple[int, int] | None:
+def _period_of_folder(file: str, period: PeriodColumn) -> tuple[int, int] | None:
     spelled = re.search(rf"(?:^|/){re.escape(period.column)}=([^/]*)/", file)
     if spelled is None:
         return None

@@ -28,8 +28,8 @@ from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_cap_rules, reading, writing
-from dphh.unit.period import Period
-from dphh.unit.user import User
+from dphh.unit.period import PeriodColumn
+from dphh.unit.user import UserColumns
 
 TABLES = (
     """
@@ -63,9 +63,9 @@ class Share:
     spent: Budget
     left: Budget  # what is left of the share, and never more than what the corpus has left
     runs: int
-    user: User
+    user: UserColumns
     used: float  # the used fraction of the share, of its scarcer amount
-    period: Period | None = None
+    period: PeriodColumn | None = None
 
     @property
     def label(self) -> str:

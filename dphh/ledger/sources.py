@@ -41,14 +41,14 @@ from dphh.files.paths import (
 from dphh.ledger.older_copy import NEW, SUFFIX
 from dphh.unit.period import (
     ALWAYS,
-    Period,
+    PeriodColumn,
     Spans,
     checked_spans,
     how_many,
     parsed_period,
     period_json,
 )
-from dphh.unit.user import User, as_json, checked_user, named
+from dphh.unit.user import UserColumns, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
 
@@ -62,10 +62,10 @@ class Source:
 
     kind: str
     where: tuple[str, ...]
-    user: User
+    user: UserColumns
     content: dict[str, Any] = field(default_factory=dict, hash=False)
     #: The period, if the unit is a user in one period; and the periods that are read.
-    period: Period | None = None
+    period: PeriodColumn | None = None
     periods: Spans | None = None
     #: For a frame or a table: the paths and globs that it reads, as far as they are known.
     files: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class Source:
         return {"read": read, "of_a_person": how_many(read)}
 
     @property
-    def unit(self) -> tuple[User, Period | None]:
+    def unit(self) -> tuple[UserColumns, PeriodColumn | None]:
         """The protected unit. A guarantee for one kind of unit need not hold for another."""
         return self.user, self.period
 

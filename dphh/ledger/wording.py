@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, Cap, GivenBack, cut, percent, promise, rule_in_words
+from dphh.ledger.budget import (
+    Budget,
+    Cap,
+    GivenBack,
+    four_digits_down,
+    percent,
+    promise,
+    rule_in_words,
+)
 from dphh.ledger.by_period import PersonBudget
 from dphh.privacy.weak import warnings
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 from dphh.unit.together import Together
-from dphh.unit.user import User, whom
+from dphh.unit.user import UserColumns, whom
 from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped
 
@@ -23,9 +31,9 @@ class Spent(Protocol):
     @property
     def name(self) -> str | None: ...
     @property
-    def user(self) -> User: ...
+    def user(self) -> UserColumns: ...
     @property
-    def period(self) -> Period | None: ...
+    def period(self) -> PeriodColumn | None: ...
     @property
     def runs(self) -> int: ...
     @property
@@ -83,7 +91,8 @@ def usage_phrase(account: Spent, of: str = "it") -> str:
     assert account.used is not None
     assert account.left is not None
     more = account.left
-    may_have = f"may have epsilon {cut(more.epsilon)} at delta {cut(more.delta)}"
+    epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
+    may_have = f"may have epsilon {epsilon} at delta {delta}"
     far = f"{percent(account.used)} of {of} is used, by {plural(account.runs, 'run')}"
     far = far if account.runs else f"nothing of {of} is used"
     if more.epsilon == 0:

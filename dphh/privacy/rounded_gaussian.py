@@ -232,7 +232,7 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     if sigma < 1:
         raise UsageError(f"sigma must be at least 1 grid unit, not {sigma}; use a finer grid")
     if sigma > LARGEST_SIGMA:
-        raise UsageError(f"sigma {sigma}: table too large; use a grid with sigma <= 2^18 units")
+        raise UsageError(f"sigma must be at most 2^18 grid units, not {sigma}; use a coarser grid")
 
     masses, densities = zip(*_stretches(sigma), strict=True)
     missing = (1 << _WORKING_BITS) - masses[0] - 2 * sum(masses[1:])

@@ -69,7 +69,11 @@ def opened(corpus: Corpus) -> Corpus:
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(corpus, database, places[0][len(database) :].strip("/"))
     elif any(_DUCKDB_FILE.search(str(Path(place).parent)) for place in places):
-        raise unreadable_files(corpus, "there is no such database file, or it is one of several")
+        raise unreadable_files(
+            corpus,
+            "there is no such database file; or several paths were given, and a table of a "
+            "database must be the only one",
+        )
     elif len(places) == 1 and (lake := lake_table(corpus, places[0])) is not None:
         table = lake
     elif all(_DELIMITED_FILE.search(place) and not _is_folder(place) for place in places):
@@ -298,7 +302,8 @@ def _without_progress(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnecti
     """No progress bar, which would show how much data each step reads; no spilling to disk."""
     without_bar(con)
     con.execute("SET temp_directory = ''")
-    con.execute(query("periods"))  # by which these rows are looked at before a run pays
+    # Macros for a row's period: the look before a run pays asks for rows without one.
+    con.execute(query("periods"))
     return con
 
 

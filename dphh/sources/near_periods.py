@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import datetime as dt
 
-from dphh.unit.period import Period, Spans
+from dphh.unit.period import PeriodColumn, Spans
 
 #: Rows before and after these days stay: infinite dates, and what another calendar wrote.
 FIRST, LAST = dt.date(1, 1, 3), dt.date(9999, 12, 28)
 
 
 def near_sql(
-    period: Period, periods: Spans, column: str, literal: str | None, *, zoned: bool
+    period: PeriodColumn, periods: Spans, column: str, literal: str | None, *, zoned: bool
 ) -> str:
     """The comparisons, to follow a condition, in DuckDB's or Spark's SQL. `literal`: the type's
     name before a literal; None if the type has no comparison here. `zoned`: literals are in UTC."""

@@ -56,7 +56,7 @@ _NULL_USERS = (
 ROWS_OF_NULL_USERS = _NULL_USERS.format("", "COLUMN IS NOT NULL")
 
 
-def null_users_of(corpus: Corpus) -> str:
+def message_of_null_users(corpus: Corpus) -> str:
     """The message for rows with a NULL user id, with the columns of this corpus."""
     columns, dates = [column for _, column in corpus.columns_of_user], ""
     if corpus.period is not None:

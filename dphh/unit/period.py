@@ -49,7 +49,7 @@ _TO_MONDAY = 3
 
 
 @dataclass(frozen=True)
-class Period:
+class PeriodColumn:
     """A date or time column and the length of a period; with "number" the column's values are the
     periods."""
 
@@ -208,12 +208,12 @@ _SPELLING_ADVICE = (
 )
 
 
-def parsed_period(given: Period | str | dict[str, Any] | None) -> Period | None:
+def parsed_period(given: PeriodColumn | str | dict[str, Any] | None) -> PeriodColumn | None:
     """The period column that `period=` asks for: 'date by week', or its JSON. None stays None."""
-    if given is None or isinstance(given, Period):
+    if given is None or isinstance(given, PeriodColumn):
         return given
     if isinstance(given, dict):
-        return Period(**given)
+        return PeriodColumn(**given)
     spelled = _SPELLED_PERIOD.fullmatch(given) if isinstance(given, str) else None
     if spelled is not None and any(
         _NAME_PATTERNS[by].match(spelled[0]) for by in _CALENDAR_PERIODS
@@ -225,7 +225,7 @@ def parsed_period(given: Period | str | dict[str, Any] | None) -> Period | None:
     if spelled is None:
         raise UsageError(f"period: found {given!r}; {_SPELLING_ADVICE}")
     by: Any = spelled["by"] or "number"
-    return Period(spelled["column"], by, spelled["zone"] or "UTC")
+    return PeriodColumn(spelled["column"], by, spelled["zone"] or "UTC")
 
 
 def checked_spans(found: Any) -> Spans | None:
@@ -233,7 +233,7 @@ def checked_spans(found: Any) -> Spans | None:
     return None if found is None else merged([(int(first), int(last)) for first, last in found])
 
 
-def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
+def period_json(period: PeriodColumn | None, periods: Spans | None) -> dict[str, Any]:
     """The period and the ranges as JSON; empty without a period, as in versions that had no
     periods."""
     return {

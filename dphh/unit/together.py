@@ -20,7 +20,7 @@ from typing import Any
 
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, OneDirectionEvent, costs_of
-from dphh.unit.period import ALWAYS, Period, Spans, checked_spans, how_many, parsed_period
+from dphh.unit.period import ALWAYS, PeriodColumn, Spans, checked_spans, how_many, parsed_period
 
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)
@@ -49,7 +49,7 @@ class Together:
 class OfPeriods:
     """The periods that a guarantee covers, and what it means for a user in several of them."""
 
-    period: Period
+    period: PeriodColumn
     #: Those that a run reads; None where it reads all.
     read: Spans | None
     apart: tuple[Together, ...]
@@ -103,7 +103,11 @@ class OfPeriods:
 
 
 def of_periods(
-    period: Period, read: Spans | None, events: tuple[Event, ...], epsilon: float, delta: float
+    period: PeriodColumn,
+    read: Spans | None,
+    events: tuple[Event, ...],
+    epsilon: float,
+    delta: float,
 ) -> OfPeriods:
     """The guarantees for users in several periods. `epsilon`, `delta`: the claimed cost for one
     unit."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 
 #: The column that identifies a row's user, or several columns that do so together.
-User = str | tuple[str, ...]
+UserColumns = str | tuple[str, ...]
 #: How dphh knows that each row of a frame or a view derives from one user's rows alone: its query
 #: was "seen" to take rows one by one, the caller "said" so, or it is "assumed".
 RowWise = Literal["seen", "said", "assumed"]
 
 
-def checked_user(user: str | Sequence[str]) -> User:
+def checked_user(user: str | Sequence[str]) -> UserColumns:
     columns = [user] if isinstance(user, str) else user
     of_texts = isinstance(columns, (list, tuple)) and all(
         isinstance(column, str) and column for column in columns
@@ -28,19 +28,19 @@ def checked_user(user: str | Sequence[str]) -> User:
     return columns[0] if len(columns) == 1 else tuple(columns)
 
 
-def columns_of(user: User) -> tuple[str, ...]:
+def columns_of(user: UserColumns) -> tuple[str, ...]:
     return (user,) if isinstance(user, str) else user
 
 
-def as_json(user: User) -> str | list[str]:
+def as_json(user: UserColumns) -> str | list[str]:
     return user if isinstance(user, str) else list(user)
 
 
-def named(user: User) -> str:
+def named(user: UserColumns) -> str:
     return " and ".join(columns_of(user))
 
 
-def whom(user: User, period: Period | None = None) -> str:
+def whom(user: UserColumns, period: PeriodColumn | None = None) -> str:
     """The protected unit in words, for privacy statements."""
     who = "each user" if isinstance(user, str) else f"each combination of {named(user)}"
     if period is not None:
@@ -48,7 +48,7 @@ def whom(user: User, period: Period | None = None) -> str:
     return who if isinstance(user, str) else f"{who}; less to a person, who may be in many of them"
 
 
-def counted_by(user: User, period: Period | None = None) -> str:
+def counted_by(user: UserColumns, period: PeriodColumn | None = None) -> str:
     """The unit that an account protects, in words."""
     within = "" if period is None else f" within each {period.noun}{period.of_column}"
     if isinstance(user, str):
@@ -56,7 +56,7 @@ def counted_by(user: User, period: Period | None = None) -> str:
     return f"combinations of the columns {', '.join(map(repr, user))}{within}"
 
 
-def asked_by(user: User, period: Period | None) -> str:
+def asked_by(user: UserColumns, period: PeriodColumn | None) -> str:
     """The options that declare this unit, as they are written in Python."""
     return f"user={as_json(user)!r}" + ("" if period is None else f", period={str(period)!r}")
 

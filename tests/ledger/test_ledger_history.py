@@ -18,7 +18,7 @@ from dphh.cli import cli
 from dphh.errors import BudgetRefused, CorpusError, LedgerError, UsageError
 from dphh.gateway.analysts import Analysts
 from dphh.ledger import Source
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 from tests.ledger.asked import ask, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 
@@ -60,7 +60,7 @@ def test_every_change_says_who_and_from_what_to_what(book: Ledger) -> None:
 
 def test_a_persons_cap_is_in_the_history(book: Ledger, tmp_path: Path) -> None:
     """From what to what, when and by whom: in Python, in `ledger show` and in what is exported."""
-    weeks = Source("path", ("/data/weeks.parquet",), "author", period=Period("date", "week"))
+    weeks = Source("path", ("/data/weeks.parquet",), "author", period=PeriodColumn("date", "week"))
     one, five, eight = (f"; of a person epsilon {epsilon}, delta 1e-06" for epsilon in (1, 5, 8))
     book.add("weeks", weeks, 1.0, 1e-7, person=(5.0, 1e-6))
     book.set_cap("weeks", 1.0, 1e-7, person=(8.0, 1e-6))

@@ -18,11 +18,11 @@ from dphh.ledger.exact import allowed
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 from tests.ledger.asked import ask, items_price, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 
-WEEKS = Source("path", ("/data/weeks.parquet",), "author", period=Period("date", "week"))
+WEEKS = Source("path", ("/data/weeks.parquet",), "author", period=PeriodColumn("date", "week"))
 
 
 def of(*spans: tuple[int, int]) -> Source:
@@ -115,8 +115,8 @@ def test_what_counts_users_otherwise_is_refused_both_ways(book: Ledger) -> None:
     book.add("weeks", WEEKS, 1.0, 1e-6)
     others = [
         replace(WEEKS, period=None),
-        replace(WEEKS, period=Period("date", "month")),
-        replace(WEEKS, period=Period("date", "week", "Europe/Berlin")),
+        replace(WEEKS, period=PeriodColumn("date", "month")),
+        replace(WEEKS, period=PeriodColumn("date", "week", "Europe/Berlin")),
         replace(WEEKS, user="email"),
     ]
     for other in others:
@@ -232,7 +232,12 @@ def test_what_was_not_drawn_comes_back_to_its_periods_and_to_the_person(book: Le
 
 def test_runs_from_before_it_was_named_count_in_all_periods(book: Ledger) -> None:
     ask(book, "of users", replace(WEEKS, period=None), 0.6)
-    ask(book, "of a month", replace(WEEKS, period=Period("date", "month"), periods=((5, 5),)), 0.1)
+    ask(
+        book,
+        "of a month",
+        replace(WEEKS, period=PeriodColumn("date", "month"), periods=((5, 5),)),
+        0.1,
+    )
     ask(book, "of a week", of((7, 7)), 0.2)
     book.add("weeks", WEEKS, 1.0, 1e-6)
     assert not granted(book, "week 7", of((7, 7)), 0.2)

@@ -18,11 +18,11 @@ import pytest
 
 from dphh.ledger import Hold, Ledger, Source
 from dphh.ledger.exact import allowed
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
-WEEKS = replace(SOURCE, period=Period("date", "week"))
+WEEKS = replace(SOURCE, period=PeriodColumn("date", "week"))
 FULL = os.environ.get("DPHH_FULL") == "1"
 
 START = """
@@ -100,12 +100,12 @@ for child in children:
 # Of weeks 0 to 3 each child asks one, or two at once, with room for three runs in a week.
 ASK_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 def ask(me):
     number = int(me)
     first = number % 4
     weeks = replace(
-        source, period=Period("date", "week"), periods=((first, first + (number % 8 == 1)),)
+        source, period=PeriodColumn("date", "week"), periods=((first, first + (number % 8 == 1)),)
     )
     events = [GaussianEvent(float(sys.argv[3]))]
     try:
@@ -124,12 +124,12 @@ for child in children:
 
 KILLED_OVER_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 def forever(me):
     for number in range(10**9):
         run, first = f"{me}-{number}", random.randrange(6)
         weeks = replace(
-            source, period=Period("date", "week"),
+            source, period=PeriodColumn("date", "week"),
             periods=((first, first + random.randrange(2)),),
         )
         try:

@@ -94,9 +94,12 @@ PRICED = (
     ),
     Mutant(
         "sips: one round for two lets through what three would",
-        "    delta = sum(new_delta(level) for level in rounds)\n",
-        "    delta = 1.5 * sum(new_delta(level) for level in rounds)\n",
-        (_BOOKED,),
+        "    delta = nextafter(float(together), 0.0)\n",
+        "    delta = float(sum(new_delta(level) for level in rounds))\n",
+        (
+            "tests/engines/test_sips.py"
+            "::test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to",
+        ),
     ),
     Mutant(
         "sips: the later rounds run after the one in their place",

@@ -545,8 +545,8 @@ class Asked(SparkSessionOfRun):
 
     look = execute
 
-    def fetch(self, name: str, **parameters: Any) -> Any:
-        self.run.append((name, parameters))
+    def fetch(self, query_name: str, **parameters: Any) -> Any:
+        self.run.append((query_name, parameters))
         return pa.table({"key": pa.array([4], pa.int64()), "weight": pa.array([2], pa.int64())})
 
     def count(self, table: str) -> int:
@@ -607,8 +607,8 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
                 made = self.spark.call("dphh_shared_contributions", batches).to_pylist()
                 seen.append({row["key"]: row["weight"] for row in made})
 
-        def fetch(self, name: str, **parameters: Any) -> Any:
-            super().fetch(name, **parameters)
+        def fetch(self, query_name: str, **parameters: Any) -> Any:
+            super().fetch(query_name, **parameters)
             names = ("class", "bin", "grams", "negatives", "noisy", "key", "first", "second")
             numbers = {name: pa.array([0], pa.int64()) for name in names}
             return pa.table({**numbers, "word": pa.array([None], pa.string())})

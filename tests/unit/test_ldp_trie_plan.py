@@ -131,7 +131,7 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
     growth = sum(2.718281828459045 ** (i * each) for i in range(60))
     for level in gboard.levels[:2]:
         hidden = blanket_of_subsets(level.mechanism)
-        assert central_delta(hidden, 30_000_000, each, cut=1e-32) <= 1e-10 / growth * 1.001
+        assert central_delta(hidden, 30_000_000, each, left_out=1e-32) <= 1e-10 / growth * 1.001
     assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
 
 

@@ -23,7 +23,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import files_named, is_in_memory, null_users_of
+from dphh.sources.reading import files_named, is_in_memory, message_of_null_users
 from dphh.sources.text_files import reading_text
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
@@ -47,7 +47,7 @@ def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
         return
     try:
         if _has_rows_of_null_users(corpus, session):
-            raise CorpusError(null_users_of(corpus))
+            raise CorpusError(message_of_null_users(corpus))
     except CorpusError as problem:
         raise CorpusError(f"{problem}. Nothing was spent") from None
 

@@ -15,7 +15,7 @@ from dphh.lineage.conditions import condition
 from dphh.sources.near_periods import near_sql
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 
 #: How DuckDB writes the types whose values are written alike everywhere.
 PLAIN_TYPE = re.compile(
@@ -68,7 +68,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
-def period_sql(period: Period, types: Mapping[str, str]) -> str:
+def period_sql(period: PeriodColumn, types: Mapping[str, str]) -> str:
     """The number of the row's period; NULL if it has none."""
     column, kind = identifier(period.column), types[period.column]
     if period.by == "number":

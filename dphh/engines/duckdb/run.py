@@ -128,15 +128,15 @@ class DuckDBRun(DuckDBRows):
             with suppress(duckdb.Error):
                 self.con.execute("PRAGMA disable_verify_parallelism")
 
-    def fetch(self, name: str, **parameters: Any) -> Any:
-        """Run a query from one file of `sql/` and return its result as an Arrow table.
+    def fetch(self, query_name: str, **parameters: Any) -> Any:
+        """Run the query in `sql/` with this name and return its result as an Arrow table.
 
         `con.sql` with parameters holds Python's lock while it waits for its threads. A thread that
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
         """
-        with engine_errors(name):
-            asked = f"CREATE OR REPLACE TEMP TABLE asked AS {query(name)}"
+        with engine_errors(query_name):
+            asked = f"CREATE OR REPLACE TEMP TABLE asked AS {query(query_name)}"
             self.con.execute(asked, parameters or None)
             answer = self.con.table("asked").to_arrow_table()
             self.con.execute("DROP TABLE asked")

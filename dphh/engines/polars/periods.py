@@ -13,7 +13,7 @@ from dphh.engines.polars.queries import periods as sql
 from dphh.errors import CorpusError
 from dphh.sources.near_periods import FIRST, LAST
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import Period, Spans
+from dphh.unit.period import PeriodColumn, Spans
 
 _PERIOD_FUNCTIONS = {
     "day": sql.period_by_day,
@@ -56,7 +56,7 @@ def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     return counted & _near_periods(corpus.period, corpus.periods, schema[corpus.period.column])
 
 
-def _near_periods(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
+def _near_periods(period: PeriodColumn, periods: Spans, kind: pl.DataType) -> pl.Expr:
     """The comparisons of `sources/near_periods.py` as a Polars expression."""
     zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
     spans = (period.days if zone is None else period.moments)(periods)
@@ -89,7 +89,7 @@ def is_plain(kind: pl.DataType) -> bool:
     return kind.is_integer() or isinstance(kind, plain)
 
 
-def period_expression(period: Period, schema: pl.Schema) -> pl.Expr:
+def period_expression(period: PeriodColumn, schema: pl.Schema) -> pl.Expr:
     """The number of the row's period; NULL if it has none."""
     column, kind = pl.col(period.column), schema[period.column]
     text = isinstance(kind, (pl.String, pl.Categorical, pl.Enum))

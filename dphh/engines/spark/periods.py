@@ -21,7 +21,7 @@ from dphh.engines.spark.rows import identifier
 from dphh.errors import CorpusError
 from dphh.sources.near_periods import near_sql
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import Period
+from dphh.unit.period import PeriodColumn
 
 #: Types, besides text, whose values all engines spell alike.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)
@@ -73,7 +73,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
     return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
-def period_sql(period: Period, types: Mapping[str, DataType]) -> str:
+def period_sql(period: PeriodColumn, types: Mapping[str, DataType]) -> str:
     """The number of the row's period; NULL if it has none."""
     column, kind = identifier(period.column), types[period.column]
     if period.by == "number":

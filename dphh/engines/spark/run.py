@@ -129,10 +129,11 @@ class SparkRun:
             for _, made, select in _statements_of_file(name):
                 self.ask(name, select, parameters).createOrReplaceTempView(made)
 
-    def fetch(self, name: str, **parameters: Any) -> Any:
-        """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
-        with engine_errors(name):
-            return self.ask(name, _mark_parameters(query_for("spark", name)), parameters).toArrow()
+    def fetch(self, query_name: str, **parameters: Any) -> Any:
+        """Run the query in `sql/` with this name and return its result as an Arrow table."""
+        with engine_errors(query_name):
+            select = _mark_parameters(query_for("spark", query_name))
+            return self.ask(query_name, select, parameters).toArrow()
 
     def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
         self._access.describe(step)

@@ -127,34 +127,35 @@ def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
     )
 
 
-def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e-20) -> float:
-    """An upper bound on delta at this central epsilon, including a probability of about `cut` that
-    sums leave out."""
+def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
+    """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
+    which its sums leave out."""
     if not 1 <= reports < 1 << 52:
         raise UsageError(f"there must be 1 to 2^52 reports, not {reports}")
     if epsilon < 0:
         raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
-    hiding, chances, outside = _binomial(reports - 1, hidden.blanket, cut / 2)
+    hiding, chances, outside = _binomial(reports - 1, hidden.blanket, left_out / 2)
     if hidden.tell == 1.0:  # C = m
         return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
     delta = outside
-    width = len(_binomial(int(hiding[-1]), hidden.tell, cut / 2)[0])
+    width = len(_binomial(int(hiding[-1]), hidden.tell, left_out / 2)[0])
     step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
     for first in range(0, len(hiding), step):
         # All of a block's probability is assigned to its least m.
-        telling, share, left = _binomial(int(hiding[first]), hidden.tell, cut / 2)
+        telling, share, left = _binomial(int(hiding[first]), hidden.tell, left_out / 2)
         one_more = np.append(share[1:], 0.0)
         found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
         delta += found * float(np.sum(chances[first : first + step]))
     return min(delta, 1.0)
 
 
-def _binomial(n: int, p: float, cut: float) -> tuple[FloatArray, FloatArray, float]:
-    """Values of Binomial(n, p), their probabilities, and that of all others, about `cut` or less.
+def _binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
+    """Values of Binomial(n, p), their probabilities, and that of all others, about `left_out` or
+    less.
 
     Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
     """
-    digits = math.log(2 / cut)
+    digits = math.log(2 / left_out)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     least = max(math.floor(n * p - reach), 0)
     most = min(math.ceil(n * p + reach), n)

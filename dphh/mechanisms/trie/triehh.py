@@ -149,7 +149,7 @@ def published_theta(delta: float) -> int:
     return next(t for t in range(4, LARGEST_THETA + 1) if _published_delta(t) <= delta)
 
 
-# --- gamma and the batch --------------------------------------------------------------------------
+# --- the largest batch --------------------------------------------------------------------------
 
 
 def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
