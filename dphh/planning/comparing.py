@@ -252,7 +252,7 @@ def _cell_of_plan(each: Compared) -> Cell:
         f"{users:,} if {plural(n, 'word')} long" for n, users in each.users_by_length.items()
     )
     users = f"{each.users:,}" if longest == each.users else f"{each.users:,} to {longest:,}"
-    of_cap = "" if each.ahead is None else f"{share} of the cap, {runs} left"
-    return Cell(
-        each.users, users, "refused" if each.refused else of_cap, by_length, bool(each.refused)
-    )
+    below = "" if each.ahead is None else f"{share} of the cap, {runs} left"
+    if each.refused:
+        below = "; ".join(filter(None, ["refused", below]))
+    return Cell(each.users, users, below, by_length, bool(each.refused))

@@ -85,7 +85,11 @@ def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
 
 
 def noise_lines(price: Price) -> list[tuple[str, str]]:
-    lines = [*levels_lines(price.levels), *counting_lines(price.counting)]
+    lines = [
+        *levels_lines(price.levels),
+        *counting_lines(price.counting),
+        *_narrower_lines(price),
+    ]
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         lines.append(
@@ -169,6 +173,25 @@ def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
         ("", intervals),
         *_min_users_lines(counting),
     ]
+
+
+def _narrower_lines(price: Price) -> list[tuple[str, str]]:
+    """What makes the intervals of counts half as wide. Their noise is in proportion to
+    sqrt(max_items), to 1 / sqrt(the share `counts`) and, nearly, to 1 / epsilon."""
+    alone = [level for level in price.levels if isinstance(level, CountsLevel)]
+    if not alone and price.counting is None:
+        return []
+    asked = dict(price.parameters)
+    ways = ["about twice the epsilon"]
+    share = asked.get("counts")
+    if price.counting is not None and price.verb != "trie" and share is not None:
+        assert isinstance(share, float)
+        if 4 * share < 1:
+            ways.append(f"counts={4 * share:g} (finding then has less)")
+    most = asked.get("max_items")
+    if isinstance(most, int) and most > 3 and not (alone and most > alone[0].keys):
+        ways.append(f"max_items={most // 4} (a user of more counts for less of each)")
+    return [("narrower", f"intervals half as wide take {', or '.join(ways)}")]
 
 
 def _min_users_lines(counting: FoundCounts) -> list[tuple[str, str]]:

@@ -80,6 +80,7 @@ def test_refused_plans_are_hatched_and_numbers_written(corpus, ledger):
         "items", corpus, ledger=ledger, delta=1e-8, epsilon=[0.5, 5], max_items=[5, 50]
     )._repr_html_()
     assert page.count("repeating-linear-gradient") == 2
+    assert page.count("refused; ") == 2 and page.count("% of the cap, 0 left") == 2
     assert "epsilon \\ max_items" in page
 
 

@@ -251,3 +251,24 @@ def test_a_trie_is_counted_by_the_command_in_sql_and_of_a_frame(path, tmp_path, 
     asked = {"epsilon": 8.0, "delta": 1e-3, "max_length": 3, "counts": 0.3}
     plan = pl.read_parquet(path).dphh.trie(user="who", text="what", **asked)
     assert plan.events == trie(Corpus(path, user="who", text="what"), **asked).events
+
+
+@pytest.mark.parametrize(
+    ("verb", "asked"),
+    [
+        (items, {"counts": 0.12, "max_items": 100, "method": "gaussian"}),
+        (ngrams, {"counts": 0.12, "max_items": 100, "max_n": 3}),
+        (trie, {"counts": 0.12, "max_items": 100, "max_length": 3}),
+    ],
+)
+def test_what_a_plan_says_makes_intervals_half_as_wide_does(verb, asked):
+    plan = verb(**asked, **BUDGET)
+    said = " ".join(repr(plan).split())
+    assert "intervals half as wide take about twice the epsilon" in said
+    changes = {"max_items": 25} | ({} if verb is trie else {"counts": 0.48})
+    for option, value in changes.items():
+        assert f"{option}={value}" in said
+        narrow = verb(**asked | {option: value}, **BUDGET)
+        halved = narrow.counting.widest.half_width / plan.counting.widest.half_width
+        assert halved == pytest.approx(0.5, rel=0.01)
+    assert "counts=" not in repr(verb(**asked | {"counts": 0.5}, **BUDGET)).split("narrower")[1]
