@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from html import escape
-from math import exp, floor, log, log10
+from math import exp, floor, log, log10, sqrt
 from typing import Any, get_args
 
 from dphh.errors import UsageError
@@ -171,13 +171,14 @@ def _schedule_by_period(
         raise UsageError(f"every: found {every!r}; give day, week, month, quarter or year")
     if cap is not None or cap_period is None:
         raise UsageError("cap_period: the cap of each period goes with every=, in the place of cap")
-    found = _schedule_within(plan, 1 if times is None else times, cap_period)
     whole = None if cap_person is None else checked_budget(*_checked_cap_pair(cap_person))
-    if whole is not None and (whole.epsilon < found.cap.epsilon or whole.delta < found.cap.delta):
+    within = checked_budget(*_checked_cap_pair(cap_period))
+    if whole is not None and (whole.epsilon < within.epsilon or whole.delta < within.delta):
         raise UsageError(
-            f"cap_person: found {whole}, less than the cap of one period, {found.cap}; give at "
-            "least that"
+            f"cap_person: found {whole}, less than the cap of one period, {within}; give at least "
+            "that"
         )
+    found = _schedule_within(plan, 1 if times is None else times, cap_period)
     return replace(found, every=every, cap_person=whole)
 
 
@@ -232,11 +233,13 @@ def _largest_price(
     """The largest epsilon, of few digits, at which all runs fit.
 
     Pricing takes most of the time. A run's share of a cap's noise grows about as epsilon squared,
-    so the secant method on logarithms comes close in two or three steps; then digits are tried.
+    so the secant method on logarithms comes close in two or three steps. `_largest_fitting` searches
+    on from there.
     """
     cap = Cap(whole.epsilon, whole.delta)
     price = lru_cache(maxsize=None)(partial(price_of, delta=delta))
-    least, most = whole.epsilon / times / 4, whole.epsilon
+    least = _round_down_to_digits(whole.epsilon / times / 4)
+    most = _round_down_to_digits(whole.epsilon)
     best, slope, before = _round_down_to_digits(guess), 2.0, None
     for _ in range(6):
         of_noise, _of_delta = parts([], cap, _booking(price(best)))
@@ -247,12 +250,42 @@ def _largest_price(
         best = _round_down_to_digits(min(max(best * exp(-over / max(slope, 0.5)), least), most))
         if best == before[0]:
             break
-    while not _all_fit(price(best), times, whole):
-        if (best := _round_down_to_digits(best * (1 - 10.0**-_DIGITS))) < least:
-            raise _error_too_many(times, delta, whole)
-    while (more := _next_digits(best)) <= most and _all_fit(price(more), times, whole):
-        best = more
-    return price(best)
+    found = _largest_fitting(
+        lambda epsilon: _all_fit(price(epsilon), times, whole), best, least, most
+    )
+    if found is None:
+        raise _error_too_many(times, delta, whole)
+    return price(found)
+
+
+def _largest_fitting(
+    fits: Callable[[float], bool], start: float, least: float, most: float
+) -> float | None:
+    """The largest number of few digits from `least` to `most` that fits, near `start`; None if
+    nothing from `start` down does."""
+    best, step, too_large = start, 10.0**-_DIGITS, None
+    while not fits(best):
+        if best <= least:
+            return None
+        too_large = best
+        best, step = max(_round_down_to_digits(best * (1 - step)), least), min(2 * step, 0.5)
+    step = 10.0**-_DIGITS
+    while too_large is None:
+        more = min(max(_next_digits(best), _round_down_to_digits(best * (1 + step))), most)
+        if more <= best:
+            return best
+        if fits(more):
+            best, step = more, 2 * step
+        else:
+            too_large = more
+    while (
+        more := max(_next_digits(best), _round_down_to_digits(sqrt(best * too_large)))
+    ) < too_large:
+        if fits(more):
+            best = more
+        else:
+            too_large = more
+    return best
 
 
 def _error_too_many(times: int, delta: float, whole: Budget) -> UsageError:
