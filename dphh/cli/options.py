@@ -161,13 +161,13 @@ def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     return [account.to_json() for account in accounts_of(plan.corpus, book)]
 
 
-def refuse_missing_columns(corpus: Corpus, done: str) -> None:
-    """Refuse a column that local files lack. `done` ends the message: what was not done."""
+def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
+    """Refuse a column that local files lack. `ending` ends the message: what was not done."""
     from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
     from dphh.sources.formats import refuse_missing_columns_of_texts
 
-    refuse_missing_columns_of_files(corpus, done)
-    refuse_missing_columns_of_texts(corpus, done)
+    refuse_missing_columns_of_files(corpus, ending)
+    refuse_missing_columns_of_texts(corpus, ending)
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:

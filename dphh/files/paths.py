@@ -140,7 +140,7 @@ def keeps_waiting(path: str) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return False  # it cannot be opened either
+        return False  # opening it fails too, at once
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 

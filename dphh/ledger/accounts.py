@@ -284,7 +284,9 @@ class Accounts:
 
     def label_of(self, asked: str) -> str:
         """The label of a corpus by its name, its label, or its path from this folder."""
-        accounts = sorted(self.accounts(), key=lambda account: account.name is None)
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+        accounts = sorted(rows, key=lambda account: account.name is None)
         if any(asked == account.label for account in accounts):
             return asked
         for account in accounts:

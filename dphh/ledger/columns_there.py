@@ -25,8 +25,8 @@ MOST_FILES = 1000
 _PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
 
-def refuse_missing_columns_of_files(corpus: Corpus, done: str) -> None:
-    """Refuse a column that none of the files has whose schemas can be read. `done` ends the
+def refuse_missing_columns_of_files(corpus: Corpus, ending: str) -> None:
+    """Refuse a column that none of the files has whose schemas can be read. `ending` ends the
     message, such as "Nothing was added"."""
     found: dict[str, None] = {}
     for file in _parquet_files(corpus)[:MOST_FILES]:
@@ -42,7 +42,7 @@ def refuse_missing_columns_of_files(corpus: Corpus, done: str) -> None:
     for option, column in corpus.columns.items():
         if found and column not in found:
             said = no_column(option, column, found, f"it has {', '.join(found)}")
-            raise CorpusError(f"{said}. {done}")
+            raise CorpusError(f"{said}. {ending}")
 
 
 def _parquet_files(corpus: Corpus) -> list[str]:

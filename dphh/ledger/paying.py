@@ -218,8 +218,8 @@ def unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source)
 
 
 def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservation | None:
-    """The existing run with this run id, if the request is the same; the caller gets a hold on it
-    too."""
+    """The run with this run id, or None. Another request with this id is refused. The caller gets a
+    hold on the run too, unless it is settled."""
     if (found := records.find_run(con, hold.run_id)) is None:
         return None
     if found["digest"] not in request.digest_now_and_before:

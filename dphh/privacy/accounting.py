@@ -43,7 +43,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -120,13 +120,7 @@ class Composition:
             raise UsageError(
                 f"delta must lie between 0 and 1, found {delta!r}; give a probability."
             )
-        if self.by_share and self.before == math.inf:
-            return _largest_epsilon(self.by_share, delta)
-        if delta < self.infinite_loss:
-            return math.inf
-        if delta == self.infinite_loss < 1 and self.sigma < math.inf:
-            return math.inf  # a Gaussian has a positive delta at every epsilon
-        return smallest_epsilon(lambda epsilon: self.delta(epsilon) <= delta)
+        return _smallest_epsilon(self, delta)
 
     def _mean_delta_over_losses(self, epsilon: float) -> float:
         """The mean, over the losses of the release before, of the largest delta of what follows."""
@@ -153,6 +147,17 @@ class Composition:
         if math.prod(count + 1 for _, count in self.responses) <= _SUPPORT:
             return _exact_losses(self.responses)
         return _grid_losses(self.responses, self._largest_loss)
+
+
+@lru_cache(maxsize=256)  # a tenth of a second or more, for a ledger that asks for it at each step
+def _smallest_epsilon(composed: Composition, delta: float) -> float:
+    if composed.by_share and composed.before == math.inf:
+        return _largest_epsilon(composed.by_share, delta)
+    if delta < composed.infinite_loss:
+        return math.inf
+    if delta == composed.infinite_loss < 1 and composed.sigma < math.inf:
+        return math.inf  # a Gaussian has a positive delta at every epsilon
+    return smallest_epsilon(lambda epsilon: composed.delta(epsilon) <= delta)
 
 
 def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float:

@@ -88,8 +88,8 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step of a run: numbers that `_RANGES_OF_NUMBERS` lists, and a note, which is only "
-    "shown."""
+    """One step of a run: numbers that `_RANGES_OF_NUMBERS` lists, and a note, which is only
+    shown."""
 
     kind: ClassVar[str]
     #: Used only in the process that priced it; JSON has the cost alone. An event without a role is

@@ -89,16 +89,16 @@ def opened(corpus: Corpus) -> Corpus:
     return replace_corpus(corpus, kind="table", source=table)
 
 
-def refuse_missing_columns_of_texts(corpus: Corpus, done: str) -> None:
+def refuse_missing_columns_of_texts(corpus: Corpus, ending: str) -> None:
     """Refuse a column that local CSV or JSON Lines files lack, and formats that no engine reads.
-    First lines are read. `done` ends the message, such as "Nothing was spent"."""
+    First lines are read. `ending` ends the message, such as "Nothing was spent"."""
     if corpus.kind == "path":
         try:
             _refuse_unread_formats(corpus)
             if all(map(_is_local_text, corpus.where)):
                 opened(corpus)
         except CorpusError as problem:
-            raise CorpusError(f"{problem}. {done}") from None
+            raise CorpusError(f"{problem}. {ending}") from None
 
 
 def _is_text(place: str) -> bool:

@@ -23,7 +23,7 @@ from pyarrow import fs
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
-from dphh.sources.reading import Streamed, refuse_blocking_files
+from dphh.sources.reading import StreamedTable, refuse_blocking_files
 from dphh.wording.warned import warn
 
 _METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
@@ -36,7 +36,7 @@ _DECODED_ESCAPES = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
 _WILDCARD = re.compile(r"[*?\[{]")
 
 
-def lake_table(corpus: Corpus, place: str) -> Streamed | None:
+def lake_table(corpus: Corpus, place: str) -> StreamedTable | None:
     """The table in this folder, at its log's current version; None if it is not a lake table."""
     kept_by = lake_format_of(place) if "://" not in place else _remote_format(place)
     if kept_by is not None and "://" not in place:
@@ -107,9 +107,9 @@ def _tables_of_files(place: str, looked: dict[str, str | None]) -> Iterator[tupl
             above = os.path.dirname(above)
 
 
-def _read_with_clear_errors(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streamed:
+def _read_with_clear_errors(corpus: Corpus, place: str, kept_by: str, read: Any) -> StreamedTable:
     try:
-        table: Streamed = read(place)
+        table: StreamedTable = read(place)
     except (CorpusError, UsageError):
         raise
     except ModuleNotFoundError as problem:
@@ -125,14 +125,16 @@ def _read_with_clear_errors(corpus: Corpus, place: str, kept_by: str, read: Any)
     return table
 
 
-def _open_delta(place: str) -> Streamed:
+def _open_delta(place: str) -> StreamedTable:
     folder = place if "://" in place else _resolved_folder(place)
     table = import_module("deltalake").DeltaTable(folder)
     # The paths as the log writes them: `file_uris` would place a clone's addresses in the folder.
     paths = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
     if any(map(_may_leave_folder, paths)):
         raise _error_of_outside_file(place)
-    return Streamed(pa.schema(table.schema().to_arrow()), lambda names: table.scan(columns=names))
+    return StreamedTable(
+        pa.schema(table.schema().to_arrow()), lambda names: table.scan(columns=names)
+    )
 
 
 def _resolved_folder(folder: str) -> str:
@@ -160,7 +162,7 @@ def _may_leave_folder(spelled: str) -> bool:
     )
 
 
-def _open_iceberg(folder: str) -> Streamed:
+def _open_iceberg(folder: str) -> StreamedTable:
     tables = import_module("pyiceberg.table")
     metadata_file = _current_metadata(os.path.realpath(folder))
     files = _files_within(folder)
@@ -182,7 +184,7 @@ def _open_iceberg(folder: str) -> Streamed:
     def read(names: list[str]) -> Any:
         return table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
 
-    return Streamed(table.schema().as_arrow(), read)
+    return StreamedTable(table.schema().as_arrow(), read)
 
 
 def _files_within(folder: str) -> Any:

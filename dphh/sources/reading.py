@@ -67,7 +67,7 @@ def message_of_null_users(corpus: Corpus) -> str:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamedTable:
     """A table of another library's reader, which returns the requested columns as a stream."""
 
     schema: pa.Schema
@@ -209,7 +209,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
     """The Arrow schema of a table in memory, without reading rows."""
     source = corpus.source
     with source_errors(corpus):
-        if isinstance(source, Streamed):
+        if isinstance(source, StreamedTable):
             schema = source.schema
         elif isinstance(source, duckdb.DuckDBPyRelation):
             schema = source.limit(0).to_arrow_table().schema
@@ -233,7 +233,7 @@ def rows_in_memory(corpus: Corpus) -> Any:
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
-        if isinstance(source, Streamed):
+        if isinstance(source, StreamedTable):
             return _validated_stream(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))

@@ -31,8 +31,8 @@ list_transform(
 CREATE OR REPLACE TEMP MACRO dphh_log_normal_tail(z) AS
 ln(dphh_mills(z)) - (z) * (z) / 2 - ln(2 * pi()) / 2;
 
--- The x with P[N >= x] = q, by Newton's method on ln P. Since ln P is concave, the iterates after
--- the first decrease to x, and each doubles the number of correct digits.
+-- The x with P[N >= x] = q, by Newton's method on ln P. Since ln P is concave, all iterates but the
+-- first are above x and fall to it, and each has about twice as many correct digits.
 CREATE OR REPLACE TEMP MACRO dphh_normal_tail_inverse(q) AS
 list_transform(
     [{ 'q': least(CAST(q AS DOUBLE), 1 - q), 'side': CASE WHEN q > 0.5 THEN -1 ELSE 1 END }],

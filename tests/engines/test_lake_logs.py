@@ -16,7 +16,7 @@ import pytest
 
 from dphh import Corpus, CorpusError, Ledger, items
 from dphh.sources.formats import opened
-from dphh.sources.reading import Streamed
+from dphh.sources.reading import StreamedTable
 
 ROWS = pa.table({"who": ["1"], "what": ["theirs"]})
 FIELDS = [
@@ -92,7 +92,7 @@ def what_the_product_reads(folder: Path) -> list[str] | None:
     """The texts of a table; None where it is refused."""
     try:
         table = opened(Corpus(folder, user="who", text="what")).source
-        assert isinstance(table, Streamed)
+        assert isinstance(table, StreamedTable)
         return pa.table(table.read(["what"])).column("what").to_pylist()
     except CorpusError:
         return None

@@ -253,7 +253,8 @@ class _Grid:
 
 
 def _rows_in_batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Some rows of each column at a time, as columns that fit the processor's cache."""
+    """Each column in slices of shape (rows, 1), so short that rows x points numbers fit the
+    processor's cache."""
     rows = max(_POINTS_IN_CACHE // points, 1)
     for start in range(0, len(columns[0]), rows):
         yield tuple(column[start : start + rows, np.newaxis] for column in columns)
