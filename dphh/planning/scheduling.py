@@ -233,8 +233,8 @@ def _largest_price(
     """The largest epsilon, of few digits, at which all runs fit.
 
     Pricing takes most of the time. A run's share of a cap's noise grows about as epsilon squared,
-    so the secant method on logarithms comes close in two or three steps, and `_largest_fitting` goes
-    on from there.
+    so the secant method on logarithms comes close in two or three steps. `_largest_fitting` goes on
+    from there.
     """
     cap = Cap(whole.epsilon, whole.delta)
     price = lru_cache(maxsize=None)(partial(price_of, delta=delta))
