@@ -81,7 +81,9 @@ class ValidClasses:
     public: PublicClasses | None = None
     #: Of a list of words, what is done with words that it lacks.
     others: RuleForUnlisted | None = None
-    #: With a prior: forecasts that heed its lift, and forecasts that do not. A class has one lift.
+    #: With a prior: two ways to merge classes, by the forecast times the lift and by the forecast
+    #: alone. The lift says how much more often the public text has a pair than its parts let expect;
+    #: a class has one lift.
     ways: tuple[Way, ...] = ()
 
     @property

@@ -21,7 +21,7 @@ Json = dict[str, str | float]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenParts:
     """A Gaussian release, after which either a set union follows or a Gaussian and a threshold."""
 
     before: float
@@ -48,7 +48,7 @@ class Cost:
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     either: bool = False
     #: Of `ChosenUnionEvent`, whose sigma and delta bound all of it: the numbers of its parts.
-    chosen: Chosen | None = None
+    chosen: ChosenParts | None = None
 
     def __post_init__(self) -> None:
         if not self.is_charged and self.beside is None:
@@ -194,7 +194,7 @@ class ChosenUnionEvent(Event):
     @cached_property
     def cost(self) -> Cost:
         numbers = (getattr(self, name) for name in _names_of_numbers(type(self)))
-        parts = Chosen(*(float(number) for number in numbers))
+        parts = ChosenParts(*(float(number) for number in numbers))
         least = min(parts.sigma, parts.rounds_sigma)
         # Rounded down, so that it bounds both.
         sigma = (1 - 2.0**-48) / math.hypot(1 / parts.before, 1 / least)

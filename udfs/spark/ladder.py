@@ -46,7 +46,8 @@ def register_blocks(
     spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
 ) -> None:
     """`dphh_blocks(table(users))`: from (name, contents) to (user_hashes, lengths, positions,
-    words): with `lengths`, of the texts' n-grams instead of their words."""
+    words). With the argument `lengths`, (shortest, longest), the "words" of a block are the texts'
+    n-grams of these lengths."""
 
     def of_users(users: pa.RecordBatch) -> Iterator[Row]:
         texts: Any = users.column("contents")

@@ -105,7 +105,7 @@ def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: 
         (-held[value] if said.sampling == "greedy" else 0, int(draw), value)
         for value, draw in zip(values, draws, strict=True)
     ]
-    nothing = [said.nothing(report) for report in range(said.contributions)]
+    nothing = [said.nothing_value(report) for report in range(said.contributions)]
     chosen = np.array(nothing, dtype=np.int64)
     kept = [value for _, _, value in sorted(rank)[: said.contributions]]
     chosen[: len(kept)] = kept

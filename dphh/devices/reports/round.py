@@ -46,7 +46,7 @@ class Broadcast:
     size: int
     numerator: int
 
-    def nothing(self, report: int) -> int:
+    def nothing_value(self, report: int) -> int:
         """The value that means "nothing" in a user's report number 0, 1, ...: a different one for
         each, so that no user reports a value twice; with coins, no value."""
         return NOTHING if self.form == "coins" else self.domain - self.contributions + report

@@ -131,7 +131,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""
     if not 1 <= reports < 1 << 52:
-        raise UsageError(f"there must be 1 to 2^52 reports, not {reports}")
+        raise UsageError(f"there must be at least 1 and fewer than 2^52 reports, found {reports}")
     if epsilon < 0:
         raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
     hiding, chances, outside = _binomial(reports - 1, hidden.blanket, left_out / 2)

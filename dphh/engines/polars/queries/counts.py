@@ -10,8 +10,9 @@ from dphh.udfs.kernel.given_grams import counted_at_first
 
 
 def counts_level(users: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
-    """Each whole user adds one user's weight to each key held, or less if these are more than
-    max_items; what bounding took from each key is added to the octave of their number."""
+    """(key, weight): the sums of what users add. A user adds one user's weight to each key held, or
+    less if they hold more than max_items. What each of their keys then lost is added once, to the
+    octave of the number of keys that they hold."""
     contributions = users.select(
         contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "ids")
     )
