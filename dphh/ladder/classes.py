@@ -82,8 +82,8 @@ class ValidClasses:
     #: Of a list of words, what is done with words that it lacks.
     others: RuleForUnlisted | None = None
     #: With a prior: two ways to merge classes, by the forecast times the lift and by the forecast
-    #: alone. The lift says how much more often the public text has a pair than its parts let expect;
-    #: a class has one lift.
+    #: alone. The lift says how much more often the public text has a gram than its parts let
+    #: expect; a class has one lift.
     ways: tuple[Way, ...] = ()
 
     @property

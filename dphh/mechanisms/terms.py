@@ -26,7 +26,7 @@ def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
         raise UsageError(
             f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
             f"and at most {LARGEST_EPSILON:g}: a larger one protects no one. "
-            "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"
+            "ngrams by its default method can be priced up to about 60"
         )
     if not 0 < delta < 1:
         raise UsageError(

@@ -49,7 +49,7 @@ def test_a_broadcast_comes_back_from_json():
     assert broadcast_from_json(SAID.dumps()) == SAID
     assert collector.growth_from_json(GROWTH.dumps()) == GROWTH
     assert SAID.domain == 3 * 4 + 3
-    assert [SAID.nothing(report) for report in range(3)] == [12, 13, 14]
+    assert [SAID.nothing_value(report) for report in range(3)] == [12, 13, 14]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for(place):
     plan = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, mode="aggregate")
     level = plan.levels[place]
     said = replace(collector.broadcast(GROWTH, level), prefixes=GROWTH.prefixes[:2])
-    assert (said.form, said.nothings, said.nothing(0)) == ("coins", 0, -1)
+    assert (said.form, said.nothings, said.nothing_value(0)) == ("coins", 0, -1)
     assert sample(said, {1: 1}, SystemRandomness(), "").tolist() == [1, -1, -1]
     with pytest.raises(UsageError, match="and this device allows 7"):
         answer(said, ["ab"], local_epsilon=7, contributions=3)
@@ -143,7 +143,7 @@ def test_by_coins_a_device_prices_a_report_as_coins():
 
 
 def test_by_coins_who_has_less_to_say_reports_for_nothing():
-    assert [SAID_COINS.nothing(report) for report in range(3)] == [-1] * 3
+    assert [SAID_COINS.nothing_value(report) for report in range(3)] == [-1] * 3
     values = sample(SAID_COINS, {5: 1}, SystemRandomness(), "").tolist()
     assert values == [5, -1, -1]
 
@@ -316,7 +316,7 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     expected: dict[int, int] = {}
     for message in (ok, ok, subset(0)):
         for value in message:
-            if value < SAID.nothing(0):
+            if value < SAID.nothing_value(0):
                 expected[value] = expected.get(value, 0) + 1
     best = sorted(expected, key=lambda value: (-expected[value], value))[: LEVEL.keep]
     assert counts(counted) == {value: expected[value] for value in best}

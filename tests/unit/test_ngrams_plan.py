@@ -288,7 +288,7 @@ SAID = [
      "about as many different items as a typical user holds"),
     ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100: "
      "a larger one protects no one. "
-     "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"),
+     "ngrams by its default method can be priced up to about 60"),
 ]  # fmt: skip
 
 

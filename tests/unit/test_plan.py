@@ -285,13 +285,13 @@ def test_a_print_escapes_what_html_would_read(tmp_path):
 SAID = [
     ({"epsilon": 0}, "epsilon: found 0; give a number above 0, such as 1.0, and at most 100: "
      "a larger one protects no one. "
-     "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"),
+     "ngrams by its default method can be priced up to about 60"),
     ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100: "
      "a larger one protects no one. "
-     "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"),
+     "ngrams by its default method can be priced up to about 60"),
     ({"epsilon": 1e6}, "epsilon: found 1e+06; give a number above 0, such as 1.0, and at most "
      "100: a larger one protects no one. "
-     "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"),
+     "ngrams by its default method can be priced up to about 60"),
     ({"epsilon": math.nan}, "epsilon: found nan; give a number"),
     ({"epsilon": math.inf}, "epsilon: found inf; give a number"),
     ({"epsilon": "1"}, "epsilon: found '1'; give a number"),
