@@ -68,8 +68,8 @@ _SCALAR_FUNCTIONS_QUERY = """
         list([function_name, macro_definition]) FILTER (function_type = 'macro')
     FROM duckdb_functions() WHERE internal
 """
-#: The AS in a view's SQL; its name or a column may contain one too, so each match is tried.
-_START_OF_QUERY = re.compile(r"\sAS\s", re.IGNORECASE)
+#: What a view's SQL has before its query: up to the first AS that is not in a quoted name.
+_HEAD_OF_VIEW = re.compile(r"""(?:"[^"]*"|[^"])*?\sAS\s""", re.IGNORECASE)
 _LOOKS_LIKE_FILE = re.compile(r"[./\\*]")
 #: The name that DuckDB gives an unnamed relation; it differs each time.
 _UNNAMED_RELATION = re.compile(r"unnamed_relation_[0-9a-f]+")
@@ -157,11 +157,10 @@ class Search:
         if not made:
             self.whole = False  # rows in memory
             return
-        for begins in _START_OF_QUERY.finditer(made):
-            if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
-                self.query(body)
-                return
-        self._mark_unknown()
+        if query := query_of_view(made)[1]:
+            self.query(query)
+        else:
+            self._mark_unknown()
 
     def tree(self, sql: str) -> dict[str, Any] | None:
         asked = self.con.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql])
@@ -196,7 +195,7 @@ class Search:
         for body in (macros := self.macros.get(name, [])):
             self.query(body.rstrip().rstrip(";"))
         self.same = self.same and (len(macros) == 1 or name in READ_FILES)
-        found = [_constant_texts(argument) for argument in _arguments(function, name in READ_FILES)]
+        found = [constant_texts(argument) for argument in _arguments(function, name in READ_FILES)]
         self._record_constants(name, {text for texts in found for text in texts or ()})
         # A macro passes its arguments on, so the files named in a call are its arguments here.
         known = name in READ_FILES or name in READ_QUERIES
@@ -215,7 +214,7 @@ class Search:
 
 
 def origin_of_relation(relation: Any) -> Origin:
-    search = _search_relation(relation)
+    search = search_relation(relation)
     if search is None:
         return Origin()
     return Origin(tuple(sorted(search.files)), search.whole, search.mixes)
@@ -223,14 +222,14 @@ def origin_of_relation(relation: Any) -> Origin:
 
 def query_of_relation(relation: Any) -> str:
     """All SQL that makes the rows from the files; '' if anything else may affect them."""
-    search = _search_relation(relation)
+    search = search_relation(relation)
     if search is None or not (search.whole and search.same and search.files):
         return ""
     queries = [_UNNAMED_RELATION.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
     return json.dumps([queries, search.settings])
 
 
-def _search_relation(relation: Any) -> Search | None:
+def search_relation(relation: Any) -> Search | None:
     try:
         sql = relation.sql_query()
         ((_, searched, settings, views, functions, tables),) = (
@@ -244,7 +243,7 @@ def _search_relation(relation: Any) -> Search | None:
         [(name, made) for name, kind, made in functions or [] if kind == "macro"]
     )
     theirs = _builtin_functions()
-    with _without_data().cursor() as con:
+    with without_data().cursor() as con:
         search = Search(
             con, _grouped_by_name(views), _grouped_by_name(macros), _grouped_by_name(tables),
             {name: made for name, made in theirs.shorthands.items() if name not in own}
@@ -257,7 +256,7 @@ def _search_relation(relation: Any) -> Search | None:
 
 
 @cache
-def _without_data() -> duckdb.DuckDBPyConnection:
+def without_data() -> duckdb.DuckDBPyConnection:
     """An instance that parses queries and nothing else: opening one takes far longer than that."""
     return duckdb.connect(config={"threads": 1})
 
@@ -273,7 +272,7 @@ class Functions(NamedTuple):
 
 @cache
 def _builtin_functions() -> Functions:
-    with _without_data().cursor() as con:
+    with without_data().cursor() as con:
         listed = con.execute(_CONSISTENT_FUNCTIONS_QUERY).fetchall()
         ((of_one_row, made),) = con.execute(_SCALAR_FUNCTIONS_QUERY).fetchall()
     steady = {name for same, names in listed if same for name in names}
@@ -284,6 +283,14 @@ def _builtin_functions() -> Functions:
         frozenset(of_one_row),
         _grouped_by_name(made),
     )
+
+
+def query_of_view(made: str) -> tuple[str, str]:
+    """The SQL of a view, as what comes before its query, and the query; '' for both if it is not
+    understood."""
+    if (head := _HEAD_OF_VIEW.match(made)) is None:
+        return "", ""
+    return head[0], made[head.end() :].rstrip().rstrip(";")
 
 
 def _grouped_by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
@@ -333,7 +340,7 @@ def _mark_table_function(function: dict[str, Any]) -> None:
             option["left"]["class"] = "of a table"
 
 
-def _constant_texts(expression: dict[str, Any]) -> list[str] | None:
+def constant_texts(expression: dict[str, Any]) -> list[str] | None:
     """The texts of an argument; None if a part of it is not a constant."""
     if expression["class"] == "CONSTANT":
         literal = expression.get("literal")
@@ -342,7 +349,7 @@ def _constant_texts(expression: dict[str, Any]) -> list[str] | None:
         value = expression["value"].get("value")
         return [value] if isinstance(value, str) else []
     if expression["class"] == "FUNCTION" and expression["function_name"] == "list_value":
-        parts = [_constant_texts(each) for each in _arguments(expression)]
+        parts = [constant_texts(each) for each in _arguments(expression)]
         if None in parts:
             return None
         return [text for part in parts for text in part or ()]

@@ -100,6 +100,21 @@ def query_of_lazy(frame: Any) -> str:
     )
 
 
+def scanned_by_lazy(frame: Any) -> tuple[str, ...]:
+    """The Parquet files whose rows the frame returns unchanged, as Polars lists them now; () if its
+    plan differs in anything from that of `pl.scan_parquet` of these places."""
+    import polars as pl
+
+    written = _without_cached_parts(_serialised_plan(frame))
+    places = [*_file_paths(written)]
+    if not places or any(":" in place for place in places):  # of this machine alone
+        return ()
+    if written != _serialised_plan(pl.scan_parquet(places)):
+        return ()
+    walk = _walk_plan(frame)
+    return () if walk is None else tuple(sorted(walk.files))
+
+
 def _walk_plan(frame: Any) -> Walk | None:
     """The walk through the frame's plan; None if it failed: what the frame reads is missing, or
     this version of Polars shows plans differently."""

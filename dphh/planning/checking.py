@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.duckdb.look import can_be_looked_at, has_rows_of_null_users
+from dphh.engines.duckdb.look import has_rows_of_null_users
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
@@ -100,8 +100,9 @@ def check(
 ) -> Checked:
     """Check a corpus before anything is spent on it. Free, and reveals nothing about any user.
 
-    look: if finding rows with a NULL user id needs more than a quick look (a lazy frame, a view,
-    remote files), read the corpus to find them. That is free too, but takes as long as reading.
+    look: if finding rows with a NULL user id needs more than a quick look (a lazy frame or a view
+    that is more than Parquet files unchanged, remote files), read the corpus to find them. That is
+    free too, but takes as long as reading.
     """
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
@@ -194,16 +195,16 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
 
 def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
     """Whether each row has a user id."""
-    if not look and not can_be_looked_at(corpus):
+    try:
+        found = has_rows_of_null_users(corpus, look)
+    except DphhError as problem:
+        return Finding("users", "stops", str(problem), "A run would meet it too.")
+    if found is None:
         return Finding(
             "users", "unknown", "whether rows are without a user (NULL) was not looked at",
             "If some are, a run finds it while it reads, fails, and its price stays spent. "
             "look=True (--look) reads the corpus to see, which is free.",
         )  # fmt: skip
-    try:
-        found = has_rows_of_null_users(corpus)
-    except DphhError as problem:
-        return Finding("users", "stops", str(problem), "A run would meet it too.")
     if found:
         return Finding(
             "users", "stops", "rows without a user (NULL) were found",

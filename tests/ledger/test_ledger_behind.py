@@ -305,6 +305,8 @@ def test_a_polars_that_does_not_show_its_plans_is_refused_likewise(
         ("FROM plain", {"one.parquet"}, True),
         ("SELECT who, upper(what) AS what FROM over WHERE who > 0", {"one.parquet"}, True),
         ('FROM "odd AS name"', {"one.parquet", "two.parquet"}, True),
+        ("FROM \"odd AS FROM 'rows.parquet' --\"", {"one.parquet"}, True),
+        ("FROM renamed", {"one.parquet"}, True),
         ("FROM globbed, range(3)", {"*.parquet"}, True),
         ("FROM read_csv('{folder}/rows.csv', header = true)", {"rows.csv"}, True),
         ("FROM read_csv('{folder}/rows.csv', delim := ',', quote := '')", {"rows.csv"}, True),
@@ -338,6 +340,8 @@ def test_a_relations_sql_tells_its_files(
         "CREATE VIEW over AS WITH c AS (FROM plain) FROM c",
         f"""CREATE VIEW "odd AS name" AS SELECT 1 AS "x AS y" FROM read_parquet(
             ['{folder}/one.parquet', '{folder}/two.parquet'], union_by_name = true)""",
+        "CREATE VIEW \"odd AS FROM 'rows.parquet' --\" AS FROM plain",
+        "CREATE VIEW renamed(\"a AS FROM 'rows.parquet' --\", what) AS FROM plain",
         f"CREATE TEMP VIEW globbed AS FROM '{folder}/*.parquet'",
         f"""CREATE MACRO a_macro(f) AS TABLE
             FROM read_parquet(f) UNION ALL FROM '{folder}/one.parquet'""",

@@ -13,8 +13,33 @@ _NEAR = "tests/engines/test_near_periods.py"
 _PERIODS = "tests/engines/test_periods.py"
 _SEVERAL = "tests/engines/test_several_columns.py"
 _NO_FILES = "tests/engines/test_no_files.py"
+_SCANS = "tests/unit/test_unchanged_scans.py"
 
 MUTANTS = (
+    Mutant(
+        "a query of more than files is looked at in its files",
+        " or _without_names(tree) != _without_names(_plain_tree(kind))",
+        "",
+        (f"{_SCANS}::test_any_other_query_is_none",),
+    ),
+    Mutant(
+        "a view with other names for its columns is looked at in its files",
+        'return () if "(" in head else _places(search, query, deepest - 1)',
+        "return _places(search, query, deepest - 1)",
+        (f"{_SCANS}::test_any_other_query_is_none",),
+    ),
+    Mutant(
+        "a lazy frame with options is looked at in its files",
+        "if written != _serialised_plan(pl.scan_parquet(places)):",
+        "if written is None:",
+        (f"{_SCANS}::test_any_other_lazy_frame_is_none",),
+    ),
+    Mutant(
+        "files of several types are looked at in place of a query",
+        "return len(kinds) == len({column for column, _ in kinds})",
+        "return True",
+        (f"{_SCANS}::test_files_are_taken_for_a_query_only_if_they_are_alike",),
+    ),
     Mutant(
         "a first line is read whole before it is found too long",
         "text.readline(LONGEST_LINE + 1)",

@@ -182,7 +182,7 @@ def test_rows_of_nobody_that_say_nothing_harm_nothing(written, ledger):
 
 
 def test_rows_of_nobody_that_a_query_hides_are_found_at_the_price_of_the_run(written, ledger):
-    lazy = pl.scan_parquet(*written([*ROWS, (None, "b")]).where)
+    lazy = pl.scan_parquet(*written([*ROWS, (None, "b")]).where).filter(pl.col("what") != "")
     with pytest.raises(CorpusError, match="NULL"):
         items(Corpus(lazy, user="who", text="what"), **ASK).run(ledger=ledger)
     assert states(ledger) == ["failed"]

@@ -9,6 +9,7 @@ price, that a file is damaged or that texts are very long (docs/threats.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 
 import duckdb
 
@@ -25,60 +26,64 @@ from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
 from dphh.sources.reading import files_named, is_in_memory, message_of_null_users
 from dphh.sources.text_files import reading_text
+from dphh.sources.unchanged_scans import files_unchanged
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
 LONG = 1 << 16
 
 
-def can_be_looked_at(corpus: Corpus, session: Session | None = None) -> bool:
-    """Whether looking is safe: local files, tables in memory, and remote files if DuckDB runs.
-
-    Views, relations and lazy frames are not looked at: the author of a query could make it fail
-    depending on the rows, and so ask any number of questions at no price.
-    """
-    if corpus.kind != "path":
-        return is_in_memory(corpus)
-    return _is_local(corpus) or isinstance(session, DuckDBSession)
-
-
 def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
     """Before a run pays, refuse a corpus on which it would fail."""
-    if not can_be_looked_at(corpus, session):
-        return
     try:
-        if _has_rows_of_null_users(corpus, session):
+        if _finds_null_users(corpus, session):
             raise CorpusError(message_of_null_users(corpus))
     except CorpusError as problem:
         raise CorpusError(f"{problem}. Nothing was spent") from None
 
 
-def has_rows_of_null_users(corpus: Corpus) -> bool:
-    """For `check`, which also reads queries. Raises any other fault that a run would be refused
-    for."""
-    own = DuckDBRows(opened(corpus), Limits())
+def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
+    """For `check`; None if it is not known. `thorough`: queries are run for it, and files read from
+    stores. Raises any other fault that a run would be refused for."""
+    found = _finds_null_users(corpus)
+    if found is not None or not thorough:
+        return found
+    with closing(DuckDBRows(opened(corpus), Limits())) as own:
+        return _hold_and_find_null_users(own)
+
+
+def _finds_null_users(corpus: Corpus, session: Session | None = None) -> bool | None:
+    """Whether a row has a NULL user id; None where it is not safe to look.
+
+    It is safe for local files, tables in memory, and remote files if DuckDB runs. Of views,
+    relations and lazy frames it is for those that return the rows of local files unchanged, whose
+    files are looked at. Other queries are not run: their author could make them fail depending on
+    the rows, and so ask any number of questions at no price.
+    """
+    of_run = session if isinstance(session, DuckDBSession) else None
+    if corpus.kind == "path" or is_in_memory(corpus):
+        if not _is_local(corpus) and of_run is None:
+            return None
+        table = opened(corpus)
+        own = of_run or DuckDBRows(table, Limits())
+    else:
+        if (files := files_unchanged(corpus)) is None:
+            return None
+        table = files
+        try:
+            own = DuckDBRows(table, Limits())
+        except CorpusError:
+            return None  # of a type that the query's engine reads, and DuckDB does not
     try:
-        return (
-            _looks_for_null_users(corpus, own, own.name)
-            if can_be_looked_at(corpus)
-            else _hold_and_find_null_users(own)
-        )
+        room = _room_of_engine(of_run or own, own.name if session is None else session.name)
+        return _looks_for_null_users(corpus, table, own, room)
     finally:
-        own.close()
+        if own is not of_run:
+            own.close()
 
 
-def _has_rows_of_null_users(corpus: Corpus, session: Session) -> bool:
-    """Uses the run's own session if it is DuckDB's, else opens one for this check."""
-    if isinstance(session, DuckDBSession):
-        return _looks_for_null_users(corpus, session, session.name)
-    own = DuckDBRows(opened(corpus), Limits())
-    try:
-        return _looks_for_null_users(corpus, own, session.name)
-    finally:
-        own.close()
-
-
-def _looks_for_null_users(corpus: Corpus, own: DuckDBRows, engine: str) -> bool:
-    table, room = opened(corpus), _room_of_engine(own, engine)
+def _looks_for_null_users(
+    corpus: Corpus, table: Corpus, own: DuckDBRows, room: Room | None
+) -> bool:
     if isinstance(table.source, duckdb.DuckDBPyRelation):
         # Text files and DuckDB files. They are scanned here in one pass: a run reads them as a
         # stream, which ends if it fails and buffers many rows at a time.
