@@ -221,7 +221,7 @@ class RoundedGaussian:
         return ks[bisect_left(ks, True, key=lambda k: self.tail_lower(k) < q) - 1]
 
 
-@lru_cache(maxsize=8, typed=True)  # typed: 5.0 and True must not find the table of 5 and 1
+@lru_cache(maxsize=32, typed=True)  # typed: 5.0 and True must not find the table of 5 and 1
 def rounded_gaussian(sigma: int) -> RoundedGaussian:
     """The table for an integer sigma from 1 to 2^18 grid units; built once per process.
 
