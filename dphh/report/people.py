@@ -13,7 +13,7 @@ from math import hypot
 from typing import NamedTuple
 
 from dphh.report.released import Released
-from dphh.wording.counted import groups_of, intervals_hold
+from dphh.wording.counted import about_counts, groups_of
 
 #: The share of a part's users that makes a longer phrase say all that the part says.
 NEARLY = 0.8
@@ -76,7 +76,7 @@ def people_of(release: Released) -> People:
         of_item = counts.setdefault(tuple(row["tokens"] or [row["item"]]), [None] * len(places))
         of_item[places[row.get("group")]] = Count(row["users"], row["low"], row["high"])
     together = {tokens: tuple(each) for tokens, each in counts.items()}
-    return People(together, groups, by, intervals_hold(manifest))
+    return People(together, groups, by, about_counts(table, manifest))
 
 
 def parts_of(tokens: Tokens) -> set[Tokens]:

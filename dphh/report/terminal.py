@@ -37,7 +37,7 @@ from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
 from dphh.replay import request_of
 from dphh.unit.together import of_periods_in
-from dphh.wording.counted import groups_of, how_many, intervals_hold
+from dphh.wording.counted import about_counts, groups_of, how_many
 from dphh.wording.lines import (
     number,
     padded,
@@ -452,7 +452,7 @@ def _sort_key_of_item(row: dict[str, Any]) -> tuple[int, str]:
 def value_meaning(table: Any, manifest: dict[str, Any]) -> str:
     """What the numbers beside the items mean."""
     if "users" in table.column_names:
-        return f"beside each: users  (low to high). {intervals_hold(manifest)}"
+        return f"beside each: users  (low to high). {about_counts(table, manifest)}"
     if "error" in table.column_names:
         return "beside each: score ± its error  (estimated reports; no number of people)"
     if table.column("score").null_count < table.num_rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,3 +66,36 @@ def intervals_hold(manifest: Mapping[str, Any]) -> str:
         else f"An interval holds the true number {often}, by itself"
     )
     return f"{who}: it allows for the noise that was added, and is no certainty"
+
+
+def about_counts(table: Any, manifest: Mapping[str, Any]) -> str:
+    """What intervals hold, why they may be lopsided, and groups that may be misspelled."""
+    said = [intervals_hold(manifest)]
+    counting = counting_of(manifest)
+    most = counting.get("max_items")
+    if most is not None and most < counting.get("keys", most):
+        said.append(
+            f"Its upper end may be farther away: it also allows for users of more than {most:,} "
+            "counts, who add less to each"
+        )
+    if silent := _silent_groups(table, manifest):
+        by = manifest.get("parameters", {}).get("by") or "group"
+        said.append(
+            f"Next to nothing stands out of the noise within {', '.join(map(shorten, silent))}: "
+            f"check that the column {shorten(by)} spells it so"
+        )
+    return ". ".join(said)
+
+
+def _silent_groups(table: Any, manifest: Mapping[str, Any]) -> list[str]:
+    """The declared groups in which at most 1 interval in 8 begins above 0, if in `other` at least
+    half do. Where nobody is, 1 in 40 does at confidence 0.95."""
+    groups = groups_of(table, manifest)
+    if not groups or "low" not in table.column_names:
+        return []
+    rows = table.select(["group", "low"]).to_pylist()
+    all_of = Counter(row["group"] for row in rows)
+    above = Counter(row["group"] for row in rows if row["low"])
+    if 2 * above[OTHER] < max(all_of[OTHER], 1):
+        return []
+    return [group for group in groups if group != OTHER and 8 * above[group] <= all_of[group]]

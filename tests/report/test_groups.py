@@ -181,3 +181,19 @@ def test_groups_of_what_is_found_go_with_counts(corpus):
 def test_a_request_without_groups_is_recorded_as_before_there_were_any(corpus):
     plan = items(corpus, counts=0.3, epsilon=1, delta=1e-6)
     assert "by" not in dict(plan.parameters) and "groups" not in plan.to_json()["counting"]
+
+
+@pytest.mark.parametrize(("in_us", "silent"), [(0, "DE, US"), (50, "DE")])
+def test_groups_without_a_count_that_stands_out_are_named(in_us, silent):
+    seen = {"DE": (4, 0, 13), "US": (in_us, max(0, in_us - 9), in_us + 9), OTHER: (900, 891, 909)}
+    release = within_country({f"word {n}": seen for n in range(9)})
+    for said in (repr(release), release.chart()._repr_html_()):
+        assert f"within {silent}: check that the column country spells it so" in " ".join(
+            said.split()
+        )
+
+
+def test_groups_that_all_have_counts_are_not_named():
+    assert "spells it so" not in repr(counted())
+    nobody = within_country({"see": {"DE": (0, 0, 9), "US": (0, 0, 9), OTHER: (0, 0, 9)}})
+    assert "spells it so" not in repr(nobody)
