@@ -100,7 +100,8 @@ def interleaved_by_level(levels: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.argsort(rank, kind="stable")
 
 
-def in_order(table: Any) -> Any:
+def sorted_rows(table: Any) -> Any:
+    """The rows of a release in the order of `ORDER`."""
     return table.sort_by([key for key in ORDER if key[0] in table.column_names])
 
 

@@ -104,7 +104,8 @@ class Content:
             raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
         if self.reading != "whole":
             raise UsageError(
-                f"unit: applies only to whole items, found as={self.reading!r}; leave unit out"
+                f"unit: cuts whole items (item=) into tokens of so many characters; found "
+                f"as={self.reading!r}, so leave unit out"
             )
 
     def _check_characters(self) -> None:

@@ -10,7 +10,7 @@ from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import OfPeriods, of_periods, of_periods_in
+from dphh.unit.together import PeriodGuarantees, of_periods_in, period_guarantees
 from dphh.unit.user import RowWise, UserColumns, checked_row_wise, named, proviso
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
@@ -48,7 +48,7 @@ class Privacy:
     #: For a frame or a view: how dphh knows that each row derives from one user. Files: None.
     row_wise: RowWise | None = None
     #: Of a unit of one period: which, and what a user in several of them is promised.
-    of_periods: OfPeriods | None = None
+    of_periods: PeriodGuarantees | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -152,7 +152,7 @@ def _privacy_of_periods(
             protects="period",
         )
     booked = price.privacy.booked_epsilon
-    together = of_periods(period, read, price.events, booked, price.privacy.delta)
+    together = period_guarantees(period, read, price.events, booked, price.privacy.delta)
     return replace(privacy, of_periods=together, caveats=(*together.lines, *privacy.caveats))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import described, in_order, meanings
+from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
@@ -275,7 +275,7 @@ def released(
     for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = in_order(pa.concat_tables([step.rows for step in done]))
+    table = sorted_rows(pa.concat_tables([step.rows for step in done]))
     manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
     if price.prior is not None:
         manifest["prior"] = {**price.prior.to_json(), **fit_numbers(price.prior.prior, table)}
@@ -284,7 +284,7 @@ def released(
         counted, table = with_counts(table, price.counting, session)
         manifest["counting"] = counted
     manifest["columns"] = meanings(table.schema.names)
-    return Release(described(in_order(as_text(table, corpus.content))), manifest)
+    return Release(described(sorted_rows(as_text(table, corpus.content))), manifest)
 
 
 def _manifest_of(

@@ -105,7 +105,7 @@ def content_options_given(context: click.Context, beside: Collection[str] = ()) 
 
 
 def _option_name(name: str, beside: Collection[str]) -> str:
-    """The name of a corpus option: `keep-tokens` instead of `keep` for verbs with an own
+    """The name of a corpus option: `keep_tokens` instead of `keep` for verbs with an own
     `--keep`."""
     return f"{name}_tokens" if name in beside else name
 

@@ -32,8 +32,8 @@ class ForecastRounds(ABC):
 
     @abstractmethod
     def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
-        """Returns Arrow tables: (class, bin, grams) of the rows that have grams, and (bin, noisy)
-        of the list sizes, in order."""
+        """Returns two Arrow tables: (class, bin, grams) of the rows that have grams; and `noisy`,
+        by bin, the noised numbers of users by how many grams they hold."""
 
     @abstractmethod
     def _draw_round_2(self, planned: Any, unit: int) -> Any:

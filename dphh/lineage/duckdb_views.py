@@ -93,7 +93,7 @@ class Search:
     #: Functions known to be deterministic, and those that may not be.
     steady: frozenset[str] = frozenset()
     unsteady: frozenset[str] = frozenset()
-    #: Whether nothing was found that may give other rows from the same files.
+    #: Whether the same files always give the same rows, by all that was found.
     same: bool = True
     files: set[str] = field(default_factory=set)
     #: Whether the files of everything found are known.

@@ -97,7 +97,7 @@ class Composition:
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
         if self.by_share and self.before < math.inf and math.isfinite(epsilon):
-            return self._mean_delta_over_losses(epsilon)
+            return self._delta_after_first_release(epsilon)
         if self.by_share:
             return max(some.delta(epsilon) for some in self.by_share)
         if math.isnan(epsilon):
@@ -122,7 +122,7 @@ class Composition:
             )
         return _smallest_epsilon(self, delta)
 
-    def _mean_delta_over_losses(self, epsilon: float) -> float:
+    def _delta_after_first_release(self, epsilon: float) -> float:
         """The mean, over the losses of the release before, of the largest delta of what follows."""
         mu = 1 / self.before
         losses = mu * _NORMAL_CELLS + mu * mu / 2

@@ -80,7 +80,8 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     )
 
 
-def _interval_ends(unit: int) -> list[int]:
+def _ends_of_weight_intervals(unit: int) -> list[int]:
+    """The weights from 0 to `unit` of the one heavy item, cut into about INTERVALS intervals."""
     step = max(1, unit // INTERVALS)
     return [*range(0, unit, step), unit]
 
@@ -97,7 +98,7 @@ def _costs_of_intervals(
 
     return [
         tail(end) + others * tail(_weight_left_for_others(unit, start, others))
-        for start, end in pairwise(_interval_ends(unit))
+        for start, end in pairwise(_ends_of_weight_intervals(unit))
     ]
 
 
@@ -107,7 +108,7 @@ def _weight_left_for_others(unit: int, heavy: int, others: int) -> int:
 
 
 def _approximate_cost(sigma: int, unit: int, max_items: int, threshold: int) -> float:
-    ends = np.array(_interval_ends(unit))
+    ends = np.array(_ends_of_weight_intervals(unit))
     if max_items == 1:
         return float(ndtr((unit + 0.5 - threshold) / sigma))
     others = max_items - 1

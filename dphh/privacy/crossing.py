@@ -58,7 +58,8 @@ def most_by_noise(scores: Floats, later: Sequence[Round], earlier: Round) -> Flo
 
 
 def _likeliest_weight(least: Floats, sigma: float, missed: float, spread: float) -> Floats:
-    """The weight x >= 0 at which Phi((x - least) / sigma) Phi((missed - x) / spread) is largest."""
+    """The weight x >= 0 of an item that the later release finds and the earlier one missed most
+    likely: where Phi((x - least) / sigma) Phi((missed - x) / spread) is largest."""
     reach = 10 * max(sigma, spread)
     low = np.minimum(least, missed) - reach
     high = np.maximum(least, missed) + reach

@@ -25,7 +25,7 @@ from dphh.report.terminal import (
     promises,
     refused,
 )
-from dphh.unit.together import OfPeriods, of_periods_in
+from dphh.unit.together import PeriodGuarantees, of_periods_in
 from dphh.unit.user import proviso
 from dphh.wording import shown
 from dphh.wording.counted import how_many
@@ -78,7 +78,7 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     )
 
 
-def _lines_of_periods(found: OfPeriods | None) -> list[tuple[str, str]]:
+def _lines_of_periods(found: PeriodGuarantees | None) -> list[tuple[str, str]]:
     """What a promise to one period is to who is in several; always beside it."""
     return [] if found is None else [("In several periods", said) for said in found.lines]
 

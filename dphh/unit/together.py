@@ -46,7 +46,7 @@ class Together:
 
 
 @dataclass(frozen=True)
-class OfPeriods:
+class PeriodGuarantees:
     """The periods that a guarantee covers, and what it means for a user in several of them."""
 
     period: PeriodColumn
@@ -91,7 +91,7 @@ class OfPeriods:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> OfPeriods:
+    def from_json(cls, found: dict[str, Any]) -> PeriodGuarantees:
         period = parsed_period({part: found[part] for part in ("column", "by", "zone")})
         assert period is not None
         return cls(
@@ -102,18 +102,18 @@ class OfPeriods:
         )
 
 
-def of_periods(
+def period_guarantees(
     period: PeriodColumn,
     read: Spans | None,
     events: tuple[Event, ...],
     epsilon: float,
     delta: float,
-) -> OfPeriods:
+) -> PeriodGuarantees:
     """The guarantees for users in several periods. `epsilon`, `delta`: the claimed cost for one
     unit."""
     number = how_many(ALWAYS if read is None else read)
     several = sorted({k for k in (*SAID, number) if 1 < k <= number and k < how_many(ALWAYS)})
-    return OfPeriods(
+    return PeriodGuarantees(
         period,
         read,
         tuple(cost_of_separate_runs(events, epsilon, delta, k) for k in SAID),
@@ -121,10 +121,10 @@ def of_periods(
     )
 
 
-def of_periods_in(privacy: Mapping[str, Any]) -> OfPeriods | None:
+def of_periods_in(privacy: Mapping[str, Any]) -> PeriodGuarantees | None:
     """The guarantees from a manifest's privacy statement; None if the unit is a whole user."""
     found = privacy.get("of_periods")
-    return None if found is None else OfPeriods.from_json(found)
+    return None if found is None else PeriodGuarantees.from_json(found)
 
 
 @lru_cache(maxsize=256)

@@ -43,7 +43,7 @@ MUTANTS = (
         "Spark: what a worker still has is lost when it ends",
         "                yield from self.sums.with_more(made)\n\n"
         "        def terminate(self) -> Iterator[pa.Table]:\n"
-        "            yield from self.sums.left()\n",
+        "            yield from self.sums.last_sums()\n",
         "                yield from self.sums.with_more(made)\n\n"
         "        def terminate(self) -> Iterator[pa.Table]:\n"
         "            yield from ()\n",

@@ -143,10 +143,10 @@ def test_sums_of_many_blocks_lose_nothing_and_stay_small(rows):
         wanted.update({int(key): int(key) * 3 + 1 for key in keys})
         tables += sums.with_more(made)
         assert sums._count <= max(rows, 1)
-    tables += sums.left()
+    tables += sums.last_sums()
     found: Counter = Counter()
     for table in tables:
         found.update(dict(zip(*table.to_pydict().values(), strict=True)))
     assert found == wanted
     assert len(tables) == 1 or rows < 40
-    assert not list(sums.left())
+    assert not list(sums.last_sums())

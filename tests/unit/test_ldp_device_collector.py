@@ -212,7 +212,7 @@ def test_no_user_reports_a_value_twice_whatever_they_hold():
 
 
 def test_a_device_refuses_a_nothing_that_is_a_prefix_too():
-    with pytest.raises(UsageError, match="means both a prefix and nothing"):
+    with pytest.raises(UsageError, match="stands for a prefix and also for"):
         answer(replace(SAID, domain=14), ["ab"], local_epsilon=9, contributions=3)
 
 

@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NARROW = 256  # the largest variance for which a table is used
-_PROPOSALS_AT_ONCE = 64  # proposals at a time
+_PROPOSALS_AT_ONCE = 64
 _DECIMALS = Context(prec=80)
 _SMALL_FACTORIAL = 256  # factorials below this are computed exactly
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.

@@ -294,7 +294,8 @@ class Sums:
             else:
                 self._parts, self._count = [added], added.num_rows
 
-    def left(self) -> Iterator[pa.Table]:
+    def last_sums(self) -> Iterator[pa.Table]:
+        """The sums of what was added since the last table, if anything was."""
         if self._parts:
             yield self._sum_and_clear()
 

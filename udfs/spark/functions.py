@@ -37,7 +37,8 @@ def register_noise(spark: SparkSession, randomness: Randomness) -> None:
 
 
 def register_weight(spark: SparkSession) -> None:
-    """`dphh_weight(told, parts, deviation, threshold)`, as in `weight_of`."""
+    """`dphh_weight(told, parts, deviation, threshold)`: what a user gives an item for its noised
+    weights in earlier rounds, as in `weight_of`."""
 
     def weight(
         told: pa.Array, parts: pa.Array, deviation: pa.Array, threshold: pa.Array
@@ -97,7 +98,8 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
 
 
 def register_names(spark: SparkSession) -> None:
-    """`dphh_name(user_id)`: what DuckDB writes a user as who is no number and no text."""
+    """`dphh_name(user_id)`: a user id that is neither an integer nor a text, as DuckDB casts it to
+    VARCHAR."""
 
     def names(users: pa.Array) -> pa.Array:
         return spelled_by_duckdb(users)

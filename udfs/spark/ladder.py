@@ -186,7 +186,7 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
             return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
         def terminate(self) -> Iterator[pa.Table]:
-            yield from self.sums.left()
+            yield from self.sums.last_sums()
 
     _register_table_function(
         spark, "dphh_shared_contributions", Function, "key bigint, weight bigint"
@@ -278,7 +278,7 @@ def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
                 yield from self.sums.with_more(made)
 
         def terminate(self) -> Iterator[pa.Table]:
-            yield from self.sums.left()
+            yield from self.sums.last_sums()
 
     _register_table_function(spark, "dphh_contributions", Function, gives)
 

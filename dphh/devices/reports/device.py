@@ -61,8 +61,9 @@ def answer(
         )
     if said.values + said.nothings > said.domain:
         raise UsageError(
-            "broadcast: a value means both a prefix and nothing, so that a user could report it "
-            "twice: nothing is sent. Broadcast what the server's `dumps` wrote, unchanged"
+            'broadcast: one value stands for a prefix and also for "no word", so that a user could '
+            "report it twice. No report is sent. Broadcast what the server's `dumps` wrote, "
+            "unchanged"
         )
     source = randomness or SystemRandomness()
     held = next_prefixes(said, words)

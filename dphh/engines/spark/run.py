@@ -165,6 +165,7 @@ class SparkRun:
         shown.createOrReplaceTempView(table)
 
     def is_sent_whole(self, rows: Any) -> bool:
+        """Whether an Arrow table is small enough to be sent whole to every executor."""
         return bool(rows.nbytes < self.sent_whole)
 
     def refuse_null_users(self, table: str) -> None:

@@ -31,25 +31,25 @@ class WordsRounds(AdaptiveRounds):
     """The rounds of level 1 without a prior: they depend on one another."""
 
     keeps_texts: bool = True
-    #: The one round that takes the place of the later ones if no word is common.
-    alone: Callable[[], SetUnionLevel]
+    #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
+    rest_in_one_round: Callable[[], SetUnionLevel]
 
     @classmethod
     def of(cls, price: Price) -> WordsRounds:
-        def alone() -> SetUnionLevel:
+        def rest_in_one_round() -> SetUnionLevel:
             max_n, max_items = price["max_n"], price["max_items"]
             counting = Counting.of(price["counts"])
             budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
             return words_alone(budget, max_n, max_items)
 
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
-        return cls(rounds, alone=alone)
+        return cls(rounds, rest_in_one_round=rest_in_one_round)
 
     def left(self, ran: Sequence[Ran], planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
-            return [self.alone()] if words < WORDS_COMMON else planned
+            return [self.rest_in_one_round()] if words < WORDS_COMMON else planned
         noisy = whole(found.column("noisy"), pa.int64()).to_numpy()
         near = int((noisy < 2 * level.threshold_grid).sum())
         return [] if enough_words(found.num_rows, near, words) else planned
