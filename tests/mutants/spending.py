@@ -37,8 +37,8 @@ PRICED = (
     ),
     Mutant(
         "forecast: one round of words runs in the place of each of the others",
-        "return [self.alone()] if words < WORDS_COMMON",
-        "return [self.alone(), *planned] if words < WORDS_COMMON",
+        "return [self.rest_in_one_round()] if words < WORDS_COMMON",
+        "return [self.rest_in_one_round(), *planned] if words < WORDS_COMMON",
         (_BOOKED,),
     ),
     Mutant(
