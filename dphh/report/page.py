@@ -197,7 +197,8 @@ def _sight_html(release: Released) -> str:
         )
     if chance := _expected_spurious(release):
         be = "is" if chance == 1 else "are"
-        said += f" Noise lets in a few that nobody holds: {chance:,} {be} expected at most."
+        of = " of all that was found" if "top" in release.manifest else ""
+        said += f" Noise lets in a few that nobody holds: {chance:,}{of} {be} expected at most."
     return escape(said)
 
 

@@ -52,6 +52,8 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
             "weights; give a release of items or ngrams"
         )
     frame = pl.DataFrame(release.table).select("level", "item", "tokens", "score")
+    # An item that is counted within groups has a row in each, and one score.
+    frame = frame.unique(["level", "item"], maintain_order=True)
     scores = frame["score"].to_numpy()
     levels = frame["level"].to_numpy()
     low, high = np.full(len(frame), np.inf), np.full(len(frame), -np.inf)

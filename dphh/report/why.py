@@ -26,6 +26,7 @@ Reason = Literal[
     "not asked for",
     "a part was not released",
     "below",
+    "left out by top",
 ]
 #: Kinds of levels that grow sequences from their beginning.
 _TRIE_LEVEL_KINDS = ("vote", "batch", "local")
@@ -49,6 +50,17 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
     """Whether a phrase was released and, if not, at which step it was dropped."""
     tokens = _tokens_of_phrase(release, phrase)
     name = _quoted_phrase(release, tokens)
+    released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
+    most = release.manifest.get("top")
+    if most is not None and tokens and tokens not in released:
+        return Why(
+            tokens, "left out by top", (),
+            f"{name} is not among the {most:,} that top({most}) took of a release: ask that one.",
+        )  # fmt: skip
+    return _why_of_release(release, tokens, name, released)
+
+
+def _why_of_release(release: Released, tokens: Tokens, name: str, released: set[Tokens]) -> Why:
     if not tokens:
         return Why(
             tokens, "not so read", (),
@@ -57,7 +69,6 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
     by_length = {level["level"]: level for level in release.manifest["levels"]}
     if any(level.get("kind") in _TRIE_LEVEL_KINDS for level in by_length.values()):
         return _why_in_trie(release, tokens, name, max(by_length))
-    released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
     if tokens in released:
         return Why(tokens, "released", (), f"{name} is in the release.")
     if (reason := _reason_not_considered(release, name, tokens, by_length)) is not None:

@@ -38,6 +38,10 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     verb, items = str(manifest["verb"]), items_in(table)
     given = is_of_list(manifest)
     said = plural(items, "item") + " counted" if given else f"{items:,} found by {verb}"
+    if "top" in manifest and (
+        of_all := sum(level.get("released", 0) for level in manifest["levels"])
+    ):
+        said = f"the first {items:,} of the {of_all:,} {'counted' if given else f'found by {verb}'}"
     groups = groups_of(table, manifest)
     if not groups:  # None if there are no groups, empty if nothing was found
         return said

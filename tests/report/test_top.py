@@ -7,6 +7,7 @@ import pytest
 
 from dphh import Release, UsageError
 from dphh.columns import COLUMNS
+from tests.report.made import ladder
 
 MANIFEST = {"run_id": "one", "verb": "ngrams", "privacy": {"epsilon": 1.0, "delta": 1e-6}}
 
@@ -61,3 +62,9 @@ def test_a_release_that_weighs_nothing_has_no_top():
 def test_how_many_is_a_whole_number(k):
     with pytest.raises(UsageError, match="k: found"):
         WORDS.top(k)
+
+
+def test_the_first_of_a_release_are_not_said_to_be_all_that_was_found():
+    first = ladder().top(2)
+    assert "the first 2 of the 11 found by ngrams" in repr(first)
+    assert "11 found by ngrams" in repr(ladder())

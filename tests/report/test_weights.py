@@ -135,3 +135,13 @@ def test_a_release_of_which_a_first_round_chose_one_round_has_intervals(ledger) 
     assert len(found) == 50
     held = [row["weight_low"] <= 60 <= row["weight_high"] for row in found]
     assert sum(held) > 40
+
+
+def test_an_item_that_is_counted_within_groups_has_one_weight(tmp_path, ledger):
+    rows = {"who": range(300), "what": ["a b"] * 300, "land": ["DE", "US", "FR"] * 100}
+    pl.DataFrame(rows).write_parquet(tmp_path / "x.parquet")
+    corpus = Corpus(tmp_path / "x.parquet", user="who", text="what")
+    asked = {"epsilon": 4.0, "delta": 1e-6, "counts": 0.3, "by": "land", "groups": ["DE", "US"]}
+    release = items(corpus, **asked).run(ledger=ledger)
+    assert len(release) == 6
+    assert sorted(release.weights()["item"]) == ["a", "b"]

@@ -99,3 +99,15 @@ def test_what_a_floor_may_have_left_out_is_told():
     release = items()
     release.manifest["counting"] = {"min_users": 20}
     assert "below 20 users (min_users)" in repr(release.why("zzz"))
+
+
+@pytest.mark.parametrize("release", [ladder(), items()])
+def test_what_top_left_out_is_said_to_be_left_out_by_it(release):
+    first = release.top(1)
+    (kept,) = [tuple(row["tokens"]) for row in first]
+    assert first.why(list(kept)).reason == "released"
+    for row in release:
+        if tuple(row["tokens"]) != kept:
+            why = first.why(row["tokens"])
+            assert why.reason == "left out by top"
+            assert "not released" not in why.said
