@@ -361,7 +361,8 @@ def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledge
         [sys.executable, "-c", LATE_MACROS, str(ledger.path)],
         timeout=60, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert said.stdout == "600000\n"
+    # DuckDB shows a bar of its own before it, where the machine is so busy that it takes seconds.
+    assert said.stdout.splitlines()[-1] == "600000"
 
 
 def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) -> None:
