@@ -9,7 +9,7 @@ groups was not counted and is never shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +22,8 @@ from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg,
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.wording.counted import how_many
+from dphh.wording.counted import how_many, which_rows
+from dphh.wording.lines import shorten
 
 NOTE_ON_WEIGHTS = (
     "Noised weights: they order what stands in one panel, and are no numbers of people."
@@ -92,7 +93,8 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
     if people := people_of(counts if counts is not None else release):
-        return _chart_of_people(release, people, top)
+        chart = _chart_of_people(release, people, top)
+        return replace(chart, measure=chart.measure + _rows_of_counts(release, counts))
     everything = release.table.to_pylist()
     # In a trie, complete sequences are what users wrote; beginnings only lead to them.
     rows = [row for row in everything if row.get("ended") is not False] or everything
@@ -104,6 +106,15 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
         bars = tuple(Bar(row["item"], row.get("score")) for row in best[:top])
         panels.append(Panel(_name_of_length(release, length), bars, len(best) - len(bars)))
     return Chart(_title_of(release), _meaning_of_bars(release, rows), tuple(panels))
+
+
+def _rows_of_counts(release: Released, counts: Released | None) -> str:
+    """Which rows were counted, if these are not the rows of the release."""
+    where = which_rows(release.manifest if counts is None else counts.manifest)
+    if where == which_rows(release.manifest):
+        return ""
+    of = "of all rows" if where is None else shorten(where[0].lower() + where[1:], 200)
+    return f" People were counted {of}."
 
 
 def _chart_of_people(release: Released, people: People, top: int) -> Chart:

@@ -23,11 +23,11 @@ from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
-from dphh.report.terminal import promised, which_rows
+from dphh.report.terminal import promised
 from dphh.report.total_promise import total_promise
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown
-from dphh.wording.counted import how_many, is_of_list
+from dphh.wording.counted import how_many, is_of_list, which_rows
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
@@ -286,6 +286,7 @@ def _promise_html(release: Released, counts: Released | None) -> str:
     folded += [("WARNING", warning) for warning in privacy.get("warnings", ())]
     of_counts = (
         f"<h3>Of the numbers of people</h3>{_terms_html(in_words(counts.privacy))}"
+        f"{_rows_sentence(counts)}"
         f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"
         if _is_another(counts, release)
         else ""

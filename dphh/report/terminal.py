@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -37,7 +37,7 @@ from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
 from dphh.replay import request_of
 from dphh.unit.together import of_periods_in
-from dphh.wording.counted import about_counts, groups_of, how_many
+from dphh.wording.counted import about_counts, groups_of, how_many, which_rows
 from dphh.wording.lines import (
     number,
     padded,
@@ -360,12 +360,6 @@ def asked(price: Price) -> str:
     return ", ".join(
         f"{key}={shorten(str(value), 120)}" for key, value in price.parameters if value is not None
     )
-
-
-def which_rows(manifest: Mapping[str, Any]) -> str | None:
-    """Which rows counted; None where all did."""
-    where = manifest.get("parameters", {}).get("content", {}).get("where")
-    return None if where is None else f"Of the rows alone for which {' '.join(where.split())}"
 
 
 def release_text(table: Any, manifest: dict[str, Any]) -> str:

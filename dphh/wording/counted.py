@@ -50,6 +50,12 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
 
 
+def which_rows(manifest: Mapping[str, Any]) -> str | None:
+    """Which rows counted; None where all did."""
+    where = manifest.get("parameters", {}).get("content", {}).get("where")
+    return None if where is None else f"Of the rows alone for which {' '.join(where.split())}"
+
+
 def counting_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """How a release counts users: its noise and its intervals; empty if that is not stated."""
     of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]

@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dphh import UsageError
+from dphh import Release, UsageError
+from dphh.report.page import page_of
 from tests.report.made import PHRASES, counted, items, ladder, trie
 
 HOSTILE = [
@@ -114,3 +115,14 @@ def test_a_terminals_chart_keeps_to_a_line_an_item():
     lines = repr(ladder().chart()).splitlines()
     assert len([line for line in lines if "█" in line]) == len(PHRASES)
     assert all(len(line) <= 100 for line in lines)
+
+
+@pytest.mark.parametrize("where", [None, "land = 'FR'"])
+def test_people_who_were_counted_of_other_rows_are_said_to_be(where):
+    counts = counted({"see you": (40, 30, 50), "see": (50, 40, 60)})
+    counts = Release(counts.table, {**counts.manifest, "parameters": {"content": {"where": where}}})
+    said = " ".join(repr(ladder().chart(counts=counts)).split())
+    assert ("People were counted of the rows alone for which land = 'FR'" in said) == bool(where)
+    assert "People were counted" not in repr(counts.chart())
+    page = page_of(ladder(), counts=counts)
+    assert page.count("land = &#x27;FR&#x27;") == (2 if where else 0)
