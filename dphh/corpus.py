@@ -52,7 +52,8 @@ HELP = {
     "max_token_length": "The most characters of a token.",
     "too_long": "What to do with longer tokens.",
     "characters": "What counts as one character, for --as characters and for trie.",
-    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\".",
+    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\". Of "
+    "several, and of --since and --until, all must be true.",
     "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
     "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
 }

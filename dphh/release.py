@@ -233,6 +233,10 @@ class Release:
                 f"release: {problem.filename} is not there; give the folder that --out or "
                 "Release.save wrote"
             ) from None
+        except NotADirectoryError:
+            raise UsageError(
+                f"release: {out} is a file; give the folder that --out or Release.save wrote"
+            ) from None
         except OSError as problem:
             raise UsageError(
                 f"release: {out} could not be read ({problem.strerror}); see that it may be read"

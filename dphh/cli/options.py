@@ -17,6 +17,7 @@ from dphh.engines import ENGINES
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
+from dphh.lineage.conditions import both, rows_kept
 from dphh.unit.period import parsed_period
 from dphh.wording.counted import items_in
 
@@ -89,7 +90,7 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
                 HELP[name],
                 _option_name(name, beside),
                 required=False,
-                often=name == "user",
+                often=name == "user" or name in WHICH_ROWS,
             )
             for name, parameter in _CONTENT_OPTIONS.items()
         ]
@@ -99,9 +100,16 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
 
 
 def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
-    """The options of the corpus that were given, as keywords of `Corpus`."""
+    """The options of the corpus that were given, as keywords of `Corpus`. Conditions on rows are
+    joined to one, all parts of which must be true."""
     names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
-    return {names[called]: value for called, value in given(context, list(names)).items()}
+    said = {names[called]: value for called, value in given(context, list(names)).items()}
+    conditions = [
+        rows_kept(**{"where": None, "since": None, "until": None, name: each})
+        for name in ("where", "since", "until")
+        for each in said.pop(name, ())
+    ]
+    return said if not conditions else {**said, "where": both(*conditions)}
 
 
 def _option_name(name: str, beside: Collection[str]) -> str:

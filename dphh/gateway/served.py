@@ -21,7 +21,7 @@ import pyarrow as pa
 from dphh.errors import UsageError
 from dphh.gateway import wire
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
-from dphh.gateway.extensions import load
+from dphh.gateway.extensions import extension_files, load
 from dphh.gateway.guard import EMPTY
 from dphh.gateway.rows import Rows
 
@@ -36,6 +36,7 @@ class Served:
     """The gateway's handle of the process. Once the process has ended, it is not restarted."""
 
     def __init__(self) -> None:
+        extension_files()  # says what to install, which the process itself tells nobody
         self._child = Child(__name__)
         self._token = secrets.token_urlsafe(32)
         # One thread sends the process its batches in order, so that answers with many batches
@@ -46,7 +47,8 @@ class Served:
         except Gone:
             self.close()
             raise UsageError(
-                f"serve: the process that serves answers did not start within {_SECONDS:g} seconds"
+                "serve: the process that serves answers ended before it could, or did not start "
+                f"within {_SECONDS:g} seconds"
             ) from None
 
     def alive(self) -> bool:

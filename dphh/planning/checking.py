@@ -218,7 +218,7 @@ def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
 def _where_users_known(corpus: Corpus) -> str:
     names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
     columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
-    return f"where={columns!r}"
+    return f"where={columns!r} (on the command line --where {columns!r})"
 
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:

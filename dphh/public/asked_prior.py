@@ -153,7 +153,12 @@ def _cached_counts(text: Corpus, max_n: int) -> Prior:
     try:
         prior = counted(text, max_n)
     except CorpusError as problem:
-        raise CorpusError(f"prior: {problem}") from None
+        said, of_user = str(problem), "user: "
+        if text.user == text.content.column and said.startswith(of_user):
+            # prior_text names the one column of a text that is not given as a corpus.
+            said = f"prior_text: of the prior, {said.removeprefix(of_user)}"
+            raise CorpusError(said) from None
+        raise CorpusError(f"prior: {said}") from None
     if state and _fingerprint_of_files(text) == state:
         keep(name, prior)
     return prior

@@ -49,11 +49,17 @@ NO_PERIOD = (
     "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
     "says the period itself"
 )
-_NULL_USERS = (
-    "user: found rows with a NULL user id{}; dphh cannot bound what rows without a user "
-    "contribute: leave them out (where='{}'), or give each a user id"
+NO_ISO_DATES = (
+    "where ({column}): a column of text is compared with a date, and some of its values are not "
+    "written YYYY-MM-DD, so the text's order is not that of the dates; make dates of them in a "
+    "condition (in Python where=, on the command line --where), such as "
+    "try_strptime({name}, '%d.%m.%Y') >= DATE '2026-01-31'"
 )
-ROWS_OF_NULL_USERS = _NULL_USERS.format("", "COLUMN IS NOT NULL")
+_NULL_USERS = (
+    "user: found rows with a NULL user id{1}; dphh cannot bound what rows without a user "
+    "contribute: leave them out (where='{0}'; on the command line --where '{0}'), or give each a user id"
+)
+ROWS_OF_NULL_USERS = _NULL_USERS.format("COLUMN IS NOT NULL", "")
 
 
 def message_of_null_users(corpus: Corpus) -> str:
@@ -63,7 +69,7 @@ def message_of_null_users(corpus: Corpus) -> str:
         columns.append(corpus.period.column)
         dates = ", or with a date that is NULL, infinite or not written YYYY-MM-DD"
     plain = [each if each.isidentifier() else identifier(each) for each in columns]
-    return _NULL_USERS.format(dates, " AND ".join(f"{each} IS NOT NULL" for each in plain))
+    return _NULL_USERS.format(" AND ".join(f"{each} IS NOT NULL" for each in plain), dates)
 
 
 @dataclass(frozen=True)

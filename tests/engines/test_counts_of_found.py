@@ -86,7 +86,8 @@ def test_of_what_one_user_too_few_holds_so_much_comes_through_as_the_plan_says(w
         ({"min_users": 20}, "say counts="),
         ({"min_users": 1, "counts": 0.3}, "a whole number from 2"),
         ({"min_users": True, "counts": 0.3}, "a whole number from 2"),
-        ({"min_users": 20, "counts": 0.3, "by": "where", "groups": ["a"]}, "leave by out"),
+        ({"min_users": 20, "counts": 0.3, "by": "where", "groups": ["a"]}, "leave one of them"),
+        ({"min_users": 20, "by": "where", "groups": ["a"]}, "leave one of them"),
     ],
 )
 def test_a_floor_goes_with_counts_of_all(more, said):

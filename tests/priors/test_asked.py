@@ -112,6 +112,11 @@ def test_what_is_not_declared_public_is_refused(private, news, table, kind):
     assert not folder().exists()
 
 
+def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news):
+    with pytest.raises(dphh.CorpusError, match="^prior_text: .*no column 'boddy'; did you mean"):
+        dphh.ngrams(private, prior=news, prior_text="boddy", **PUBLIC, **ASK)
+
+
 @pytest.mark.parametrize("alone", [{"prior_is_public": True}, {"prior_text": "body"}])
 def test_what_speaks_of_a_prior_goes_with_one(private, alone):
     with pytest.raises(UsageError, match="go with prior="):

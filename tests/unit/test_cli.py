@@ -181,6 +181,32 @@ def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, tmp_path):
     assert json.loads(dphh(*asked, "--user", "who")[1])["corpus"]["user"] == "who"
 
 
+def test_conditions_given_several_times_must_all_be_true(dphh, tmp_path):
+    rows = {"who": range(300), "what": ["yes", "no"] * 150, "part": [n % 10 for n in range(300)]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "c.parquet")
+    several = [
+        "--where", "what = 'no' OR what IS NULL -- all", "--where", "part > 4",
+        "--since", "part=6", "--since", "who=100", "--until", "part=9", "--until", "who=200",
+    ]  # fmt: skip
+    asked = [tmp_path / "c.parquet", *READ, "--as", "whole", *COST, "--json"]
+    code, out, _ = dphh("counts", *asked, *several, "--of", _lines(tmp_path, "yes", "no"))
+    assert code == 0
+    assert json.loads(out)["parameters"]["content"]["where"] == (
+        "(what = 'no' OR what IS NULL -- all\n) AND (part > 4\n) AND (\"part\" >= '6'\n) AND "
+        "(\"who\" >= '100'\n) AND (\"part\" < '9'\n) AND (\"who\" < '200'\n)"
+    )
+    # A single one is the request that it was before several could be given.
+    code, out, _ = dphh("items", *asked, "--where", "part > 4", "--plan")
+    assert json.loads(out)["corpus"]["content"]["where"] == "part > 4"
+    code, _, err = dphh("items", *asked, "--where", "part > 4", "--where", "max(part) > 4")
+    assert code == 2 and "the function 'max'" in err
+
+
+def _lines(folder, *lines):
+    (folder / "lines.txt").write_text("\n".join(lines))
+    return folder / "lines.txt"
+
+
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
     asked = ("ngrams", "/not/there.parquet", *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import dphh
+from dphh.errors import UsageError
+from dphh.gateway.served import Served
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
@@ -97,3 +99,10 @@ print(len(dphh.items(corpus, epsilon=1.0, delta=1e-6).run(ledger=r"{tmp_path}/le
     cell = nbformat.v4.new_code_cell(code)
     nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=120).execute()
     assert cell.outputs[-1]["text"].endswith("2\n")
+
+
+def test_what_serves_answers_says_what_to_install_before_it_starts(monkeypatch):
+    monkeypatch.setattr("dphh.gateway.extensions.extension_file", lambda name: None)
+    monkeypatch.setattr("dphh.gateway.served.Child", None)  # which no process is started for
+    with pytest.raises(UsageError, match=r"pip install 'dphh\[shell\]'"):
+        Served()

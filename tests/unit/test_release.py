@@ -107,6 +107,8 @@ def test_a_save_that_was_cut_short_can_be_done_again(tmp_path):
         Release.load(tmp_path)
     with pytest.raises(UsageError, match="contains another release"):
         release(run_id="run-2").save(tmp_path)
+    with pytest.raises(UsageError, match="is a file; give the folder"):
+        Release.load(tmp_path / TABLE)
     assert Release.load(release().save(tmp_path)).run_id == "run-1"
 
 

@@ -52,7 +52,8 @@ class Counting:
     }
     #: Of verbs that can leave out what few users hold.
     MIN_USERS_HELP: ClassVar = {
-        "min_users": "With --counts: leave out what fewer users hold, as far as its interval says.",
+        "min_users": "With --counts and without --by: leave out what fewer users hold, as far as "
+        "its interval says.",
     }
 
     @classmethod
@@ -119,10 +120,15 @@ def _check_min_users(min_users: int | None, counts: float | None, by: str | None
         return
     if isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 2:
         raise UsageError(f"min_users: found {min_users!r}; give a whole number from 2")
-    if counts is None or by is not None:
+    if by is not None:
         raise UsageError(
-            "min_users: goes by how many users hold what is found, all groups together: say "
-            "counts=, the share of the budget for that, such as 0.3, and leave by out"
+            "min_users: goes by how many users hold what is found, all groups together, and by "
+            f"({by!r}) counts within groups; leave one of them out"
+        )
+    if counts is None:
+        raise UsageError(
+            "min_users: goes by how many users hold what is found: say counts=, the share of the "
+            "budget for that, such as 0.3"
         )
 
 

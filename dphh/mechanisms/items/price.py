@@ -40,8 +40,8 @@ HELP = {
     "three, each without the items found before; adaptive: users also give more to items near the "
     "threshold.",
     **Counting.HELP,
-    "min_users": "With --counts or --domain: leave out what fewer users hold, as far as its "
-    "interval says.",
+    "min_users": "With --counts (and then without --by) or --domain: leave out what fewer users "
+    "hold, as far as its interval says.",
     **PRIOR_HELP,
     "domain": "All items that are looked at, held or not: a text file, one item a line, or a "
     "release. Each is released with how many users hold it.",
