@@ -186,8 +186,8 @@ class Release:
 
     @named_in_words
     def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
-        """Bar chart of the `top` items of each length: users with intervals if this release or
-        `counts` has them, else scores."""
+        """Bar chart of the `top` items of each length: users if this release or `counts` has them,
+        with intervals that hold together, whichever items were chosen; else scores."""
         from dphh.report.chart import chart_of
 
         return chart_of(self, top, counts)

@@ -217,6 +217,24 @@ def count_intervals(
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 
+def simultaneous_intervals(
+    users: Integers, lost: Integers, weighing: Weighing, sigma: int, confidence: float
+) -> CountIntervals:
+    """Intervals that all hold at once, for all keys of a release, from its estimates alone.
+
+    An estimate tells its noised weight up to a rounding to whole users: users g - g // 2 is the
+    least, if users > 0, and g - 1 more the most. So these contain what `count_intervals` says with
+    `simultaneous`, and are at most one user wider at either end but for what bounding removed.
+    """
+    g = weighing.unit
+    reach = ends(sigma, confidence, weighing.octaves, weighing.keys)
+    least = users * g - g // 2
+    low = np.maximum(-((reach.below - least) // g), 0)
+    most = least + g - 1 + reach.above
+    high = (most + most_lost(most, lost, weighing, reach)) // g
+    return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
+
+
 def most_lost(weights: Integers, lost: Integers, weighing: Weighing, reach: Ends) -> Integers:
     """The most that bounding can have removed from keys of at most these weights, in grid units.
 

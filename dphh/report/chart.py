@@ -4,6 +4,9 @@ A score is a noised weight. It orders items of one length and is not a number of
 length has its own panel and scale, and the chart states what it shows. Numbers of users compare
 across lengths. If users were counted within groups, each item has one bar per group. The total over
 groups was not counted and is never shown.
+
+A chart of people shows what was chosen by its noised counts, so its intervals hold all together
+(`chosen`), and items go by where their intervals begin.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.whole_files import refuse_other_file, write_whole
+from dphh.report.chosen import people_to_choose_from
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
@@ -40,7 +44,19 @@ NOTE_ON_LONGER_PHRASES = (
     "A part of a longer phrase is left out where nearly as many people hold the longer one, by "
     "both counts."
 )
-NOTE_NEAR_0 = "What may have nobody, by an interval that begins at 0, comes last."
+NOTE_ON_ORDER = (
+    "The order is that of where intervals begin, the highest first. Of more than {top:,}, only what "
+    "stands out of the noise is shown: its interval begins above 0."
+)
+NOTE_ON_ROWS = (
+    "The order of rows is that of the sum of where their intervals begin, the highest first. Of "
+    "more than {top:,}, only rows that stand out of the noise are shown: one of their intervals "
+    "begins above 0. All bars of a table have one scale."
+)
+NOTE_ON_LISTS = (
+    "Only what stands out of the noise is listed: its interval begins above 0, and the highest "
+    "beginning comes first."
+)
 NOTE_ON_GROUPS = (
     "Who is in several groups counts in each, so the groups do not add up to all people."
 )
@@ -92,9 +108,10 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
     `top` items of each length by score."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
-    if people := people_of(counts if counts is not None else release):
-        chart = _chart_of_people(release, people, top)
-        return replace(chart, measure=chart.measure + _rows_of_counts(release, counts))
+    counting = counts if counts is not None else release
+    if people_of(counting):
+        chart = _chart_of_people(release, counting, top)
+        return replace(chart, measure=chart.measure + _rows_of_counts(release, counting))
     everything = release.table.to_pylist()
     # In a trie, complete sequences are what users wrote; beginnings only lead to them.
     rows = [row for row in everything if row.get("ended") is not False] or everything
@@ -108,17 +125,18 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
     return Chart(_title_of(release), _meaning_of_bars(release, rows), tuple(panels))
 
 
-def _rows_of_counts(release: Released, counts: Released | None) -> str:
+def _rows_of_counts(release: Released, counting: Released) -> str:
     """Which rows were counted, if these are not the rows of the release."""
-    where = which_rows(release.manifest if counts is None else counts.manifest)
+    where = which_rows(counting.manifest)
     if where == which_rows(release.manifest):
         return ""
     of = "of all rows" if where is None else shorten(where[0].lower() + where[1:], 200)
     return f" People were counted {of}."
 
 
-def _chart_of_people(release: Released, people: People, top: int) -> Chart:
-    items, whole = _counted_items(release, people)
+def _chart_of_people(release: Released, counting: Released, top: int) -> Chart:
+    people = people_to_choose_from(counting)
+    items, whole = _counted_items(release, counting, people)
     panels: list[Part] = []
     for several, title in (
         (True, _name_of_length(release, 2) + " and more"),
@@ -127,7 +145,8 @@ def _chart_of_people(release: Released, people: People, top: int) -> Chart:
         those = [tokens for tokens in whole if (len(tokens) > 1) == several]
         if those:
             panels.append(_panel_or_grid(title, those, items, people, top))
-    said = [NOTE_ON_USERS, people.held + "."]
+    order = NOTE_ON_ORDER if people.groups is None else NOTE_ON_ROWS
+    said = [NOTE_ON_USERS, people.held + ".", order.format(top=top)]
     if len(whole) < len(items):
         said.append(NOTE_ON_LONGER_PHRASES)
     if people.groups is not None:
@@ -139,11 +158,13 @@ def _chart_of_people(release: Released, people: People, top: int) -> Chart:
 
 
 def within_groups(release: Released, top: int, counts: Released | None = None) -> Chart | None:
-    """One panel per group with its own `top` by users; None if nothing was counted in groups."""
-    people = people_of(counts if counts is not None else release)
+    """One panel per group with its own `top` of what stands out of the noise; None if nothing was
+    counted in groups."""
+    counting = counts if counts is not None else release
+    people = people_to_choose_from(counting)
     if people.groups is None or not people:
         return None
-    items, whole = _counted_items(release, people)
+    items, whole = _counted_items(release, counting, people)
     those = [tokens for tokens in whole if len(tokens) > 1] or whole
     panels: list[Part] = []
     for place, group in enumerate(people.groups):
@@ -152,10 +173,12 @@ def within_groups(release: Released, top: int, counts: Released | None = None) -
             for tokens in those
             if (count := people.counts[tokens][place]) is not None
         ]
-        counted.sort(key=lambda each: (each[0].low <= 0, -each[0].users, items[each[1]]))
-        bars = tuple(_bar_of(items[tokens], count) for count, tokens in counted[:top])
-        panels.append(Panel(f"{people.by}: {group}", bars, len(counted) - len(bars)))
-    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {NOTE_NEAR_0}"
+        clear = [each for each in counted if each[0].low > 0]
+        clear.sort(key=lambda each: (-each[0].low, -each[0].users, items[each[1]]))
+        bars = tuple(_bar_of(items[tokens], count) for count, tokens in clear[:top])
+        more, in_noise = len(clear) - len(bars), len(counted) - len(clear)
+        panels.append(Panel(f"{people.by}: {group}", bars, more, in_noise))
+    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {NOTE_ON_LISTS}"
     return Chart(_title_of(release), said, tuple(panels), of_people=True)
 
 
@@ -163,33 +186,39 @@ def _title_of(release: Released) -> str:
     return how_many(release.table, release.manifest)
 
 
-def _counted_items(release: Released, people: People) -> tuple[dict[Tokens, str], list[Tokens]]:
+def _counted_items(
+    release: Released, counting: Released, people: People
+) -> tuple[dict[Tokens, str], list[Tokens]]:
     """The counted items with their texts, and the tokens of those that no longer phrase makes
-    redundant, most users first. In a trie, no sequence is part of another."""
+    redundant by the release's own intervals, in the order of `people`. In a trie, no sequence is
+    part of another."""
     columns = [name for name in ("item", "tokens") if name in release.table.column_names]
     items = {
         tuple(row["tokens"]): row["item"]
         for row in release.table.select(columns).to_pylist()
         if tuple(row["tokens"]) in people.counts
     }
-    parts = set() if "ended" in release.table.column_names else people.redundant_parts()
+    in_trie = "ended" in release.table.column_names
+    parts = set() if in_trie else people_of(counting).redundant_parts()
     whole = [tokens for tokens in items if tokens not in parts or len(tokens) == 1]
-    whole.sort(key=lambda tokens: (-people.weight(tokens), -len(tokens), items[tokens]))
+    whole.sort(key=lambda tokens: (*people.rank(tokens), -len(tokens), items[tokens]))
     return items, whole
 
 
 def _panel_or_grid(
     title: str, those: Sequence[Tokens], items: dict[Tokens, str], people: People, top: int
 ) -> Part:
-    more = max(0, len(those) - top)
+    # What is all shown was not chosen: then nothing is left out, not even what nobody may hold.
+    clear = those if len(those) <= top else [each for each in those if people.stands_out(each)]
+    more, in_noise = max(0, len(clear) - top), len(those) - len(clear)
     if people.groups is None:
-        bars = [_bar_of(items[tokens], people.counts[tokens][0]) for tokens in those[:top]]
-        return Panel(title, tuple(bars), more)
+        bars = [_bar_of(items[tokens], people.counts[tokens][0]) for tokens in clear[:top]]
+        return Panel(title, tuple(bars), more, in_noise)
     rows = [
         (items[tokens], tuple(map(_bar_of, people.groups, people.counts[tokens])))
-        for tokens in those[:top]
+        for tokens in clear[:top]
     ]
-    return Grid(f"{title}, by {people.by}", people.groups, tuple(rows), more)
+    return Grid(f"{title}, by {people.by}", people.groups, tuple(rows), more, in_noise)
 
 
 def _bar_of(text: str, count: Count | None) -> Bar:

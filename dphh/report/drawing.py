@@ -36,11 +36,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """Bars on one scale, such as those of one length. `more`: how many were left out."""
+    """Bars on one scale, such as those of one length. `more`: how many were left out; `in_noise`:
+    how many others, because they do not stand out of the noise."""
 
     title: str
     bars: tuple[Bar, ...]
     more: int
+    in_noise: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.bars
 
     @property
     def longest(self) -> float:
@@ -56,6 +62,11 @@ class Grid:
     #: Each row has one bar per group.
     rows: tuple[tuple[str, tuple[Bar, ...]], ...]
     more: int
+    in_noise: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.rows
 
     @property
     def longest(self) -> float:
@@ -69,6 +80,17 @@ class Lines(Grid):
 
 
 Part = Panel | Grid
+
+
+def _left_out(part: Part) -> str:
+    """How many are not shown, and why; empty if all are."""
+    if part.is_empty and part.in_noise:
+        return f"nothing stands out of the noise here: {part.in_noise:,} left out"
+    more = [f"{part.more:,} more"] * (part.more > 0)
+    if part.in_noise:
+        do = "does" if part.in_noise == 1 else "do"
+        more.append(f"{part.in_noise:,} that {do} not stand out of the noise")
+    return f"and {' and '.join(more)}" if more else ""
 
 
 # As HTML tables, which read without their style, wrap on a phone and need no script.
@@ -98,18 +120,22 @@ def _grid_html(grid: Grid) -> str:
     if isinstance(grid, Lines):
         return _lines_html(grid)
     places = range(len(grid.groups))
+    width = min(len(places), _MOST_COLUMNS)
     tables = "".join(
-        _columns_html(grid, places[start : start + _MOST_COLUMNS])
-        for start in places[::_MOST_COLUMNS]
+        _columns_html(grid, places[start : start + width], width) for start in places[::width]
     )
     return f"<div class='grid'>{tables}{_left_out_html(grid)}</div>"
 
 
-def _columns_html(grid: Grid, places: Sequence[int]) -> str:
-    """Of a grid that is wider than a sheet of paper, the groups at these places."""
+def _columns_html(grid: Grid, places: Sequence[int], width: int) -> str:
+    """Of a grid that is wider than a sheet of paper, the groups at these places.
+
+    Empty columns fill it up to `width`: a bar's length is a share of its column, so only columns of
+    one width have one scale.
+    """
     head = "".join(
         f"<th scope='col'>{shown.html(grid.groups[at], _LONGEST_TEXT)}</th>" for at in places
-    )
+    ) + "<td></td>" * (width - len(places))
     rows = "".join(
         f"<tr><th scope='row'>{shown.html(text, _LONGEST_TEXT)}</th>"
         + "".join(
@@ -179,7 +205,8 @@ def _table_html(part: Part, rows: str) -> str:
 
 
 def _left_out_html(part: Part) -> str:
-    return f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
+    said = _left_out(part)
+    return f"<p class='more'>{said}</p>" if said else ""
 
 
 def _bar_html(bar: Bar, longest: float) -> str:
@@ -308,9 +335,9 @@ def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
                 picture.grid(part)
             case Panel():
                 picture.panel(part)
-        if part.more:
+        if said := _left_out(part):
             picture.y += _LINE
-            picture.text(f"and {part.more:,} more")
+            picture.text(said)
     x, width, height = -_LINE, picture.width + 2 * _LINE, picture.y + 2 * _LINE
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='{x} 0 {width} {height}' "
@@ -352,7 +379,8 @@ def figure_text(title: str, measure: str, parts: Sequence[Part]) -> str:
                 else f"  {shorten(bar.text)}"
                 for bar in part.bars
             ]
-        lines += [f"  ... and {part.more:,} more"] * (part.more > 0)
+        if said := _left_out(part):
+            lines.append(f"  ... {said}")
     return "\n".join(lines)
 
 

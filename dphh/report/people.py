@@ -45,9 +45,15 @@ class People:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def weight(self, tokens: Tokens) -> float:
-        """The sort key of items: the sum over groups, so a user in several groups adds to each."""
-        return sum(count.users for count in self.counts[tokens] if count is not None)
+    def rank(self, tokens: Tokens) -> tuple[float, float]:
+        """The sort key of items: where their intervals begin, then the estimates, most first. Both
+        are sums over groups, so a user in several groups adds to each."""
+        known = [count for count in self.counts[tokens] if count is not None]
+        return -sum(count.low for count in known), -sum(count.users for count in known)
+
+    def stands_out(self, tokens: Tokens) -> bool:
+        """Whether an interval of the item begins above 0, in any group."""
+        return any(count is not None and count.low > 0 for count in self.counts[tokens])
 
     def redundant_parts(self) -> set[Tokens]:
         """Parts of longer phrases that hardly anybody holds without the longer one, which makes

@@ -78,14 +78,31 @@ def intervals_hold(manifest: Mapping[str, Any]) -> str:
     return f"{who}: it allows for the noise that was added, and is no certainty"
 
 
-def about_counts(table: Any, manifest: Mapping[str, Any]) -> str:
-    """What intervals hold, why they may be lopsided, and groups that may be misspelled."""
-    said = [intervals_hold(manifest)]
+def chosen_intervals_hold(manifest: Mapping[str, Any], *, widened: bool) -> str:
+    """How often intervals hold in a list of what was chosen by its counts. `widened`: its intervals
+    are not the release's own, but hold together over all counts."""
+    counting = counting_of(manifest)
+    if widened:
+        return (
+            f"All intervals shown here hold together with probability {counting['confidence']:g}, "
+            f"whichever of the {plural(counting['keys'], 'count')} were chosen: so they are wider "
+            "than those in the release's table. They allow for the noise that was added, and are "
+            "no certainty"
+        )
+    if counting.get("simultaneous"):
+        return intervals_hold(manifest)
+    return f"{intervals_hold(manifest)}; of what was chosen for a large count, more miss it"
+
+
+def about_counts(table: Any, manifest: Mapping[str, Any], holds: str | None = None) -> str:
+    """What intervals hold, why they may be lopsided, and groups that may be misspelled. `holds`:
+    what is said of intervals that are not the release's own."""
+    said = [intervals_hold(manifest) if holds is None else holds]
     counting = counting_of(manifest)
     most = counting.get("max_items")
     if most is not None and most < counting.get("keys", most):
         said.append(
-            f"Its upper end may be farther away: it also allows for users of more than {most:,} "
+            f"An upper end may be farther away: it also allows for users of more than {most:,} "
             "counts, who add less to each"
         )
     if silent := _silent_groups(table, manifest):

@@ -20,6 +20,7 @@ from dphh.privacy.counts import (
     ends,
     most_lost,
     sigma_on_grid,
+    simultaneous_intervals,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 
@@ -228,6 +229,19 @@ def test_below_none_an_interval_reaches_as_far_up_as_from_none() -> None:
     assert said.low.tolist()[:4] == [0, 0, 0, 0] and said.low[4] > 30
     assert len({*said.high.tolist()[:3]}) == 1 and 15 < said.high[0] < 30
     assert said.high[3] - said.high[2] == 1
+
+
+@pytest.mark.parametrize("keys, most, bits", [(1, 1, 0), (50, 50, 4), (999, 30, 8)])
+def test_from_estimates_alone_simultaneous_intervals_are_a_user_wider_at_most(keys, most, bits):
+    weighing, sigma = Weighing(keys, most, bits), sigma_on_grid(2.0, most, bits)
+    random = np.random.default_rng(keys)
+    noisy = np.rint(random.normal(0, 5 * sigma, keys)).astype(np.int64)
+    lost = np.rint(random.normal(0, sigma, weighing.octaves)).astype(np.int64)
+    own = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
+    said = simultaneous_intervals(own.users, lost, weighing, sigma, 0.95)
+    assert ((own.low - 1 <= said.low) & (said.low <= own.low)).all()
+    steepest = 1 + max(weighing.ratios, default=0.0)
+    assert ((own.high <= said.high) & (said.high <= own.high + 1 + steepest)).all()
 
 
 def test_noise_on_the_grid_is_never_less_than_was_priced():

@@ -86,9 +86,12 @@ def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
 
 
 def within_country(
-    people: Mapping[str, Mapping[str, tuple[int, int, int]]], groups: Sequence[str] = ("DE", "US")
+    people: Mapping[str, Mapping[str, tuple[int, int, int]]],
+    groups: Sequence[str] = ("DE", "US"),
+    noise: Mapping[str, Any] | None = None,
 ) -> Release:
-    """A release that counts within groups: a row for each item in each, the most users first."""
+    """A release that counts within groups: a row for each item in each, the most users first.
+    `noise`: what its manifest says of its noise, if anything."""
     rows = [
         (len(text.split()), text, text.split(), group, *users)
         for text, of_groups in people.items()
@@ -97,6 +100,7 @@ def within_country(
     rows.sort(key=lambda row: (row[0], -row[4]))
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
     level = {"level": 1, "kind": "counts", "confidence": 0.95, "simultaneous": False}
+    level |= noise or {}
     asked = {"by": "country", "groups": list(groups)}
     made = manifest("counts", [level], parameters=asked)
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}

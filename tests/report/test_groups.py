@@ -62,14 +62,15 @@ def test_the_page_has_a_part_for_each_country_in_its_own_order():
     assert "By country" not in Seen(page_of(ladder())).text
 
 
-def test_what_may_have_nobody_comes_last_in_a_country():
+def test_what_may_have_nobody_is_not_listed_in_a_country():
     release = within_country(
         {"login lost": {"DE": (145, 0, 420), "US": (9, 0, 284)},
          "order lost": {"DE": (120, 80, 160), "US": (700, 660, 740)}}
     )  # fmt: skip
     chart = within_groups(release, 10)
-    assert [bar.text for bar in chart.panels[0].bars] == ["order lost", "login lost"]
-    assert "comes last" in chart.measure
+    assert [bar.text for bar in chart.panels[0].bars] == ["order lost"]
+    assert [panel.in_noise for panel in chart.panels] == [1, 1]
+    assert "and 1 that does not stand out of the noise" in repr(chart)
 
 
 def test_many_groups_are_several_tables_each_as_wide_as_paper():
@@ -79,6 +80,8 @@ def test_many_groups_are_several_tables_each_as_wide_as_paper():
     tables = page.split("<table>")[1:]
     assert [table.count("scope='col'") for table in tables] == [5, 5, 3]
     assert [table.count("order lost") for table in tables] == [1, 1, 1]
+    heads = [table.partition("</tr>")[0] for table in tables]  # columns of one width: one scale
+    assert [head.count("<th") + head.count("<td") for head in heads] == [6, 6, 6]
     assert all(page.count(f">{group}<") == 1 for group in groups)
 
 
@@ -92,7 +95,9 @@ def test_a_page_of_counts_by_group_names_each_phrase_once():
 def test_a_page_of_counts_does_not_speak_of_finding():
     text = Seen(page_of(counted())).text
     assert "What is not here is not thereby absent" not in text
-    assert "A number is told from 0 with probability 0.9 where at least 251 people" in text
+    assert (
+        "A number by itself is told from 0 with probability 0.9 where at least 251 people" in text
+    )
     assert "an item is found" not in text
 
 
