@@ -9,7 +9,6 @@ window, no chance, no clock, no setting. What cannot be computed of a row leaves
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,20 +46,11 @@ _ALLOWED_FIELDS_OF_SELECT = {
 }  # fmt: skip
 
 
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?", re.DOTALL)
-_ORDERS = {
-    "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHAN",
-    "COMPARE_LESSTHANOREQUALTO",
-}  # fmt: skip
-
-
 class Condition(NamedTuple):
     """A checked condition as DuckDB writes it, and the columns that it reads."""
 
     sql: str
     columns: tuple[str, ...]
-    #: Columns that must be before or after a date, written 2026-01-31, for any row to count.
-    compared_with_dates: tuple[str, ...]
 
 
 def rows_kept(where: object, since: object, until: object) -> str | None:
@@ -108,8 +98,7 @@ def condition(where: str) -> Condition:
         raise _refusal("a name that DuckDB does not read as it writes it")
     if not columns:
         raise UsageError("where: it asks no column; name one, such as where=\"country = 'DE'\"")
-    dates = tuple(dict.fromkeys(_columns_before_or_after_dates(tree)))
-    return Condition(f"try({written})", tuple(columns), dates)
+    return Condition(f"try({written})", tuple(columns))
 
 
 def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
@@ -186,22 +175,6 @@ def _all_nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _columns_in(tree: dict[str, Any]) -> list[str]:
     return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
-
-
-def _columns_before_or_after_dates(tree: dict[str, Any]) -> Iterator[str]:
-    """Of `COLUMN >= '2026-01-31'` and its like; of AND, in each part. What stands below anything
-    else may be meant otherwise: OR, or a function that makes a date."""
-    if tree["type"] == "CONJUNCTION_AND":
-        for part in tree["children"]:
-            yield from _columns_before_or_after_dates(part)
-    elif tree["type"] in _ORDERS and tree["left"]["class"] == "COLUMN_REF":
-        constant = tree["right"]
-        # DuckDB 2.0 has the literal as it was written, 1.5 its value.
-        text = (constant.get("literal") or {}).get("text")
-        if text is None and isinstance(value := constant.get("value"), dict):
-            text = value.get("value")
-        if isinstance(text, str) and _ISO_DATE.fullmatch(text):
-            yield tree["left"]["column_names"][0]
 
 
 def check_types(where: str, types: Mapping[str, str]) -> None:

@@ -49,12 +49,6 @@ NO_PERIOD = (
     "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
     "says the period itself"
 )
-NO_ISO_DATES = (
-    "where ({column}): a column of text is compared with a date, and some of its values are not "
-    "written YYYY-MM-DD, so the text's order is not that of the dates; make dates of them in a "
-    "condition (in Python where=, on the command line --where), such as "
-    "try_strptime({name}, '%d.%m.%Y') >= DATE '2026-01-31'"
-)
 _NULL_USERS = (
     "user: found rows with a NULL user id{1}; dphh cannot bound what rows without a user "
     "contribute: leave them out (where='{0}'; on the command line --where '{0}'), or give each a user id"

@@ -9,7 +9,7 @@ import duckdb
 
 from dphh.content import Content
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.periods import PLAIN_TYPE, counts_sql, unwritten_dates_sql, user_sql
+from dphh.engines.duckdb.periods import PLAIN_TYPE, counts_sql, user_sql
 from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
 from dphh.lineage.conditions import check_types
@@ -28,8 +28,6 @@ from dphh.sources.wide_files import refuse_wide_files
 from dphh.sql import query
 
 ROWS = "corpus_rows"
-#: One row: by column, whether a value is no date in ISO form. It is there if anything asks for it.
-UNWRITTEN_DATES = "unwritten_dates"
 #: DESCRIBE of this many columns takes almost no time.
 MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
@@ -62,9 +60,6 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
         check_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    if asked := unwritten_dates_sql(corpus, types):
-        columns = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in asked.items())
-        con.execute(f"CREATE TEMP VIEW {UNWRITTEN_DATES} AS SELECT {columns} FROM {relation}")
     return load
 
 

@@ -1,11 +1,9 @@
 """Looks at a corpus, before a run pays, for what would make the run fail, on any engine.
 
 There are three such faults: rows with a NULL user id; text files that cannot be parsed; and texts
-that need more memory than the engine has. A fourth would make it count other rows than are meant:
-a column of text that is compared with a date, and whose dates are not written in ISO form. Rows
-with a NULL user id belong to no user, so either both of two neighbouring corpora contain them or
-neither does. The other checks do reveal, at no price, that a file is damaged, that texts are very
-long or that a date is written otherwise (docs/threats.md).
+that need more memory than the engine has. Rows with a NULL user id belong to no user, so either
+both of two neighbouring corpora contain them or neither does. The other two checks do reveal, at no
+price, that a file is damaged or that texts are very long (docs/threats.md).
 """
 
 from __future__ import annotations
@@ -16,10 +14,9 @@ from contextlib import closing
 import duckdb
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import UNWRITTEN_DATES
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.held import ROWS_AT_A_TIME, Room, refuse_more_than_fits
-from dphh.engines.duckdb.periods import counts_sql, unwritten_dates_sql, user_sql
+from dphh.engines.duckdb.periods import counts_sql, user_sql
 from dphh.engines.duckdb.run import DuckDBRows
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.session import Limits, Session
@@ -27,12 +24,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import (
-    NO_ISO_DATES,
-    files_named,
-    is_in_memory,
-    message_of_null_users,
-)
+from dphh.sources.reading import files_named, is_in_memory, message_of_null_users
 from dphh.sources.text_files import reading_text
 from dphh.sources.unchanged_scans import files_unchanged
 
@@ -102,24 +94,7 @@ def _looks_for_null_users(
             fits = room.fits(corpus.content if is_content else None)
             lengths = longest_texts(files, column, room.most, fits)
             refuse_more_than_fits(lengths, room, corpus.content, is_content)
-    found = _hold_and_find_null_users(own)
-    if table.content.where is not None:
-        with engine_errors("look"):
-            if own.con.execute(
-                "SELECT 1 FROM duckdb_views() WHERE view_name = $1", [UNWRITTEN_DATES]
-            ).fetchall():
-                asked = own.con.execute(f"FROM {UNWRITTEN_DATES}")
-                (row,), columns = asked.fetchall(), [each[0] for each in asked.description or ()]
-                _refuse_dates(dict(zip(columns, row, strict=True)))
-    return found
-
-
-def _refuse_dates(found: Mapping[str, bool]) -> None:
-    """Refuse the first column that has a value which is no date in ISO form."""
-    for column, has_others in found.items():
-        if has_others:
-            name = column if column.isidentifier() else identifier(column)
-            raise CorpusError(NO_ISO_DATES.format(column=column, name=name))
+    return _hold_and_find_null_users(own)
 
 
 def _is_local(corpus: Corpus) -> bool:
@@ -164,8 +139,6 @@ def _scan_for_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bo
         f"coalesce(bool_or({nobody}), false)",
         f"count({content})",  # so that all of a row is read
     ]
-    dates = unwritten_dates_sql(table, types)
-    asked += dates.values()
     for column, _ in columns:
         assert room is not None
         size = f"octet_length(CAST({identifier(column)} AS BLOB))"
@@ -174,9 +147,7 @@ def _scan_for_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bo
         asked.append(f"max({size}, {room.most}) FILTER ({size} > {LONG})")
     # No WHERE: DuckDB would collect the filtered rows in vectors of 2,048, including their texts.
     with engine_errors("look"), reading_text(corpus):
-        ((null_users, _, *more),) = source.aggregate(", ".join(asked)).fetchall()
-    unwritten, longest = more[: len(dates)], more[len(dates) :]
-    _refuse_dates(dict(zip(dates, unwritten, strict=True)))
+        ((null_users, _, *longest),) = source.aggregate(", ".join(asked)).fetchall()
     for (_, is_content), lengths in zip(columns, longest, strict=True):
         assert room is not None
         refuse_more_than_fits(lengths or [], room, corpus.content, is_content)

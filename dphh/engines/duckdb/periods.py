@@ -68,27 +68,6 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
-def unwritten_dates_sql(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
-    """By columns of text that the corpus's condition compares with a date: whether a value of all
-    rows is no date in ISO form. In any other form, earlier and later are not those of the text.
-
-    The condition itself is left out: with it, whoever asks could choose whose rows a refusal is
-    about."""
-    if corpus.content.where is None:
-        return {}
-    asked = {}
-    for column in condition(corpus.content.where).compared_with_dates:
-        if types[column] == "VARCHAR":
-            name = identifier(column)
-            asked[column] = (
-                f"coalesce(bool_or(NOT regexp_full_match({name}, "
-                "'[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?') "
-                f"OR try_cast(left({name}, 10) AS DATE) IS NULL) "
-                f"FILTER ({name} IS NOT NULL), false)"
-            )
-    return asked
-
-
 def period_sql(period: PeriodColumn, types: Mapping[str, str]) -> str:
     """The number of the row's period; NULL if it has none."""
     column, kind = identifier(period.column), types[period.column]
