@@ -209,12 +209,8 @@ def count_intervals(
     together = len(noisy) if simultaneous else 1
     reach = ends(sigma, confidence, weighing.octaves, together)
     users = np.maximum(noisy + g // 2, 0) // g
-    low = np.maximum(-((reach.below - noisy) // g), 0)
     # A negative noised count gets the same high end as 0, lest "0 to 0" look certain.
-    most = np.maximum(noisy, 0) + reach.above
-    high = (most + most_lost(most, lost, weighing, reach)) // g
-    # An interval without a whole number has missed the truth; extend it to its own estimate.
-    return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
+    return _intervals(users, noisy, np.maximum(noisy, 0), lost, weighing, reach)
 
 
 def simultaneous_intervals(
@@ -229,9 +225,23 @@ def simultaneous_intervals(
     g = weighing.unit
     reach = ends(sigma, confidence, weighing.octaves, weighing.keys)
     least = users * g - g // 2
+    return _intervals(users, least, least + g - 1, lost, weighing, reach)
+
+
+def _intervals(
+    users: Integers,
+    least: Integers,
+    most: Integers,
+    lost: Integers,
+    weighing: Weighing,
+    reach: Ends,
+) -> CountIntervals:
+    """The intervals of estimates whose noised weights lie between `least` and `most`."""
+    g = weighing.unit
     low = np.maximum(-((reach.below - least) // g), 0)
-    most = least + g - 1 + reach.above
+    most = most + reach.above
     high = (most + most_lost(most, lost, weighing, reach)) // g
+    # An interval without a whole number has missed the truth; extend it to its own estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 

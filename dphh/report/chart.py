@@ -45,8 +45,8 @@ NOTE_ON_LONGER_PHRASES = (
     "both counts."
 )
 NOTE_ON_ORDER = (
-    "The order is that of where intervals begin, the highest first. Of more than {top:,}, only what "
-    "stands out of the noise is shown: its interval begins above 0."
+    "The order is that of where intervals begin, the highest first. Of more than {top:,}, only "
+    "what stands out of the noise is shown: its interval begins above 0."
 )
 NOTE_ON_ROWS = (
     "The order of rows is that of the sum of where their intervals begin, the highest first. Of "

@@ -206,8 +206,8 @@ def _least_count_sentence(finds: dict[str, Any] | None) -> str:
     if not finds:
         return ""
     return (
-        f"A number by itself is told from 0 with probability {finds['probability']:g} where at least "
-        f"{finds['users']:,} people hold what it is of: noise hides fewer."
+        f"A number by itself is told from 0 with probability {finds['probability']:g} where at "
+        f"least {finds['users']:,} people hold what it is of: noise hides fewer."
     )
 
 
