@@ -113,7 +113,7 @@ def test_what_is_not_declared_public_is_refused(private, news, table, kind):
 
 
 def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news):
-    with pytest.raises(dphh.CorpusError, match="^prior_text: .*no column 'boddy'; did you mean"):
+    with pytest.raises(dphh.CorpusError, match=r"^prior_text: .*no column 'boddy'; did you mean"):
         dphh.ngrams(private, prior=news, prior_text="boddy", **PUBLIC, **ASK)
 
 

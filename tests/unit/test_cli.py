@@ -185,7 +185,8 @@ def test_conditions_given_several_times_must_all_be_true(dphh, tmp_path):
     rows = {"who": range(300), "what": ["yes", "no"] * 150, "part": [n % 10 for n in range(300)]}
     pl.DataFrame(rows).write_parquet(tmp_path / "c.parquet")
     several = ["--where", "what = 'no' OR what IS NULL -- all", "--where", "part > 4", "--since",
-               "part=6", "--since", "who=100", "--until", "part=9", "--until", "who=200"]  # fmt: skip
+               "part=6", "--since", "who=100", "--until", "part=9",
+               "--until", "who=200"]  # fmt: skip
     asked = [tmp_path / "c.parquet", *READ, "--as", "whole", *COST, "--json"]
     code, out, _ = dphh("counts", *asked, *several, "--of", _lines(tmp_path, "yes", "no"))
     assert code == 0
