@@ -57,7 +57,7 @@ def register_forecast(
             for key, column, first, second in zip(*(v.tolist() for v in values), strict=True)
         ]
 
-    def lifted(
+    def spurious_of_level(
         held: int, valid: int, sigma: int, threshold: int, purpose: str
     ) -> list[dict[str, int]]:
         found = lifted_grams(users.looked_up[valid], held, sigma, threshold, randomness, purpose)
@@ -85,7 +85,7 @@ def register_forecast(
         ),
         (
             "lifted",
-            lifted,
+            spurious_of_level,
             ["BIGINT", "INTEGER", "BIGINT", "BIGINT", "VARCHAR"],
             "STRUCT(position BIGINT, key BIGINT, noisy BIGINT)[]",
         ),

@@ -93,7 +93,9 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
     row."""
     sent = everywhere(spark, valid)
 
-    def lifted(held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array) -> pa.Array:
+    def spurious_of_level(
+        held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array
+    ) -> pa.Array:
         def of_level(row: tuple[Any, ...]) -> dict[str, Any]:
             held, sigma, threshold, purpose = row
             found = lifted_grams(sent.value, held, sigma, threshold, randomness, purpose)
@@ -104,7 +106,10 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
 
     names = ("position", "key", "noisy")
     register_arrow(
-        spark, "dphh_lifted", lifted, "array<struct<position: bigint, key: bigint, noisy: bigint>>"
+        spark,
+        "dphh_lifted",
+        spurious_of_level,
+        "array<struct<position: bigint, key: bigint, noisy: bigint>>",
     )
 
 
