@@ -87,15 +87,20 @@ def caps_to_fit(
 def pieces(prices: Sequence[Booking], asked: Spans) -> list[Piece]:
     """Divide the requested periods at the first and last periods of earlier runs. Of the pieces
     that the same runs read, only one is returned, because the same holds for all."""
-    cuts = {cut for price in prices for first, last in price.read for cut in (first, last + 1)}
     found: dict[tuple[int, ...], Piece] = {}
+    for runs, piece in _all_pieces(prices, asked):
+        found.setdefault(runs, piece)
+    return list(found.values())
+
+
+def _all_pieces(prices: Sequence[Booking], asked: Spans) -> Iterable[tuple[tuple[int, ...], Piece]]:
+    """Each piece, with the places of its runs among `prices`."""
+    cuts = {cut for price in prices for first, last in price.read for cut in (first, last + 1)}
     for first, last in asked:
         starts = sorted({first, *(cut for cut in cuts if first < cut <= last)})
         for start, following in zip(starts, [*starts[1:], last + 1], strict=True):
             runs = tuple(n for n, price in enumerate(prices) if _reads_period(price.read, start))
-            piece = Piece(start, following - 1, [prices[n] for n in runs])
-            found.setdefault(runs, piece)
-    return list(found.values())
+            yield runs, Piece(start, following - 1, [prices[n] for n in runs])
 
 
 def fullest(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -> Piece:
@@ -103,13 +108,39 @@ def fullest(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -
     known: dict[tuple[Booking, ...], tuple[float, float]] = {}
 
     def room(piece: Piece) -> tuple[float, float]:
-        alike = tuple(replace(price, read=ALWAYS, of_a_person=1) for price in piece.prices)
-        if alike not in known:
+        if (alike := _whenever(piece)) not in known:
             more = 0.0 if cap is None else left(piece.prices, cap).epsilon
             known[alike] = more, -spent(piece.prices, cap).epsilon
         return known[alike]
 
     return min(pieces(prices, asked), key=room)
+
+
+def without_room(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -> Spans:
+    """The periods, among these, of which no run may follow, because nothing is left of their
+    cap."""
+    if cap is None:
+        return ()
+    known: dict[tuple[Booking, ...], bool] = {}
+    found = []
+    for _, piece in _all_pieces(prices, asked):
+        if (alike := _whenever(piece)) not in known:
+            known[alike] = left(piece.prices, cap).epsilon == 0
+        if known[alike]:
+            found.append((piece.first, piece.last))
+    return merged(found)
+
+
+def _whenever(piece: Piece) -> tuple[Booking, ...]:
+    """The piece's prices without their periods: pieces that are alike have the same left."""
+    return tuple(replace(price, read=ALWAYS, of_a_person=1) for price in piece.prices)
+
+
+def names_of(period: PeriodColumn | None, spans: Spans) -> list[str]:
+    """The names of these periods; empty if they are all periods, or if there are none."""
+    if period is None or not spans or spans[0][0] <= ALWAYS[0][0] or spans[-1][1] >= ALWAYS[0][1]:
+        return []
+    return period.names(spans)
 
 
 def price_for_person(price: Booking) -> Booking | None:

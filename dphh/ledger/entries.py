@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
-from dphh.ledger.by_period import PersonBudget
+from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.unit.period import PeriodColumn
+from dphh.unit.period import PeriodColumn, Spans
 from dphh.unit.together import Together
 from dphh.unit.user import UserColumns
 
@@ -95,6 +95,9 @@ class Account:
     #: Of a unit of one period: the one of which most was drawn, which `spent` and `left` are of; a
     #: person's cap; and what was drawn of users in several periods.
     fullest: str = ""
+    #: How many runs read that period, and the periods of which no run may follow.
+    fullest_runs: int = 0
+    without_room: Spans = ()
     person: PersonBudget | None = None
     together: tuple[Together, ...] = ()
 
@@ -135,6 +138,8 @@ class Account:
             return {}
         return {
             "fullest": self.fullest or None,
+            "fullest_runs_count": self.fullest_runs,
+            "without_room": names_of(self.period, self.without_room),
             "person": None if self.person is None else asdict(self.person),
             "a_user_in_periods": [each.to_json() for each in self.together],
         }

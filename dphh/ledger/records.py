@@ -25,7 +25,7 @@ from dphh.ledger.budget import (
     spent,
     used,
 )
-from dphh.ledger.by_period import fullest, of_a_person, together
+from dphh.ledger.by_period import fullest, of_a_person, together, without_room
 from dphh.ledger.entries import (
     Account,
     Entry,
@@ -83,6 +83,8 @@ class AccountRow(NamedTuple):
             given_back=None if cap is None else given_back(full.prices, cap),
             used=None if cap is None else used(full.prices, cap),
             fullest="" if period is None else full.name(period),
+            fullest_runs=len(full.prices),
+            without_room=() if period is None else without_room(runs.of_unit, cap, periods),
             person=of_a_person(self.person, runs.of_person),
             together=() if period is None else together(full, runs.of_unit),
         )

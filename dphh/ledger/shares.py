@@ -23,12 +23,12 @@ from dphh.ledger.budget import (
     spent,
     used,
 )
-from dphh.ledger.by_period import caps_to_fit, fullest, refuse_first
+from dphh.ledger.by_period import caps_to_fit, fullest, refuse_first, without_room
 from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_cap_rules, reading, writing
-from dphh.unit.period import PeriodColumn
+from dphh.unit.period import PeriodColumn, Spans, merged
 from dphh.unit.user import UserColumns
 
 TABLES = (
@@ -66,6 +66,9 @@ class Share:
     user: UserColumns
     used: float  # the used fraction of the share, of its scarcer amount
     period: PeriodColumn | None = None
+    fullest: str = ""  # as of an account
+    fullest_runs: int = 0
+    without_room: Spans = ()
 
     @property
     def label(self) -> str:
@@ -121,22 +124,32 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
                 if analyst is None or name == analyst:
                     own = records.prices(con, account.id, name)
                     found.append((account, name, cap, own, records.prices(con, account.id)))
-    return [
-        Share(
-            name,
-            account.label,
-            cap,
-            spent(fullest(own, cap).prices, cap),
-            _left_of_share(
-                account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices
-            ),
-            len(own),
-            account.source.user,
-            used(fullest(own, cap).prices, cap),
-            account.source.period,
-        )
-        for account, name, cap, own, all_ in found
-    ]
+    return [_share(*each) for each in found]
+
+
+def _share(
+    account: AccountRow, name: str, cap: Cap, own: list[Booking], every: list[Booking]
+) -> Share:
+    full, period = fullest(own, cap), account.source.period
+    return Share(
+        name,
+        account.label,
+        cap,
+        spent(full.prices, cap),
+        _left_of_share(account, cap, full.prices, fullest(every, account.cap).prices),
+        len(own),
+        account.source.user,
+        used(full.prices, cap),
+        period,
+        "" if period is None else full.name(period),
+        len(full.prices),
+        () if period is None else _without_room(account, cap, own, every),
+    )
+
+
+def _without_room(account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Spans:
+    """The periods of which the analyst may have no more, because of the share or of the cap."""
+    return merged([*without_room(own, cap), *without_room(every, account.cap)])
 
 
 def check_share(

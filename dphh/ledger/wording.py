@@ -14,13 +14,16 @@ from dphh.ledger.budget import (
     promise,
     rule_in_words,
 )
-from dphh.ledger.by_period import PersonBudget
+from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.privacy.weak import warnings
-from dphh.unit.period import PeriodColumn
+from dphh.unit.period import PeriodColumn, Spans
 from dphh.unit.together import Together
 from dphh.unit.user import UserColumns, whom
 from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped
+
+#: How many stretches of periods a sentence names at most.
+_LISTED = 4
 
 
 class Spent(Protocol):
@@ -46,13 +49,17 @@ class Spent(Protocol):
     def given_back(self) -> GivenBack | None: ...
     @property
     def used(self) -> float | None: ...
+    @property
+    def fullest(self) -> str: ...
+    @property
+    def fullest_runs(self) -> int: ...
+    @property
+    def without_room(self) -> Spans: ...
 
 
 class SpentByPeriod(Spent, Protocol):
     """The further fields of an account whose unit is a user in one period."""
 
-    @property
-    def fullest(self) -> str: ...
     @property
     def person(self) -> PersonBudget | None: ...
     @property
@@ -64,7 +71,8 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     if account.cap is not None:
         lines.append(("", f"kept: {rule_in_words(account.cap)}"))
         if account.given_back is not None:
-            lines.append(("", f"given back: {account.given_back}"))
+            whose = f" of {account.fullest}" if account.fullest else ""
+            lines.append(("", f"given back{whose}: {account.given_back}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
         lines += [("", f"warning: {warning}") for warning in weak]
     return lines
@@ -77,10 +85,11 @@ def guarantee_sentence(account: Spent) -> str:
         said = f"{account.spent} is spent, by {plural(account.runs, 'run')}"
         return f"no cap: {said if account.runs else 'nothing is spent'}"
     if account.used is not None and account.used > 1:
-        return (
-            f"the cap of ({account.cap.epsilon:g}, {account.cap.delta:g}) does not hold: "
-            f"{plural(account.runs, 'run')} used {percent(account.used)} of it; no run may follow"
-        )
+        cap = f"the cap of ({account.cap.epsilon:g}, {account.cap.delta:g}) does not hold"
+        if account.fullest:
+            return f"{cap}: {_far(account, 'it')}; {_none_may_follow(account)}"
+        runs = plural(account.fullest_runs, "run")
+        return f"{cap}: {runs} used {percent(account.used)} of it; {_none_may_follow(account)}"
     who = whom(account.user, account.period)
     return f"promised to {who}: {promise(account.cap)}; {usage_phrase(account)}"
 
@@ -93,14 +102,37 @@ def usage_phrase(account: Spent, of: str = "it") -> str:
     more = account.left
     epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
     may_have = f"may have epsilon {epsilon} at delta {delta}"
-    far = f"{percent(account.used)} of {of} is used, by {plural(account.runs, 'run')}"
-    far = far if account.runs else f"nothing of {of} is used"
+    far = _far(account, of) if account.runs else f"nothing of {of} is used"
     if more.epsilon == 0:
-        return f"{far}; no run may follow"
+        return f"{far}; {_none_may_follow(account)}"
     if not account.runs:
         return f"{far}; a first run {may_have}"
     noised = account.cap is not None and account.cap.kept == "divergence"
-    return f"{far}; one more{' of items, ngrams or counts' if noised else ''} {may_have}"
+    whose = " of it" if account.fullest else ""
+    return f"{far}; one more{whose}{' of items, ngrams or counts' if noised else ''} {may_have}"
+
+
+def _far(account: Spent, of: str) -> str:
+    """How much of a cap is used, by how many runs. A cap for each period is used by the runs that
+    read the period, so the fullest period's runs are counted, and all runs beside them."""
+    assert account.used is not None
+    by = f"is used, by {plural(account.fullest_runs, 'run')}"
+    if not account.fullest:
+        return f"{percent(account.used)} of {of} {by}"
+    whose = "" if of == "it" else f" of {of}"
+    far = f"of {account.fullest}, the fullest, {percent(account.used)}{whose} {by}"
+    return far if account.fullest_runs == account.runs else f"{far}, of {account.runs:,} in all"
+
+
+def _none_may_follow(account: Spent) -> str:
+    """Which periods may have no more runs; without periods, or if it is all, no run may follow."""
+    spans, period = account.without_room, account.period
+    names = names_of(period, spans)
+    if period is None or not names:
+        return "no run may follow"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    listed = ", ".join(names[:_LISTED]) + more
+    return f"no run of {listed} may follow; each other {period.noun} has a cap of its own"
 
 
 def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
@@ -111,8 +143,8 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
     noun, lines = account.period.noun, []
     if account.fullest:
         lines.append(
-            f"that is of {account.fullest}, of which most was drawn; each other {noun} has the "
-            "cap for itself, less what was drawn of it"
+            f"{account.fullest} is the {noun} of which most was drawn; each other one has the cap "
+            "for itself, less what was drawn of it"
         )
     if account.together:
         *alike, everything = map(str, account.together)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.exact import allowed
+from dphh.ledger.wording import guarantee_sentence, usage_phrase
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta
@@ -284,6 +285,28 @@ def test_an_analysts_share_is_of_each_period(tmp_path: Path) -> None:
         ask(book, "both", of((2, 3)), 0.1, account="weeks")
 
 
+def test_a_period_is_said_to_be_used_by_its_own_runs(book: Ledger) -> None:
+    """It said "65% of it is used, by 4 runs", and "no run may follow" where another week's did."""
+    book.add("weeks", WEEKS, 1.0, 1e-6, "sums")
+    book.set_share("weeks", "ann", 1.0, 1e-6)
+    ann = Ledger(book.path, analyst="ann")
+    for week in (2965, 2966, 2967, 2968):
+        ask(ann, f"run of {week}", of((week, week)), 0.65, 1e-7, account="weeks")
+    far = "of 2026-W44, the fullest, 65% is used, by 1 run, of 4 in all; one more of it may have"
+    assert far in usage_phrase(book.status("weeks"))
+    assert far in usage_phrase(book.shares("ann")[0])
+    lower = book.set_cap("weeks", 0.5, 1e-6, "sums")
+    assert guarantee_sentence(lower) == (
+        "the cap of (0.5, 1e-06) does not hold: of 2026-W44, the fullest, 130% is used, by 1 run, "
+        "of 4 in all; no run of 2026-W44..2026-W47 may follow; each other ISO week has a cap of "
+        "its own"
+    )
+    assert lower.to_json()["without_room"] == ["2026-W44..2026-W47"]
+    assert granted(book, "the next week", of((2969, 2969)), 0.4, account="weeks")
+    nothing = book.set_cap("weeks", 0.0, 0.0, "sums")
+    assert guarantee_sentence(nothing).endswith("; no run may follow")
+
+
 def test_what_an_account_says_is_of_the_period_of_which_most_was_drawn(book: Ledger) -> None:
     book.add("weeks", WEEKS, 1.0, 1e-6)
     ask(book, "a", of((2961, 2961)), 0.2, 1e-7)
@@ -296,7 +319,7 @@ def test_what_an_account_says_is_of_the_period_of_which_most_was_drawn(book: Led
     assert here is not None
     assert here.epsilon == pytest.approx(0.8)
     said = " ".join(repr(account).split())
-    assert "that is of 2026-W47, of which most was drawn" in said
+    assert "2026-W47 is the ISO week of which most was drawn" in said
     assert "NOT a promise to a person over all periods: nothing caps that" in said
     assert "k = 1: (0.7, 1e-07), 4: (2.8, 4e-07), 52: (36.39, 5.2e-06)" in said
     assert "in all that were read, k = 2: (0.9" in said
