@@ -19,7 +19,6 @@ import pyarrow as pa
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
@@ -28,6 +27,7 @@ from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.entries import checked_run_id
 from dphh.ledger.origins import origin_of
+from dphh.ledger.requests import recorded
 from dphh.ledger.wording import missing_files_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
@@ -35,11 +35,12 @@ from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.priors.fit import fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.public.refused import refuse_prior
+from dphh.private_priors import refuse_prior
 from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
-from dphh.replay import Note, Replay, notice, recorded
+from dphh.replay import Note, Replay, notice
+from dphh.session.protocol import Limits, Session
 from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness

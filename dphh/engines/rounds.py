@@ -10,24 +10,11 @@ item also needs some user's weight.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from dphh.levels import SetUnionLevel
 from dphh.privacy.following import Following, parts_of_round
-
-#: Draws a round and returns an Arrow table (key, noisy) of what passed.
-Round = Callable[[SetUnionLevel, Following | None], Any]
-
-
-class RoundsOf(Protocol):
-    """Several rounds of a set union, which depend on one another."""
-
-    #: Whether longer n-grams are still to be found in the original texts.
-    @property
-    def keeps_texts(self) -> bool: ...
-
-    def run(self, draw: Round) -> Any: ...
+from dphh.session.protocol import RoundsOf
 
 
 class InRounds(ABC):

@@ -29,13 +29,13 @@ from hypothesis import strategies as st
 from dphh import Corpus, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
-from dphh.engines.walking import Trie
-from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
+from dphh.session.ladder.rungs import first_ladder
+from dphh.session.trie import Trie
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise

@@ -8,9 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.engines.rounds import Round, RoundsOf
-from dphh.ladder.rounds import Passed
-from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
@@ -18,6 +15,9 @@ from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
+from dphh.session.ladder.rounds import Passed
+from dphh.session.ladder.rungs import PAIR
+from dphh.session.protocol import Round, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights

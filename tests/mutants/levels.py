@@ -129,7 +129,7 @@ MUTANTS = (
         "    return LiftedGrams(valid.keys(chosen), noisy)\n",
         "    return LiftedGrams(valid.keys(np.sort(chosen)), noisy)\n",
         (f"{_SPURIOUS}::test_they_are_uniform_over_what_is_valid_and_not_held",),
-        within="dphh/ladder/spurious.py",
+        within="dphh/session/ladder/spurious.py",
     ),
     Mutant(
         "candidates across a gap",

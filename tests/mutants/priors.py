@@ -16,7 +16,7 @@ MUTANTS = (
         "    if not declared:\n",
         "    if declared is None:\n",
         (f"{_ASKED}::test_what_is_not_declared_public_is_refused",),
-        "dphh/public/refused.py",
+        "dphh/private_priors.py",
     ),
     Mutant(
         "priors: the ledger of a run is not asked",

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.kernel.positions import Released
 
 #: The tables of a level, in the order of its queries.

@@ -7,9 +7,9 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
-from dphh.ladder.rungs import Ladder, ValidGrams
-from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
+from dphh.session.ladder.rungs import Ladder, ValidGrams
+from dphh.session.ladder.word_list import WordList
 
 
 class Ngrams(Rounds, Climbing):

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.rounds import Round
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following
+from dphh.session.protocol import Round
 
 #: A round as it was run, and (key, noisy) of what it released.
 Ran = tuple[SetUnionLevel, Any]

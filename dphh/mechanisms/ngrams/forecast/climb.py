@@ -17,10 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.ladder.classes import ValidClasses, Way, valid_classes
-from dphh.ladder.lift import Lift
-from dphh.ladder.rounds import Passed, PassedWords, Rounds
-from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.prior import Prior, blurred, deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
@@ -33,6 +29,10 @@ from dphh.privacy.forecast_rounds import (
     list_weight,
     unit_for,
 )
+from dphh.session.ladder.classes import ValidClasses, Way, valid_classes
+from dphh.session.ladder.lift import Lift
+from dphh.session.ladder.rounds import Passed, PassedWords, Rounds
+from dphh.session.ladder.rungs import Integers, Rung, first_rung, next_rung
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers: a plain weight is so many.

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.ladder.classes import RuleForUnlisted
-from dphh.ladder.rounds import PassedWords, Rounds
-from dphh.ladder.rungs import Integers
-from dphh.ladder.word_list import classes_of_listed_words
 from dphh.levels import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
+from dphh.session.ladder.classes import RuleForUnlisted
+from dphh.session.ladder.rounds import PassedWords, Rounds
+from dphh.session.ladder.rungs import Integers
+from dphh.session.ladder.word_list import classes_of_listed_words
 
 #: What round 2 gives to words that the list lacks, beside a plain weight.
 OUTSIDE = PLAIN // 2

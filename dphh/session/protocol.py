@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from dphh.engines.rounds import RoundsOf
-    from dphh.engines.walking import Trie
-    from dphh.ladder.rounds import TwoRoundsOf
-    from dphh.ladder.rungs import Ladder, ValidGrams
-    from dphh.ladder.word_list import WordList
     from dphh.levels import (
         BatchLevel,
         Choice,
@@ -21,6 +16,11 @@ if TYPE_CHECKING:
         SetUnionLevel,
         VoteLevel,
     )
+    from dphh.privacy.following import Following
+    from dphh.session.ladder.rounds import TwoRoundsOf
+    from dphh.session.ladder.rungs import Ladder, ValidGrams
+    from dphh.session.ladder.word_list import WordList
+    from dphh.session.trie import Trie
     from dphh.udfs.kernel.reading import Reading
 
 
@@ -43,6 +43,20 @@ def draws(verb: Verb) -> Verb:
     it drew."""
     DRAWING.add(verb.__name__)
     return verb
+
+
+#: Draws a round and returns an Arrow table (key, noisy) of what passed.
+Round = Callable[["SetUnionLevel", "Following | None"], Any]
+
+
+class RoundsOf(Protocol):
+    """Several rounds of a set union, which depend on one another."""
+
+    #: Whether longer n-grams are still to be found in the original texts.
+    @property
+    def keeps_texts(self) -> bool: ...
+
+    def run(self, draw: Round) -> Any: ...
 
 
 class Session(Protocol):
