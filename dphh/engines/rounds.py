@@ -14,7 +14,7 @@ from typing import Any
 
 from dphh.levels import SetUnionLevel
 from dphh.privacy.following import Following, parts_of_round
-from dphh.session.protocol import RoundsOf
+from dphh.session.protocol import Ran, RoundsOf
 
 
 class InRounds(ABC):
@@ -49,21 +49,17 @@ class InRounds(ABC):
         """Drop `noised` and the sums over earlier rounds."""
 
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
-        ran: list[SetUnionLevel] = []
-        before: Any = None
+        ran: list[Ran] = []
         self._start_rounds()
-
-        def draw(level: SetUnionLevel, following: Following | None) -> Any:
-            nonlocal before
-            if ran:
-                self._add_to_earlier_rounds(parts_of_round(ran[0].grid, ran[-1].grid))
-                self.forget(before, rounds.keeps_texts)
-            ran.append(level)
-            self._write_noised_round(level, following, f"{purpose}/round {level.round}")
-            before = self._released_of_round(level.threshold_grid)
-            return before
-
         try:
-            return rounds.run(draw)
+            while (level := rounds.next(ran)) is not None:
+                following = rounds.following(ran, level)
+                if ran:
+                    (first, _), (last, released) = ran[0], ran[-1]
+                    self._add_to_earlier_rounds(parts_of_round(first.grid, last.grid))
+                    self.forget(released, rounds.keeps_texts)
+                self._write_noised_round(level, following, f"{purpose}/round {level.round}")
+                ran.append((level, self._released_of_round(level.threshold_grid)))
+            return rounds.table(ran)
         finally:
             self._drop_rounds()

@@ -45,8 +45,8 @@ def draws(verb: Verb) -> Verb:
     return verb
 
 
-#: Draws a round and returns an Arrow table (key, noisy) of what passed.
-Round = Callable[["SetUnionLevel", "Following | None"], Any]
+#: A round as it was run, and an Arrow table (key, noisy) of what it released.
+Ran = tuple["SetUnionLevel", Any]
 
 
 class RoundsOf(Protocol):
@@ -56,7 +56,17 @@ class RoundsOf(Protocol):
     @property
     def keeps_texts(self) -> bool: ...
 
-    def run(self, draw: Round) -> Any: ...
+    def next(self, ran: Sequence[Ran]) -> SetUnionLevel | None:
+        """The round that follows those that ran; None after the last."""
+        ...
+
+    def following(self, ran: Sequence[Ran], level: SetUnionLevel) -> Following | None:
+        """The public numbers of the next round's weights; None if its weights are equal."""
+        ...
+
+    def table(self, ran: Sequence[Ran]) -> Any:
+        """All that the rounds released, as one table."""
+        ...
 
 
 class Session(Protocol):
@@ -82,7 +92,7 @@ class Session(Protocol):
     @draws
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
         """Rounds of `union_level` whose weights depend on earlier ones, all as one draw. Returns
-        what `rounds` makes of the passed items. All other noised weights are dropped."""
+        `rounds.table` of the passed items. All other noised weights are dropped."""
         ...
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:

@@ -59,10 +59,6 @@ class Step:
 
     def run(self, rounds: Rounds) -> Any:
         """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        ran = self.ran(rounds)
-        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
-
-    def ran(self, rounds: Rounds) -> Ran:
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
         first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
@@ -112,7 +108,11 @@ class Step:
             merged[group],
         )
         others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
-        return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
+        shares = first_share, second_share
+        return self.released(Ran(passed, masses, others, shares, plan.finds, budget))
+
+    def released(self, ran: Ran) -> Any:
+        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
 
     def _views_of_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
