@@ -11,7 +11,6 @@ from dphh.asking import polars_namespace
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.asking.frames import on
-    from dphh.content import TRIEHH_WORDS, Content
     from dphh.corpus import Corpus
     from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     )
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
-    from dphh.plan import Plan, plan_from_json
+    from dphh.plan import Plan, counts, items, ldp_trie, ngrams, plan_from_json, trie
     from dphh.planning.checking import Checked, check
     from dphh.planning.comparing import Comparison, compare
     from dphh.planning.rehearsing import rehearse
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from dphh.price import Price, Privacy
     from dphh.release import Release
     from dphh.report.trends import Trend, trend
-    from dphh.verbs import counts, items, ldp_trie, ngrams, trie
+    from dphh.rows.content import TRIEHH_WORDS, Content
 
     __version__: str
 
@@ -85,7 +84,7 @@ _NAMES_OF_MODULE = {
     "dphh.asking.frames": ("on",),
     "dphh.planning.checking": ("Checked", "check"),
     "dphh.planning.comparing": ("Comparison", "compare"),
-    "dphh.content": ("TRIEHH_WORDS", "Content"),
+    "dphh.rows.content": ("TRIEHH_WORDS", "Content"),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
         "BudgetRefused",
@@ -97,14 +96,21 @@ _NAMES_OF_MODULE = {
     ),
     "dphh.evaluation": ("Evaluation", "ExactCounts", "evaluate", "exact_ngrams"),
     "dphh.ledger": ("Ledger",),
-    "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
     "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.report.trends": ("Trend", "trend"),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
-    "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
+    "dphh.plan": (
+        "Plan",
+        "counts",
+        "items",
+        "ldp_trie",
+        "ngrams",
+        "plan_from_json",
+        "trie",
+    ),
 }
 _MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 

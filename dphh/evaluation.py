@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 

@@ -9,9 +9,9 @@ from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import PeriodGuarantees, of_periods_in, period_guarantees
-from dphh.unit.user import RowWise, UserColumns, checked_row_wise, named, proviso
+from dphh.rows.period import PeriodColumn, Spans
+from dphh.rows.user import RowWise, UserColumns, checked_row_wise, named, proviso
+from dphh.together import PeriodGuarantees, of_periods_in, period_guarantees
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; a user's rows of one period; or one of a user's contributions.

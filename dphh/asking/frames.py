@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from dphh import verbs
-from dphh.content import Characters, Reading, TooLong
+from dphh import plan as verbs
 from dphh.corpus import Corpus
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.counts.price import Of
@@ -22,7 +21,8 @@ from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
 from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form, Sampling
-from dphh.unit.period import PeriodColumn
+from dphh.rows.content import Characters, Reading, TooLong
+from dphh.rows.period import PeriodColumn
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.wording import accounts_text
-from dphh.verbs import items
+from dphh.plan import items
 
 EPSILON, DELTA = 1.0, 1e-8
 

@@ -29,7 +29,7 @@ from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
-from dphh.unit.period import ALWAYS, Spans
+from dphh.rows.period import ALWAYS, Spans
 from dphh.wording.lines import plural
 
 #: The rule by which a cap is kept; "open" until the first run settles it.

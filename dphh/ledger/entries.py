@@ -16,9 +16,9 @@ from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import Together
-from dphh.unit.user import UserColumns
+from dphh.rows.period import PeriodColumn, Spans
+from dphh.rows.user import UserColumns
+from dphh.together import Together
 
 Manifest = dict[str, Any]
 

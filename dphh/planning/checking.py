@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.look import has_rows_of_null_users
-from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
+from dphh.rows.user import asked_by, columns_of, counted_by, proviso
+from dphh.session.protocol import Limits
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit.user import asked_by, columns_of, counted_by, proviso
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words
 

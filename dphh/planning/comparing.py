@@ -10,16 +10,15 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from dphh import verbs
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.remaining import MOST_RUNS, Ahead
-from dphh.plan import Plan
+from dphh.ledger.requests import request_of
+from dphh.plan import Plan, verb_function
 from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
-from dphh.replay import request_of
 from dphh.report.heat import Cell, heat_html
 from dphh.report.terminal import refused
 from dphh.wording.lines import plural, wrapped
@@ -155,7 +154,7 @@ def compare(
     name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
     if name not in VERBS:
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
-    plan = getattr(verbs, name)
+    plan = verb_function(VERBS[name])
     known = signature(plan).parameters
     check_known(options, [option for option in known if option != "corpus"], name)
     varied = [

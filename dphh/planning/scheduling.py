@@ -29,8 +29,8 @@ from dphh.ledger.remaining import number_that_fit, parts
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
-from dphh.unit.period import By
-from dphh.unit.together import SAID, cost_of_separate_runs
+from dphh.rows.period import By
+from dphh.together import SAID, cost_of_separate_runs
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import named_in_words
 

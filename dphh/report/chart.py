@@ -22,11 +22,11 @@ from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named
 from dphh.report.chosen import people_to_choose_from
+from dphh.report.counted import how_many, which_rows
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.wording.counted import how_many, which_rows
 from dphh.wording.lines import shorten
 
 NOTE_ON_WEIGHTS = (

@@ -18,6 +18,7 @@ from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named
 from dphh.ledger.bars import account_html
 from dphh.report.chart import Chart, chart_html, chart_of, within_groups
+from dphh.report.counted import how_many, is_of_list, which_rows
 from dphh.report.people import PEOPLE
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
@@ -27,7 +28,6 @@ from dphh.report.terminal import promised
 from dphh.report.total_promise import total_promise
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown
-from dphh.wording.counted import how_many, is_of_list, which_rows
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:

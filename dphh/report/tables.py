@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dphh.characters.cells import cell, cell_of_list
 from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named
 from dphh.report.released import Released
+from dphh.wording.cells import cell, cell_of_list
 
 
 def write_csv(release: Released, path: str | Path) -> Path:

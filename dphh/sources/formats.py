@@ -21,6 +21,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, is_remote
+from dphh.rows.user import columns_of
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
 from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
@@ -35,7 +36,6 @@ from dphh.sources.reading import (
 from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
-from dphh.unit.user import columns_of
 from dphh.wording.lines import plural
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)

@@ -25,12 +25,12 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
-from dphh.ladder.lift import LIFTS
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.lift import LIFTS
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid

@@ -21,12 +21,12 @@ import pytest
 
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
-from dphh.engines.session import Limits
-from dphh.engines.walking import Trie
 from dphh.ledger import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels import VoteLevel
+from dphh.session.protocol import Limits
+from dphh.session.trie import Trie
 from dphh.udfs.draws.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (

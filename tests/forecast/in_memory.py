@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.engines.rounds import Round, RoundsOf
-from dphh.ladder.rounds import Passed
-from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
@@ -18,6 +16,9 @@ from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
+from dphh.session.ladder.rounds import Passed
+from dphh.session.ladder.rungs import PAIR
+from dphh.session.protocol import Ran, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
@@ -168,7 +169,10 @@ def words(
 class Drawn:
     """As much of a session as rounds of words ask for."""
 
-    draw: Round
+    draw: Callable[[SetUnionLevel, Following | None], pa.Table]
 
     def union_rounds(self, rounds: RoundsOf, _: str) -> pa.Table:
-        return rounds.run(self.draw)
+        ran: list[Ran] = []
+        while (level := rounds.next(ran)) is not None:
+            ran.append((level, self.draw(level, rounds.following(ran, level))))
+        return rounds.table(ran)

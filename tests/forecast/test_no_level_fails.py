@@ -13,11 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dphh.errors import UsageError
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rungs import Integers
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds

@@ -18,7 +18,7 @@ import pytest
 
 from dphh.ledger import Hold, Ledger, Source
 from dphh.ledger.exact import allowed
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -100,7 +100,7 @@ for child in children:
 # Of weeks 0 to 3 each child asks one, or two at once, with room for three runs in a week.
 ASK_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 def ask(me):
     number = int(me)
     first = number % 4
@@ -124,7 +124,7 @@ for child in children:
 
 KILLED_OVER_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 def forever(me):
     for number in range(10**9):
         run, first = f"{me}-{number}", random.randrange(6)

@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.ladder.classes import valid_classes
-from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
 from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
+from dphh.session.ladder.classes import valid_classes
+from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise

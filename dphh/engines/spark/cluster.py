@@ -17,9 +17,9 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
-from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.session.protocol import Limits
 from dphh.wording.warned import warn
 
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or

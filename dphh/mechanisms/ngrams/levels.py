@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.engines.session import Session
-from dphh.ladder.rungs import Ladder, first_ladder, spelled
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
+from dphh.session.ladder.rungs import Ladder, first_ladder, spelled
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import SEPARATOR
 

@@ -11,10 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.engines.session import Session
-from dphh.ladder.lift import public_lift
-from dphh.ladder.rungs import Integers, first_ladder, spelled
-from dphh.ladder.word_list import WordList
 from dphh.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
@@ -22,6 +18,10 @@ from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
+from dphh.session.ladder.lift import public_lift
+from dphh.session.ladder.rungs import Integers, first_ladder, spelled
+from dphh.session.ladder.word_list import WordList
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dphh.engines.session import Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.price import (
@@ -22,8 +21,9 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.price import Price
+from dphh.session.protocol import Ran, Session
 
 
 @dataclass(frozen=True, kw_only=True)

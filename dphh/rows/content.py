@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.lineage.conditions import condition
+from dphh.rows.conditions import condition
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -65,7 +65,7 @@ class Content:
     characters: Characters = "code points"
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int = MAX_TEXT_LENGTH
-    #: Which rows count: a condition in SQL over one row (`lineage/conditions.py`); None: all.
+    #: Which rows count: a condition in SQL over one row (`rows/conditions.py`); None: all.
     where: str | None = None
 
     def __post_init__(self) -> None:

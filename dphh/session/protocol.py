@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from dphh.engines.rounds import RoundsOf
-    from dphh.engines.walking import Trie
-    from dphh.ladder.rounds import TwoRoundsOf
-    from dphh.ladder.rungs import Ladder, ValidGrams
-    from dphh.ladder.word_list import WordList
     from dphh.levels import (
         BatchLevel,
         Choice,
@@ -21,6 +16,11 @@ if TYPE_CHECKING:
         SetUnionLevel,
         VoteLevel,
     )
+    from dphh.privacy.following import Following
+    from dphh.session.ladder.rounds import TwoRoundsOf
+    from dphh.session.ladder.rungs import Ladder, ValidGrams
+    from dphh.session.ladder.word_list import WordList
+    from dphh.session.trie import Trie
     from dphh.udfs.kernel.reading import Reading
 
 
@@ -43,6 +43,30 @@ def draws(verb: Verb) -> Verb:
     it drew."""
     DRAWING.add(verb.__name__)
     return verb
+
+
+#: A round as it was run, and an Arrow table (key, noisy) of what it released.
+Ran = tuple["SetUnionLevel", Any]
+
+
+class RoundsOf(Protocol):
+    """Several rounds of a set union, which depend on one another."""
+
+    #: Whether longer n-grams are still to be found in the original texts.
+    @property
+    def keeps_texts(self) -> bool: ...
+
+    def next(self, ran: Sequence[Ran]) -> SetUnionLevel | None:
+        """The round that follows those that ran; None after the last."""
+        ...
+
+    def following(self, ran: Sequence[Ran], level: SetUnionLevel) -> Following | None:
+        """The public numbers of the next round's weights; None if its weights are equal."""
+        ...
+
+    def table(self, ran: Sequence[Ran]) -> Any:
+        """All that the rounds released, as one table."""
+        ...
 
 
 class Session(Protocol):
@@ -68,7 +92,7 @@ class Session(Protocol):
     @draws
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
         """Rounds of `union_level` whose weights depend on earlier ones, all as one draw. Returns
-        what `rounds` makes of the passed items. All other noised weights are dropped."""
+        `rounds.table` of the passed items. All other noised weights are dropped."""
         ...
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:

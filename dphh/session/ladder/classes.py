@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.ladder.lift import LIFTS, STEP, Lift, lift_index
-from dphh.ladder.rungs import PAIR, Integers, Rung
+from dphh.session.ladder.lift import LIFTS, STEP, Lift, lift_index
+from dphh.session.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
 _RIGHT_HALF = np.int64(2**PAIR - 1)

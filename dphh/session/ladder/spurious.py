@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.ladder.absent import proposed
-from dphh.ladder.rungs import Integers, ValidGrams
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.session.ladder.absent import proposed
+from dphh.session.ladder.rungs import Integers, ValidGrams
 from dphh.udfs.draws.noise import draw_above, draw_binomial
 from dphh.udfs.draws.randomness import Randomness
 

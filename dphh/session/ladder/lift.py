@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.ladder.rungs import PAIR, Integers, Rung
 from dphh.priors.prior import Prior
+from dphh.session.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
 STEP = 0.5

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from dphh.characters.unseen import UNSEEN
+from dphh.wording.unseen import UNSEEN
 
 #: ASCII signs, full-width, small, superscript and subscript ones, and the typographic minus.
 _FORMULA_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"

@@ -20,7 +20,7 @@ from typing import Any
 
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, OneDirectionEvent, costs_of
-from dphh.unit.period import ALWAYS, PeriodColumn, Spans, checked_spans, how_many, parsed_period
+from dphh.rows.period import ALWAYS, PeriodColumn, Spans, checked_spans, how_many, parsed_period
 
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rungs import Integers
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger, source_of
 from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.priors.given_prior import GivenPrior
+from dphh.rows.content import Content
 from dphh.sources.reading import is_in_memory, rows_in_memory
 
 #: What does not make tokens others.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dphh.ladder.classes import RuleForUnlisted, ValidClasses
-from dphh.ladder.lift import STEP
-from dphh.ladder.rungs import Integers
+from dphh.session.ladder.classes import RuleForUnlisted, ValidClasses
+from dphh.session.ladder.lift import STEP
+from dphh.session.ladder.rungs import Integers
 
 
 @dataclass(frozen=True)

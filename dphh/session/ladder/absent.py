@@ -25,10 +25,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import ONE
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
 from dphh.udfs.draws.noise import draw_above, draw_between
 from dphh.udfs.draws.randomness import Randomness, uniform_below

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 
 #: The column that identifies a row's user, or several columns that do so together.
 UserColumns = str | tuple[str, ...]

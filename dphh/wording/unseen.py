@@ -10,10 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-#: Control characters and those that move a cursor or reverse text; not a tab or a line feed.
-STEERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
-)
+from dphh.errors import STEERS
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 #: All of Unicode's Default_Ignorable: displays omit them without a trace.
@@ -64,16 +61,6 @@ def written_out(text: str, how: Callable[[str], str]) -> str:
     return _INVISIBLE.sub(lambda found: found[1] or how(found[0]), text)
 
 
-def escaped(character: str) -> str:
-    """The character as Python and JSON escape it: `\\x1b`, `\\u202e`."""
-    return character.encode("unicode_escape").decode()
-
-
 def steerless_json(said: str) -> str:
     """The same JSON, with characters that control a terminal escaped."""
     return STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
-
-
-def steerless(text: str) -> str:
-    """The text, with characters that control a terminal escaped."""
-    return STEERS.sub(lambda found: escaped(found[0]), text)

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.files.whole_files import write_whole
-from dphh.priors.made import prior_of
 from dphh.priors.prior import Prior, PublicGrams
+from dphh.public.made import prior_of
 
 #: What the folder may hold; where it would be more, what was used longest ago goes.
 MOST_BYTES = 4 * 2**30
