@@ -31,6 +31,7 @@ from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.rows.period import ALWAYS, Spans
 from dphh.wording.lines import plural
+from dphh.wording.options import check_choice
 
 #: The rule by which a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
@@ -127,8 +128,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
     """Check a cap and its rule; "open" leaves the rule to the first run."""
     budget = checked_budget(epsilon, delta)
-    if kept not in SETTLED_BY_OWNERS:
-        raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
+    check_choice("kept", kept, SETTLED_BY_OWNERS)
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
             "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "

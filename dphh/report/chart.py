@@ -28,6 +28,7 @@ from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.wording.lines import shorten
+from dphh.wording.options import check_whole
 
 NOTE_ON_WEIGHTS = (
     "Noised weights: they order what stands in one panel, and are no numbers of people."
@@ -100,8 +101,7 @@ def chart_html(chart: Chart) -> str:
 def chart_of(release: Released, top: int, counts: Released | None = None) -> Chart:
     """If users were counted, the `top` phrases and the `top` single tokens by users; else the
     `top` items of each length by score."""
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise UsageError(f"top: found {top!r}; give a number of bars from 1")
+    check_whole("top", top)
     counting = counts if counts is not None else release
     if people_of(counting):
         chart = _chart_of_people(release, counting, top)

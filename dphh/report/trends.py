@@ -25,7 +25,7 @@ from dphh.report.tables import write_rows
 from dphh.report.total_promise import total_promise
 from dphh.together import of_periods_in
 from dphh.wording.lines import at_most, plural
-from dphh.wording.options import named_in_words
+from dphh.wording.options import check_whole, named_in_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,8 +74,7 @@ class Trend:
 
     def chart(self, top: int = 20) -> Chart:
         """The `top` items of most users as lines over the weeks, and what appeared, as bars."""
-        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-            raise UsageError(f"top: found {top!r}; give a number of items from 1")
+        check_whole("top", top)
         names = tuple(week.name for week in self.weeks)
         rows = tuple(
             (

@@ -58,6 +58,21 @@ def nearest(name: str, known: Collection[str], then: str = "") -> str:
     return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
 
 
+def check_choice(option: str, value: object, known: Collection[str]) -> None:
+    if value not in known:
+        raise UsageError(f"{option}: found {value!r}; give one of {', '.join(known)}")
+
+
+def check_whole(
+    option: str, value: object, least: int = 1, most: int | None = None, advice: str = ""
+) -> None:
+    """Refuse all but a whole number in this range."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        to = "" if most is None else f" to {most:,}"
+        raise UsageError(f"{option}: found {value!r}; give a whole number from {least}{to}{advice}")
+
+
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
     """Refuse more positional values than are allowed."""
     if given > len(places):

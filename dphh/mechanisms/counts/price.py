@@ -40,6 +40,7 @@ from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import arithmetic_delta
+from dphh.wording.options import check_whole
 
 
 class Found(Protocol):
@@ -158,9 +159,8 @@ def checked_items(
     of: Of, top: int | None = None, min_length: int = 1, option: str = "of"
 ) -> tuple[tuple[str, ...], ...]:
     """The distinct items, as tokens, in the order of the list that an option gives."""
-    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+    check_whole("top", 1 if top is None else top)
+    check_whole("min_length", min_length)
     if not _is_list(of):
         raise UsageError(
             f"{option}: found a {type(of).__name__}; give a release (not its plan, but what run() "
