@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -40,9 +40,6 @@ class Together:
         if self.epsilon is None or self.delta is None:
             return f"{self.periods:,}: nothing"
         return f"{self.periods:,}: ({_epsilon_rounded_up(self.epsilon)}, {self.delta:.3g})"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"periods": self.periods, "epsilon": self.epsilon, "delta": self.delta}
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,8 @@ class PeriodGuarantees:
             **self.period.to_json(),
             "read": None if self.read is None else [list(span) for span in self.read],
             "named": None if self.read is None else self.period.names(self.read),
-            "a_user_in_runs_apart": [each.to_json() for each in self.apart],
-            "a_user_in_this_run": [each.to_json() for each in self.at_once],
+            "a_user_in_runs_apart": [asdict(each) for each in self.apart],
+            "a_user_in_this_run": [asdict(each) for each in self.at_once],
         }
 
     @classmethod

@@ -141,7 +141,7 @@ class Account:
             "fullest_runs_count": self.fullest_runs,
             "without_room": names_of(self.period, self.without_room),
             "person": None if self.person is None else asdict(self.person),
-            "a_user_in_periods": [each.to_json() for each in self.together],
+            "a_user_in_periods": [asdict(each) for each in self.together],
         }
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dphh.columns import SCORED
 from dphh.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
@@ -83,8 +84,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
             lift = public_lift(price.prior.prior, numbers, ladder.rungs)
         step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
-            nothing = rows(planned.level, *_empty_columns(), 0)
-            yield LevelDone(replace(planned, valid=0), nothing)
+            yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
         released_grams = ForecastRelease.from_table(table)
@@ -130,7 +130,3 @@ def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone
 def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
-
-
-def _empty_columns() -> tuple[pa.Array, pa.Array, pa.Array]:
-    return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())
