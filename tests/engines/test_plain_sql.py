@@ -252,14 +252,14 @@ class Seen:
 def forecast_levels_on(engine, corpus, plan, randomness):
     """The levels, and of those above the first what their rounds saw."""
     seen = []
-    shipped = Step.ran
+    shipped = Step.run
 
     def ran(step, rounds):
         seen.append(Seen(rounds))
         return shipped(step, seen[-1])
 
     with (
-        patch.object(Step, "ran", ran),
+        patch.object(Step, "run", ran),
         session_on(engine, corpus, randomness) as session,
     ):
         return [*ngrams_levels(plan.price, session, " ")], seen
