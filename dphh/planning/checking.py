@@ -173,7 +173,7 @@ def _finding_of_missing_column(
 ) -> tuple[Verdict, str, str]:
     where = ", ".join(parquet_pattern(place) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
-    if option.startswith("user"):
+    if (option, column) in corpus.columns_of_user:
         costs = f"Their rows have no user, and a run is refused for them. {see}"
         return "stops", f"some have no column {column!r}", costs
     costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"

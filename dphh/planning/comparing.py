@@ -25,6 +25,7 @@ from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import check_known
 
 MOST_PLANS = 400
+_OF_PRIORS = ("prior", "prior_text", "prior_is_public")
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def _compare_one(
 ) -> Compared:
     asked = {**options, **dict(chosen)}
     if asked.get("prior") is None:  # beside plans that have one
-        asked = {name: value for name, value in asked.items() if not name.startswith("prior")}
+        asked = {name: value for name, value in asked.items() if name not in _OF_PRIORS}
     chosen = tuple((name, _label(value)) for name, value in chosen)
     try:
         made = plan(corpus, **asked)

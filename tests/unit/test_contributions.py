@@ -99,6 +99,19 @@ def test_of_equal_places_none_is_kept_beyond_the_cap():
     assert below.tolist() == [False] * 5 + [False, True, True, False, False]
 
 
+def test_the_cut_is_the_users_own_however_different_users_hashes_are():
+    """One user's hashes are all below the others', so no guess from all of them fits anybody."""
+    rng = np.random.default_rng(1)
+    number = np.array([3000, 0, 900, 101, 40_000])
+    owner = np.repeat(np.arange(len(number)), number)
+    highest = np.array([1 << 8, 1, 1 << 39, 1 << 20, 1 << 40])
+    hashes = (rng.random(len(owner)) * highest.take(owner)).astype(np.uint64)
+    below = below_cut(owner, hashes, number, 100)
+    for user in np.flatnonzero(number):
+        of_user = hashes[owner == user]
+        assert np.array_equal(below[owner == user], of_user < np.sort(of_user)[100])
+
+
 @pytest.mark.parametrize("lefts", [1, 700, 2**15, 2**20])
 @pytest.mark.parametrize("rights", [1, 700, 2**15, 2**31])
 @pytest.mark.parametrize("users", [1, 8, 300])

@@ -124,8 +124,8 @@ def large(tmp_path_factory) -> Path:
     path: Path = tmp_path_factory.mktemp("large") / "corpus.parquet"
     with duckdb.connect() as con:
         con.execute(
-            "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 1500000) AS what "
-            f"FROM range(3000000) AS r(i)) TO '{path}' (FORMAT parquet)"
+            "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 750000) AS what "
+            f"FROM range(1500000) AS r(i)) TO '{path}' (FORMAT parquet)"
         )
     return path
 
@@ -138,7 +138,7 @@ def running(large: Path, tmp_path: Path, *more: str) -> subprocess.Popen[str]:
     (tmp_path / "temporary").mkdir(exist_ok=True)
     asked = [
         *("items", str(large), "--user", "who", "--item", "what", "--epsilon", "1"),
-        *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "60MB", "--threads", "1"),
+        *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "30MB", "--threads", "1"),
         *("--run-id", "mine", "--quiet", *more),
     ]
     return subprocess.Popen(

@@ -34,6 +34,9 @@ PIECE = 1 << 16
 _PRIORITY_BITS = 40
 #: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
 _WEIGHT_BITS = 16
+#: Of over-full users' hashes so many are looked at to guess which are small, and how many times as
+#: many small ones are taken as are needed.
+_SAMPLE, _MARGIN = 1 << 11, 1.5
 #: How many sums are kept in memory: some tens of MB.
 ROWS = 1 << 20
 
@@ -240,11 +243,35 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
     in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY_BITS)) | priorities
-    sought = np.sort(in_order)
-    start = np.cumsum(number) - number
+    some, found = _small_ones(owner, priorities, number, cap)
+    sought = np.sort(in_order.take(some))
+    start = np.cumsum(found) - found
     cuts = sought.take(start + cap, mode="clip")
     below: NDArray[np.bool_] = in_order < cuts.take(owner)
     return below
+
+
+def _small_ones(
+    owner: Integers, priorities: Words, number: Integers, cap: int
+) -> tuple[Integers, Integers]:
+    """Indices of keys of which each user has the cap + 1 smallest hashes, and how many of them the
+    user has. The others need no sorting.
+
+    A limit is guessed for each user from a sample of all hashes. Users who have too few below it
+    keep all, so a wrong guess costs time and changes no result.
+    """
+    sample = np.sort(priorities[:: len(priorities) // _SAMPLE + 1])
+    wanted = (cap + 1) * _MARGIN * len(sample) / np.maximum(number, 1)
+    all_of_them = np.uint64(1 << _PRIORITY_BITS)
+    limits = np.append(sample, all_of_them).take(wanted.astype(np.int64), mode="clip")
+    for _ in range(2):
+        some = np.flatnonzero(priorities < limits.take(owner))
+        found = np.bincount(owner.take(some), minlength=len(number))
+        too_few = (found <= cap) & (number > cap)
+        if not too_few.any():
+            break
+        limits[too_few] = all_of_them
+    return some, found
 
 
 def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:

@@ -20,6 +20,9 @@ from dphh.udfs.text.short_words import ShortWords, views_of
 Ids = NDArray[np.int32]
 #: For fewer words than this at a time, the cache is not used.
 FEW = 1 << 13
+#: How many words are numbered at a time: what the first of a large batch teach the cache, the
+#: others find there.
+NUMBERED = 1 << 17
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
 SPELLED = 1 << 18
 
@@ -42,8 +45,15 @@ class Vocabulary:
         # NULLs are replaced in Arrow; a Polars series would need a query for it.
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
         spelled = pl.Series(there, dtype=pl.String)
+        numbers = np.empty(len(words), dtype=np.int32)
+        for start in range(0, len(words), NUMBERED):
+            numbers[start : start + NUMBERED] = self._numbers(spelled[start : start + NUMBERED])
+        numbers -= np.int32(1)
+        return numbers
+
+    def _numbers(self, spelled: pl.Series) -> Ids:
         most_are_new = 2 * self._count >= self._met  # whole items may all be different
-        if most_are_new or len(words) < FEW:
+        if most_are_new or len(spelled) < FEW:
             numbers = self._ids_of_spellings(spelled)
         else:
             views = views_of(spelled)
@@ -54,7 +64,6 @@ class Vocabulary:
                 numbers[unknown] = others
         with self._lock:
             self._met += len(numbers)
-        numbers -= np.int32(1)
         return numbers
 
     def _ids_of_spellings(self, spelled: pl.Series) -> Ids:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting, found_counts
-from dphh.mechanisms.counts.price import Of, price_counts
+from dphh.mechanisms.counts.price import Of, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTERED,
     finds_words,
@@ -166,12 +166,10 @@ def _price_of_domain(
         isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 1
     ):
         raise UsageError(f"min_users: found {min_users!r}; give a whole number from 1")
-    try:
-        counted = price_counts(
-            of=domain, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
-        )
-    except UsageError as problem:
-        raise UsageError(str(problem).replace("of:", "domain:", 1)) from None
+    items = checked_items(domain, option="domain")
+    counted = price_counts(
+        of=items, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
+    )
     said = dict(counted.parameters)
     return replace(
         counted,
