@@ -20,7 +20,7 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import refuse_other_file, write_whole
+from dphh.files.whole_files import write_named
 from dphh.report.chosen import people_to_choose_from
 from dphh.report.counted import how_many, which_rows
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
@@ -84,13 +84,7 @@ class Chart:
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
         page = f"<!doctype html><meta charset='utf-8'><title>{escape(self.title)}</title>"
         said = self._repr_svg_() if out.suffix == ".svg" else page + self._repr_html_()
-        refuse_other_file("chart", out, said.encode()[:4])
-        try:
-            write_whole(out, said.encode())
-        except OSError as problem:
-            raise UsageError(
-                f"chart: {out} could not be written ({problem.strerror}); give another path"
-            ) from None
+        write_named("chart", out, said.encode(), said.encode()[:4])
         return out
 
     def __repr__(self) -> str:

@@ -139,10 +139,10 @@ def recorded(engine: str) -> Iterator[Asked]:
 
         return listened
 
-    ran, keep_level = Step.run, Ledger.keep_level
+    run, keep_level = Step.run, Ledger.keep_level
 
     def watched(self: Step, rounds: Any) -> Any:
-        return ran(self, _Watched(rounds, self.level, asked))
+        return run(self, _Watched(rounds, self.level, asked))
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)

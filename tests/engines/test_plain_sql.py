@@ -254,12 +254,12 @@ def forecast_levels_on(engine, corpus, plan, randomness):
     seen = []
     shipped = Step.run
 
-    def ran(step, rounds):
+    def run(step, rounds):
         seen.append(Seen(rounds))
         return shipped(step, seen[-1])
 
     with (
-        patch.object(Step, "run", ran),
+        patch.object(Step, "run", run),
         session_on(engine, corpus, randomness) as session,
     ):
         return [*ngrams_levels(plan.price, session, " ")], seen
