@@ -68,7 +68,19 @@ MUTANTS = (
         'raise RuntimeError("dphh: NULL user")',
         "pass",
         (f"{_WORKERS}::test_texts_of_no_user_are_refused_where_they_hold_something",),
-        within=_LADDER,
+        within="udfs/spark/blocks.py",
+    ),
+    Mutant(
+        "Spark: a user whose texts come in two batches is two users",
+        "return Piece(block, words, names[0].as_py() == before)",
+        "return Piece(block, words, False)",
+        (f"{_WORKERS}::test_users_are_whole_however_their_texts_come",),
+    ),
+    Mutant(
+        "Spark: a user whose texts fill a block has no more of them",
+        "                *full, rest = block.in_pieces()\n",
+        "                full, rest = list(block.in_pieces()), block.of_users(0, 0)\n",
+        (f"{_WORKERS}::test_users_are_whole_however_their_texts_come",),
     ),
     Mutant(
         "Spark: the place ahead is the next one, whatever the pruning",
@@ -189,7 +201,7 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: a block is weighed by the grams of the one before too",
-        "                    self.block, self.grams = named[start], []\n",
+        "                    self.block, self.parts = named[start], []\n",
         "                    self.block = named[start]\n",
         (f"{_WORKERS}::test_a_block_whose_grams_did_not_come_fails",),
         within=_LADDER,

@@ -551,7 +551,7 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list
     assert asked_for.kwargs == {"args": {"sigma": 7, "purpose": "level 1"}}
-    writing = drawn.write.option.return_value.parquet
+    writing = drawn.write.options.return_value.parquet
     reading = session.spark.read.schema.return_value.parquet
     (written,), (read,) = writing.call_args_list, reading.call_args_list
     assert written == read
