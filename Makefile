@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest mutants lint format docs wheel-demo bench clean
 
+# Tests start some hundred processes, and each target some more: none compiles dphh anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What dphh itself needs is enough, and takes a fifth of the time that all of the tests' needs take.
 demo: $(VENV)/core
 	$(BIN)/dphh demo
