@@ -125,7 +125,8 @@ VERBS = {
 }
 
 
-#: Numbers and names become keys alike under every verb: one of each way to weigh and to draw has both.
+#: Numbers and names become keys alike under every verb: one of each way to weigh and to draw has
+#: both.
 OF_NAMES = [
     "items adaptive over the cap",
     "ngrams dpne over the cap",
