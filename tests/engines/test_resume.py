@@ -261,6 +261,9 @@ sys.exit(any(os.waitpid(child, 0)[1] for child in children))
 """
 
 
+@pytest.mark.parametrize(
+    "engine", ["polars", "spark", pytest.param("duckdb", marks=pytest.mark.slow)]
+)
 def test_processes_with_one_run_id_come_to_one_release(
     engine: str, corpora: dict[str, Corpus], tmp_path: Path
 ) -> None:
@@ -269,7 +272,7 @@ def test_processes_with_one_run_id_come_to_one_release(
         [sys.executable, "-c", AT_ONCE, "ngrams", corpus.where[0], engine, str(tmp_path)],
         cwd=ROOT,
         check=True,
-        timeout=300,
+        timeout=250,
     )
     assert len(list(tmp_path.glob("*has drawn"))) == 3  # three drew level 1, and one draw stands
     saw = [{path.read_text() for path in tmp_path.glob(f"*saw level {n}")} for n in (1, 2, 3)]
