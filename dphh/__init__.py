@@ -10,7 +10,7 @@ from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
-    from dphh.asking.frames import on
+    from dphh.asking.verbs import counts, items, ldp_trie, ngrams, on, trie
     from dphh.corpus import Corpus
     from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
-    from dphh.plan import Plan, counts, items, ldp_trie, ngrams, plan_from_json, trie
+    from dphh.plan import Plan, plan_from_json
     from dphh.planning.checking import Checked, check
     from dphh.planning.comparing import Comparison, compare
     from dphh.planning.rehearsing import rehearse
@@ -81,7 +81,7 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
-    "dphh.asking.frames": ("on",),
+    "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "on", "trie"),
     "dphh.planning.checking": ("Checked", "check"),
     "dphh.planning.comparing": ("Comparison", "compare"),
     "dphh.rows.content": ("TRIEHH_WORDS", "Content"),
@@ -102,15 +102,7 @@ _NAMES_OF_MODULE = {
     "dphh.report.trends": ("Trend", "trend"),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
-    "dphh.plan": (
-        "Plan",
-        "counts",
-        "items",
-        "ldp_trie",
-        "ngrams",
-        "plan_from_json",
-        "trie",
-    ),
+    "dphh.plan": ("Plan", "plan_from_json"),
 }
 _MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 

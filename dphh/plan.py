@@ -18,7 +18,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_items
-from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Options, Verb
+from dphh.registry import VERBS, Options, Verb
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
 from dphh.rows.period import PeriodColumn, Spans, checked_spans, parsed_period
@@ -297,10 +297,3 @@ def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: s
             f"{found[0]}: {verb} has no such option. Of values that are known beforehand all are "
             f"shown, those that nobody holds too, and no delta goes to new ones: {instead}"
         )
-
-
-items = verb_function(ITEMS)
-ngrams = verb_function(NGRAMS)
-trie = verb_function(TRIE)
-ldp_trie = verb_function(LDP_TRIE)
-counts = verb_function(COUNTS)

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 import duckdb
 
+from dphh.asking.verbs import items, ngrams, trie
 from dphh.cli.demo_corpus import USERS, write_corpus
 from dphh.corpus import Corpus
 from dphh.engines import ENGINES
-from dphh.plan import Plan, items, ngrams, trie
+from dphh.plan import Plan
 from dphh.sources.quoted import literal
 
 EPSILON, DELTA = 1.0, 1e-8

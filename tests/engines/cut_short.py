@@ -23,9 +23,9 @@ import pyarrow as pa
 
 import dphh
 from dphh import Corpus, Ledger, Plan, journal
+from dphh.asking.verbs import items, ngrams, trie
 from dphh.corpus import as_sequences
 from dphh.levels import VoteLevel
-from dphh.plan import items, ngrams, trie
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 

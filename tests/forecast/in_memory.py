@@ -13,7 +13,7 @@ from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
-from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
+from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
 from dphh.session.ladder.rounds import Passed
@@ -160,19 +160,16 @@ def words(
         return pa.table({"key": [str(word) for word in new], "noisy": noised[new]})
 
     price = price_ngrams(max_n=max_n, epsilon=epsilon, delta=delta, max_items=max_items)
-    used = sum(share for _, share in words_rounds_run(price, Drawn(draw)))
+    rounds = WordsRounds.of(price)
+    used = sum(share for _, share in words_rounds_run(rounds, run_rounds(rounds, draw), max_n))
     found = masses > 0
     return number, found, masses[found], used
 
 
-@dataclass
-class Drawn:
-    """As much of a session as rounds of words ask for."""
-
-    draw: Callable[[SetUnionLevel, Following | None], pa.Table]
-
-    def union_rounds(self, rounds: RoundsOf, _: str) -> pa.Table:
-        ran: list[Ran] = []
-        while (level := rounds.next(ran)) is not None:
-            ran.append((level, self.draw(level, rounds.following(ran, level))))
-        return rounds.table(ran)
+def run_rounds(
+    rounds: RoundsOf, draw: Callable[[SetUnionLevel, Following | None], pa.Table]
+) -> pa.Table:
+    ran: list[Ran] = []
+    while (level := rounds.next(ran)) is not None:
+        ran.append((level, draw(level, rounds.following(ran, level))))
+    return rounds.table(ran)

@@ -15,7 +15,7 @@ from dphh.columns import SCORED
 from dphh.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
-from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
+from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
@@ -119,7 +119,9 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
 def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    for (level, passed), share in words_rounds_run(price, session):
+    rounds = WordsRounds.of(price)
+    drawn = session.union_rounds(rounds, "ngrams/words")
+    for (level, passed), share in words_rounds_run(rounds, drawn, price["max_n"]):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)

@@ -1,4 +1,6 @@
-"""`frame.dphh`: the verbs on Polars frames. Each makes the frame a corpus and calls its verb.
+"""The public verbs, of a corpus and, as `frame.dphh`, of Polars frames. Each prices a run for free.
+
+A frame's verb makes the frame a corpus and calls the verb:
 
     frame.dphh.ngrams(user="author", text="body", max_n=6, epsilon=1.0, delta=1e-7).run()
 
@@ -11,22 +13,29 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from dphh import plan as verbs
 from dphh.corpus import Corpus
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.counts.price import Of
-from dphh.mechanisms.ngrams import price as ngrams
+from dphh.mechanisms.ngrams.price import Method as NgramsMethod
 from dphh.mechanisms.set_union.price import Method
 from dphh.mechanisms.trie.price import Accounting
-from dphh.plan import Plan
+from dphh.plan import Plan, verb_function
 from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form, Sampling
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
 from dphh.rows.content import Characters, Reading, TooLong
 from dphh.rows.period import PeriodColumn
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+items = verb_function(ITEMS)
+ngrams = verb_function(NGRAMS)
+trie = verb_function(TRIE)
+ldp_trie = verb_function(LDP_TRIE)
+counts = verb_function(COUNTS)
 
 
 class RowsOptions(TypedDict, total=False):
@@ -84,7 +93,7 @@ class NgramsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int | Sequence[int]
     spurious: float
-    method: ngrams.Method
+    method: NgramsMethod
     pruning: Pruning
     decay: float
     shares: Sequence[float] | None
@@ -158,25 +167,25 @@ class Verbs:
 
     def items(self, **options: Unpack[ItemsOptions]) -> Plan:
         """`dphh.items` on this frame: single items that many users hold."""
-        return _plan_of_frame(verbs.items, self._frame, {**options})
+        return _plan_of_frame(items, self._frame, {**options})
 
     def ngrams(self, **options: Unpack[NgramsOptions]) -> Plan:
         """`dphh.ngrams` on this frame: runs of up to `max_n` tokens that many users hold."""
-        return _plan_of_frame(verbs.ngrams, self._frame, {**options})
+        return _plan_of_frame(ngrams, self._frame, {**options})
 
     def counts(self, **options: Unpack[CountsOptions]) -> Plan:
         """`dphh.counts` on this frame: how many users hold each of given items, with intervals."""
-        return _plan_of_frame(verbs.counts, self._frame, {**options})
+        return _plan_of_frame(counts, self._frame, {**options})
 
     def trie(self, **options: Unpack[TrieOptions]) -> Plan:
         """`dphh.trie` on this frame: sequences, grown level by level from sampled votes."""
-        return _plan_of_frame(verbs.trie, self._frame, {**options})
+        return _plan_of_frame(trie, self._frame, {**options})
 
     def ldp_trie(self, **options: Unpack[LdpTrieOptions]) -> Plan:
         """`dphh.ldp_trie` on this frame: sequences, grown from locally randomised votes.
 
         `keep` is the verb's option here; to filter tokens, clean the frame or use a `Corpus`."""
-        return _plan_of_frame(verbs.ldp_trie, self._frame, {**options})
+        return _plan_of_frame(ldp_trie, self._frame, {**options})
 
 
 def on(frame: pl.DataFrame | pl.LazyFrame) -> Verbs:
@@ -205,9 +214,8 @@ def _plan_of_frame(verb: Callable[..., Plan], frame: Any, options: dict[str, Any
 
 
 # Signatures for completion and checks, since `**options` has no names.
-for _name in ("items", "ngrams", "counts", "trie", "ldp_trie"):
-    _itself = Parameter("self", Parameter.POSITIONAL_ONLY)
-    _takes = [_itself, *_options(getattr(verbs, _name)).values()]
+for _name in VERBS:
+    _takes = [Parameter("self", Parameter.POSITIONAL_ONLY), *_options(globals()[_name]).values()]
     _asked = getattr(Verbs, _name)
     _asked.__signature__ = Signature(_takes, return_annotation=Plan)
     setattr(Verbs, _name, named_in_words(_asked, _name))
