@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from dphh.errors import UsageError
 
@@ -64,13 +64,14 @@ def check_choice(option: str, value: object, known: Collection[str]) -> None:
 
 
 def check_whole(
-    option: str, value: object, least: int = 1, most: int | None = None, advice: str = ""
+    option: str, value: Any, least: int = 1, most: int | None = None, advice: str = ""
 ) -> None:
     """Refuse all but a whole number in this range."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        to = "" if most is None else f" to {most:,}"
-        raise UsageError(f"{option}: found {value!r}; give a whole number from {least}{to}{advice}")
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if is_whole and least <= value and (most is None or value <= most):
+        return
+    to = "" if most is None else f" to {most:,}"
+    raise UsageError(f"{option}: found {value!r}; give a whole number from {least}{to}{advice}")
 
 
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
