@@ -58,14 +58,14 @@ QUERIES = (
     ),
     Mutant(
         "rounds, DuckDB: users give twice the norm in round 1",
-        "dphh_plain_contributions(user_hashes, lengths, keys, $unit)",
-        "dphh_plain_contributions(user_hashes, lengths, keys, 2 * $unit)",
+        "dphh_plain_contributions(user_hashes, keys, owners, $unit)",
+        "dphh_plain_contributions(user_hashes, keys, owners, 2 * $unit)",
         _EVERY,
     ),
     Mutant(
         "rounds, DuckDB: users give a little more than the norm in round 2",
-        "dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit)",
-        "dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit + 1)",
+        "dphh_shared_contributions(user_hashes, keys, owners, $grams, $unit)",
+        "dphh_shared_contributions(user_hashes, keys, owners, $grams, $unit + 1)",
         _EVERY,
     ),
     Mutant(
