@@ -1,11 +1,11 @@
 -- The exact number of users who hold each key: for the owner of the data, never for a release.
--- In: users (user_hashes, lengths, ids).
+-- In: held_words (user_hashes, words, owners).
 WITH
 
 -- One for each user who holds the key; the first row of a batch has the sums over all its users.
 holders AS (
-    SELECT unnest(dphh_holders(user_hashes, lengths, ids)) AS holder
-    FROM users
+    SELECT unnest(dphh_holders(user_hashes, words, owners)) AS holder
+    FROM held_words
 ),
 
 counts AS (

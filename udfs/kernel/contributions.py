@@ -14,7 +14,7 @@ sort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -164,24 +164,31 @@ def contributions(
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
     user has several times counts once.
     """
-    parts = [
-        part
-        for first, last, start, end in _pieces_of_users(lengths, keys)
-        for part in _contributions_of_piece(
-            user_hashes[first:last], lengths[first:last], keys[start:end], weigh
-        )
-    ]
+    pieces = (held for _, held in held_by_pieces(user_hashes, lengths, keys))
+    return contributions_of_held(pieces, weigh)
+
+
+def held_by_pieces(
+    user_hashes: Integers, lengths: Integers, keys: Integers
+) -> Iterator[tuple[int, Held]]:
+    """The distinct keys of these users, some whole users at a time: the index of the first of them,
+    and what they hold."""
+    for first, last, start, end in _pieces_of_users(lengths, keys):
+        users = np.repeat(np.arange(last - first, dtype=np.uint32), lengths[first:last])
+        held_keys, owner = distinct(keys[start:end], users)
+        number = np.bincount(owner, minlength=last - first)
+        yield first, Held(held_keys, owner, number, user_hashes[first:last])
+
+
+def contributions_of_held(pieces: Iterable[Held], weigh: Weigh) -> tuple[Integers, Integers]:
+    """(key, weight): the sums over these users; a key appears once for every piece."""
+    parts = [part for held in pieces for part in _contributions_of_piece(held, weigh)]
     nothing = np.empty(0, dtype=np.int64)
     found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
     return found, weights
 
 
-def _contributions_of_piece(
-    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: Weigh
-) -> Iterator[tuple[Integers, Integers]]:
-    users = np.repeat(np.arange(len(user_hashes), dtype=np.uint32), lengths)
-    held_keys, owner = distinct(keys, users)
-    held = Held(held_keys, owner, np.bincount(owner, minlength=len(user_hashes)), user_hashes)
+def _contributions_of_piece(held: Held, weigh: Weigh) -> Iterator[tuple[Integers, Integers]]:
     yield summed(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:

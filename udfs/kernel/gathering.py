@@ -20,9 +20,9 @@ from numpy.typing import DTypeLike
 from dphh.udfs.kernel.blocks import positions_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import whole_grams
-from dphh.udfs.kernel.whole_users import lengths_of, lists_of, one_array
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 

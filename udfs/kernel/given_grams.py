@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from dphh.privacy.counts import Weighing
 from dphh.udfs.kernel.blocks import END, positions_of_texts
 from dphh.udfs.kernel.contributions import distinct
+from dphh.udfs.kernel.lists import in_first_row, one_array, values_of
 from dphh.udfs.kernel.positions import Released
-from dphh.udfs.kernel.whole_users import in_first_row, one_array, values_of
 
 Integers = NDArray[np.int64]
 #: Up to this many possible steps are a plain table, four bytes each, that stays in the cache.

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from dphh.privacy.forecast_rounds import list_bin, list_weight, plain_weight, shared_out
-from dphh.udfs.kernel.contributions import Held
+from dphh.udfs.kernel.contributions import Held, starts
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.text.hashes import Integers
 
@@ -62,7 +62,9 @@ class WeightsByGram:
     weights: Integers
 
     def __call__(self, held: Held) -> Integers:
-        positions = self.grams.positions(held.keys)
+        first = starts(held.keys)  # a gram's users stand side by side
+        positions = self.grams.positions(held.keys.take(first))
         if positions.min(initial=0) < 0:
             raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
-        return shared_out(self.unit, self.weights.take(positions), held.owner, len(held.number))
+        g = np.repeat(self.weights.take(positions), np.diff(first, append=len(held.keys)))
+        return shared_out(self.unit, g, held.owner, len(held.number))

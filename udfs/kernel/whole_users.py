@@ -2,9 +2,10 @@
 user at once, over Arrow columns. A batch of rows is a block of whole users.
 
 A row has several short users or one long one: for each user a hash (`user_hashes`) and the number
-of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `contributions`
-bound and weigh a user; `positions` and `pairs` climb the n-gram ladder. None draws random numbers:
-the result for a row depends on that row, on earlier releases and on the level's salt.
+of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `held_words` and
+`held_grams` find the distinct keys of each user (`held.py`), which `contributions` bound and weigh;
+`positions` and `pairs` climb the n-gram ladder. None draws random numbers: the result for a row
+depends on that row, on earlier releases and on the level's salt.
 """
 
 from __future__ import annotations
@@ -22,15 +23,29 @@ from numpy.typing import NDArray
 
 from dphh.errors import EngineOutOfMemory
 from dphh.privacy.following import weights_of
-from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
+from dphh.udfs.kernel.contributions import (
+    Followed,
+    Held,
+    Weigh,
+    contributions,
+    contributions_of_held,
+    equal_weights,
+)
+from dphh.udfs.kernel.held import held_of_rows, rows_of_held, without
 from dphh.udfs.kernel.listed_words import listed_places
+from dphh.udfs.kernel.lists import (
+    in_first_row,
+    lengths_of,
+    lists_of,
+    one_array,
+    sums_of,
+    values_of,
+)
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: The most positions in a batch of rows: what offsets of four bytes reach.
-MOST_PLACES = 2**31 - 1
 #: Stands for "no w": all weights are equal.
 EQUAL = -1
 
@@ -46,28 +61,29 @@ class WholeUsers:
         self.looked_up: list[Any] = []
 
     def contributions_of_words(
-        self, user_hashes: Any, lengths: Any, ids: Any, max_items: int, grid_bits: int, salt: int
+        self, user_hashes: Any, words: Any, owners: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(user_hashes, lengths, ids, max_items, grid_bits, salt)`:
+        """`dphh_contributions_of_words(user_hashes, words, owners, max_items, grid_bits, salt)`:
         what the users of all these rows add to a histogram of words; the first row has the
         result."""
         rule = equal_weights(max_items, grid_bits, salt, self.hashed_words)
-        return weighed(user_hashes, lengths, ids, rule)
+        return weighed_held(user_hashes, words, owners, rule)
 
     def given_to_words(
         self,
         user_hashes: Any,
-        lengths: Any,
-        ids: Any,
+        words: Any,
+        owners: Any,
         max_items: int,
         grid_bits: int,
         salt: int,
         w: int,
     ) -> pa.Array:
-        """`dphh_given_to_words(user_hashes, lengths, ids, max_items, grid_bits, salt, w)`: the same
-        with weights by the w of each word (equal weights if `w` is EQUAL), and with every word that
-        any user holds, even if all its weights are 0."""
-        return weighed(user_hashes, lengths, ids, self.given(max_items, grid_bits, salt, w))
+        """`dphh_given_to_words(user_hashes, words, owners, max_items, grid_bits, salt, w)`: the
+        same with weights by the w of each word (equal weights if `w` is EQUAL), and with every word
+        that any user holds, even if all its weights are 0."""
+        rule = self.given(max_items, grid_bits, salt, w)
+        return weighed_held(user_hashes, words, owners, rule)
 
     def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
         if w == EQUAL:
@@ -79,32 +95,33 @@ class WholeUsers:
         self, user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
         """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`:
-        the same for pairs of released grams, whose numbers are public."""
+        the same for pairs of released grams, whose numbers are public, at their positions."""
         return weighed(
             user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
         )
 
-    def plain_contributions(self, user_hashes: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(user_hashes, lengths, keys, unit)`: the same for round 1 of the
-        forecast ladder."""
-        return weighed(user_hashes, lengths, keys, PlainWeights(unit))
+    def plain_contributions(self, user_hashes: Any, keys: Any, owners: Any, unit: int) -> pa.Array:
+        """`dphh_plain_contributions(user_hashes, keys, owners, unit)`: the same for round 1 of the
+        forecast ladder, of the grams that users hold."""
+        return weighed_held(user_hashes, keys, owners, PlainWeights(unit))
 
     def shared_contributions(
-        self, user_hashes: Any, lengths: Any, keys: Any, grams: int, unit: int
+        self, user_hashes: Any, keys: Any, owners: Any, grams: int, unit: int
     ) -> pa.Array:
-        """`dphh_shared_contributions(user_hashes, lengths, keys, grams, unit)`: the same for round
+        """`dphh_shared_contributions(user_hashes, keys, owners, grams, unit)`: the same for round
         2, with the weight g of each gram."""
-        return weighed(user_hashes, lengths, keys, WeightsByGram(unit, *self.looked_up[grams]))
+        rule = WeightsByGram(unit, *self.looked_up[grams])
+        return weighed_held(user_hashes, keys, owners, rule)
 
     def look_up_in(self, known: Any) -> int:
         """Keep a lookup table, and return the index by which a level's queries name it."""
         self.looked_up.append(known)
         return len(self.looked_up) - 1
 
-    def holders(self, user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
-        """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
+    def holders(self, user_hashes: Any, words: Any, owners: Any) -> pa.Array:
+        """`dphh_holders(user_hashes, words, owners)`: how many users hold each word, without
         bounding."""
-        return weighed(user_hashes, lengths, ids, each_once)
+        return weighed_held(user_hashes, words, owners, each_once)
 
     def hashed_words(self, ids: Integers) -> Words:
         """Hash words by their spelling."""
@@ -166,12 +183,9 @@ class WholeUsers:
         """Set the released grams, by ascending keys."""
         self._released = Released(keys)
 
-    def unreleased(self, ids: Any) -> pa.Array:
-        """`dphh_unreleased(ids)`: the same word ids, with -1 for each released word."""
-        lists = one_array(ids)
-        held = values_of(lists)
-        released = of_words(self._numbers_of_words, held) >= 0
-        return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
+    def unreleased(self, words: Any, owners: Any) -> pa.Array:
+        """`dphh_unreleased(words, owners)`: the words that users hold, without released ones."""
+        return without(words, owners, lambda ids: of_words(self._numbers_of_words, ids) >= 0)
 
     def positions_of_words(self, ids: Any) -> pa.Array:
         """`dphh_positions_of_words(ids)`: the released word's number at each position, or -1."""
@@ -224,19 +238,40 @@ def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array
     return in_first_row(len(rows), key, weight)
 
 
-def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
-    """One list a row: the first row's has all pairs (key, weight), all others are empty."""
-    pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)
+def weighed_held(user_hashes: Any, keys: Any, owners: Any, weigh: Weigh) -> pa.Array:
+    """The same, where rows have the distinct keys that users hold (`held.py`)."""
+    key, weight = contributions_of_held(held_of_rows(user_hashes, keys, owners), weigh)
+    return in_first_row(len(user_hashes), key, weight)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
     """Register these functions in a DuckDB connection, under the names in their docstrings."""
     rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
+    words, grams = (
+        ["BIGINT[]", "INTEGER[]", "INTEGER[]"],
+        ["BIGINT[]", "BIGINT[]", "INTEGER[]"],
+    )
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
-        ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
+        (
+            "held_words",
+            rows_of_held,
+            [*rows, "INTEGER[]"],
+            "STRUCT(user_hashes BIGINT[], keys INTEGER[], owners INTEGER[])",
+        ),
+        (
+            "held_grams",
+            rows_of_held,
+            [*rows, "BIGINT[]"],
+            "STRUCT(user_hashes BIGINT[], keys BIGINT[], owners INTEGER[])",
+        ),
+        (
+            "unreleased",
+            users.unreleased,
+            ["INTEGER[]", "INTEGER[]"],
+            "STRUCT(keys INTEGER[], owners INTEGER[])",
+        ),
         ("positions_of_words", users.positions_of_words, ["INTEGER[]"], "INTEGER[]"),
         ("positions_of_grams", users.positions_of_grams, ["BIGINT[]"], "INTEGER[]"),
         (
@@ -252,17 +287,17 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             "INTEGER[]",
         ),
         ("name", users.names, ["BIGINT", "INTEGER"], "VARCHAR"),
-        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
+        ("holders", users.holders, words, weights),
         (
             "contributions_of_words",
             users.contributions_of_words,
-            [*rows, "INTEGER[]", *level],
+            [*words, *level],
             weights,
         ),
         (
             "given_to_words",
             users.given_to_words,
-            [*rows, "INTEGER[]", *level, "INTEGER"],
+            [*words, *level, "INTEGER"],
             weights,
         ),
         ("weight", weight_of, ["BIGINT", "BIGINT", "BIGINT", "BIGINT"], "BIGINT"),
@@ -275,13 +310,13 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         (
             "plain_contributions",
             users.plain_contributions,
-            [*rows, "BIGINT[]", "INTEGER"],
+            [*grams, "INTEGER"],
             weights,
         ),
         (
             "shared_contributions",
             users.shared_contributions,
-            [*rows, "BIGINT[]", "INTEGER", "INTEGER"],
+            [*grams, "INTEGER", "INTEGER"],
             weights,
         ),
     ]
@@ -315,45 +350,6 @@ def _with_single_parameters(function: Callable[..., Any], takes: list[Any]) -> C
     return of_columns
 
 
-def one_array(column: Any) -> Any:
-    """A column as one array."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # of no chunks
-        column = pa.array([], column.type)
-    return column
-
-
 def _as_integers(column: Any) -> Integers:
     found: Integers = one_array(column).to_numpy()
     return found
-
-
-def lengths_of(lists: Any) -> Integers:
-    lengths = pc.list_value_length(lists)
-    if lengths.null_count:
-        lengths = lengths.fill_null(0)
-    return np.asarray(lengths.to_numpy(), dtype=np.int64)
-
-
-def values_of(lists: Any) -> Any:
-    return lists.flatten().to_numpy()
-
-
-def sums_of(lists: Any, values: Integers) -> Integers:
-    """For each list, the sum of those `values` that lie at its elements' positions."""
-    before = np.concatenate([[0], np.cumsum(values)])
-    sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
-    return sums
-
-
-def lists_of(lengths: Integers, values: Any) -> pa.Array:
-    if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
-        # If the offsets overflowed, Arrow would read memory that is not in these lists.
-        raise EngineOutOfMemory(
-            f"the rows of one user have more than {MOST_PLACES:,} words together, and a user "
-            "cannot be divided; leave out some or all rows of such users"
-        )
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))

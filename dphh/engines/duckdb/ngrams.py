@@ -33,8 +33,7 @@ class Ngrams(Rounds, Climbing):
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
-            if self.texts_kept:
-                self.rename("texts", "users")
+            self.drop("held_words")
             with self.side_by_side():
                 self.execute("positions_of_words", single=ladder.pruning == "single")
             self.drop("users")

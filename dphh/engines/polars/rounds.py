@@ -19,6 +19,7 @@ class Rounds(Items, InRounds):
     """The methods of a Polars session for dependent rounds."""
 
     def _start_rounds(self) -> None:
+        self.find_held_words()
         self.drop("told_before")
 
     def _write_noised_round(
@@ -31,7 +32,8 @@ class Rounds(Items, InRounds):
         )
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         rule = self.whole_users.given(level.max_items, level.grid_bits, salt, w)
-        histogram = self.fetch("words_of_round", set_union.words_level(self.table("users"), rule))
+        held = self.table("held_words")
+        histogram = self.fetch("words_of_round", set_union.words_level(held, rule))
         given = histogram.with_columns(given=pl.col("weight") > 0)
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self.tables["noised"] = self.noised(given, level.sigma_grid, purpose, spelled)

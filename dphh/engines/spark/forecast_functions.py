@@ -16,7 +16,7 @@ from dphh.session.ladder.classes import ValidClasses
 from dphh.session.ladder.rungs import ValidGrams
 from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.kernel.whole_users import lists_of
+from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.spark.functions import register_arrow
 from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.hashes import Integers
