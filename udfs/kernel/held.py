@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dphh.udfs.kernel.contributions import Held, held_by_pieces
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.text.hashes import Integers
 
 
 def rows_of_held(user_hashes: Any, lengths: Any, keys: Any) -> pa.Array:
