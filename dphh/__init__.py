@@ -10,8 +10,7 @@ from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
-    from dphh.asking.frames import on
-    from dphh.content import TRIEHH_WORDS, Content
+    from dphh.asking.verbs import counts, items, ldp_trie, ngrams, on, trie
     from dphh.corpus import Corpus
     from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from dphh.price import Price, Privacy
     from dphh.release import Release
     from dphh.report.trends import Trend, trend
-    from dphh.verbs import counts, items, ldp_trie, ngrams, trie
+    from dphh.rows.content import TRIEHH_WORDS, Content
 
     __version__: str
 
@@ -82,10 +81,10 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
-    "dphh.asking.frames": ("on",),
+    "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "on", "trie"),
     "dphh.planning.checking": ("Checked", "check"),
     "dphh.planning.comparing": ("Comparison", "compare"),
-    "dphh.content": ("TRIEHH_WORDS", "Content"),
+    "dphh.rows.content": ("TRIEHH_WORDS", "Content"),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
         "BudgetRefused",
@@ -97,14 +96,13 @@ _NAMES_OF_MODULE = {
     ),
     "dphh.evaluation": ("Evaluation", "ExactCounts", "evaluate", "exact_ngrams"),
     "dphh.ledger": ("Ledger",),
-    "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
     "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.report.trends": ("Trend", "trend"),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
-    "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
+    "dphh.plan": ("Plan", "plan_from_json"),
 }
 _MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dphh.content import (
+from dphh.errors import CorpusError, UsageError
+from dphh.rows.conditions import both, rows_kept
+from dphh.rows.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
     Characters,
@@ -15,9 +17,7 @@ from dphh.content import (
     Reading,
     TooLong,
 )
-from dphh.errors import CorpusError, UsageError
-from dphh.lineage.conditions import both, rows_kept
-from dphh.unit.period import (
+from dphh.rows.period import (
     PeriodColumn,
     Spans,
     checked_spans,
@@ -25,7 +25,7 @@ from dphh.unit.period import (
     parsed_period,
     period_json,
 )
-from dphh.unit.user import UserColumns, as_json, checked_user, columns_of
+from dphh.rows.user import UserColumns, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.

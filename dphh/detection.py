@@ -23,7 +23,7 @@ from dphh.mechanisms.terms import FOUND_WITH
 from dphh.price import Price
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from dphh.wording.options import named_in_words
+from dphh.wording.options import check_whole, named_in_words
 
 #: The search stops at this number of users.
 _MOST_USERS = 10**12
@@ -72,8 +72,7 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
         *(("words_per_user", words) for words in several),
         ("texts_per_user", texts_per_user),
     ]:
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise UsageError(f"{name}: found {number!r}; give a whole number from 1")
+        check_whole(name, number)
     if not several:
         raise UsageError("words_per_user: found no number; give at least one")
     return Profile(tuple(several), texts_per_user)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
-
-from dphh.characters.unseen import steerless
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 #: Set to 1, where the data may be seen, to show engines' own messages and tracebacks.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+
+#: Control characters and those that move a cursor or reverse text; not a tab or a line feed.
+STEERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
+)
+
+
+def escaped(character: str) -> str:
+    """The character as Python and JSON escape it: `\\x1b`, `\\u202e`."""
+    return character.encode("unicode_escape").decode()
+
+
+def steerless(text: str) -> str:
+    """The text, with characters that control a terminal escaped."""
+    return STEERS.sub(lambda found: escaped(found[0]), text)
 
 
 class DphhError(Exception):

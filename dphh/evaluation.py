@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
+from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,8 +68,7 @@ def exact_ngrams(
     """Count the users of every n-gram of up to `max_n` tokens that at least `at_least` users hold.
     NOT private: for the owner's own evaluation."""
     for name, value in (("max_n", max_n), ("at_least", at_least)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+        check_whole(name, value)
     session = open_session(
         engine or engine_of(corpus), corpus, SystemRandomness(), Limits(memory_limit, threads)
     )

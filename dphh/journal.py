@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.engines.session import DRAWING, Session
 from dphh.files.stored_table import stored_table
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
@@ -28,6 +27,7 @@ from dphh.ledger.files_of_periods import with_files_of_periods
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.price import Price
+from dphh.session.protocol import DRAWING, Session
 
 
 def journaled(session: Session, book: Ledger, hold: Hold) -> Session:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import PeriodGuarantees, of_periods_in, period_guarantees
-from dphh.unit.user import RowWise, UserColumns, checked_row_wise, named, proviso
+from dphh.rows.period import PeriodColumn, Spans
+from dphh.rows.user import RowWise, UserColumns, checked_row_wise, named, proviso
+from dphh.together import PeriodGuarantees, of_periods_in, period_guarantees
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; a user's rows of one period; or one of a user's contributions.
@@ -171,25 +171,16 @@ class Finds:
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "probability": self.probability,
-            "users": self.users,
-            "users_by_held": [list(pair) for pair in self.users_by_held],
-            "users_by_length": [list(pair) for pair in self.users_by_length],
-            "note": self.note,
-            "what": self.what,
-        }
+        pairs = {name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS_OF_FINDS}
+        return {**asdict(self), **pairs}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Finds:
-        return cls(
-            found["probability"],
-            found["users"],
-            tuple((held, users) for held, users in found["users_by_held"]),
-            tuple((length, users) for length, users in found["users_by_length"]),
-            found["note"],
-            found["what"],
-        )
+        pairs = {name: tuple(map(tuple, found[name])) for name in _PAIRS_OF_FINDS}
+        return cls(**{**found, **pairs})
+
+
+_PAIRS_OF_FINDS = ("users_by_held", "users_by_length")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.characters.unseen import steerless_json
 from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
@@ -22,6 +21,7 @@ from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
 from dphh.report.terminal import is_test, release_text
 from dphh.wording.options import named_in_words
+from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
     import duckdb
@@ -180,9 +180,10 @@ class Release:
     @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:
         """Explain why a phrase is not in the release, from the manifest alone. Costs nothing."""
+        from dphh.engines import tokens_of
         from dphh.report.why import why
 
-        return why(self, phrase)
+        return why(self, phrase, tokens_of)
 
     @named_in_words
     def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:

@@ -22,10 +22,10 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
-from dphh.ledger.origins import data_check, origin_of, source_of
+from dphh.ledger.origins import data_check
+from dphh.ledger.requests import request_of
 from dphh.price import Price
 from dphh.sources.reading import is_in_memory, rows_in_memory
-from dphh.unit.user import as_json
 from dphh.wording.warned import warn
 
 Say = Callable[[str], None]
@@ -169,31 +169,6 @@ class Replay:
 
 
 _ADVICE_TO_SPEND = "again=True (--again) spends again"
-
-
-def request_of(price: Price, corpus: Corpus) -> Request:
-    origin = origin_of(corpus)
-    return Request(
-        source_of(corpus, origin),
-        price.verb,
-        recorded(price, corpus),
-        price.events,
-        price.privacy.booked_epsilon,
-        price.privacy.delta,
-        account=corpus.name,
-        whole=origin.whole or corpus.source is None,  # devices' rows are no file's
-    )
-
-
-def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """The parameters as the ledger and the manifest record them."""
-    return {
-        **dict(price.parameters),
-        "user": as_json(corpus.user),
-        "content": corpus.content.to_json(),
-        **({} if corpus.period is None else {"period": str(corpus.period)}),
-        **({} if corpus.periods is None else {"periods": corpus.names_of_periods}),
-    }
 
 
 def notice(said: str) -> None:

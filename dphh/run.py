@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ import pyarrow as pa
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
-from dphh.ledger.entries import checked_run_id
+from dphh.ledger.entries import Reservation, checked_run_id
 from dphh.ledger.origins import origin_of
+from dphh.ledger.requests import recorded
 from dphh.ledger.wording import missing_files_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
@@ -35,11 +35,12 @@ from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.priors.fit import fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.public.refused import refuse_prior
+from dphh.private_priors import refuse_prior
 from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
-from dphh.replay import Note, Replay, notice, recorded
+from dphh.replay import Note, Replay, notice
+from dphh.session.protocol import Limits, Session
 from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
@@ -114,13 +115,12 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
-            _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
-            if not reservation.capped:
-                say(Note("nobody has capped this corpus; `dphh ledger add` does"))
+            _say_who_pays(reservation, book, say)
             try:
-                release = _run_and_settle(
-                    price, corpus, session, book, reservation.hold, source, say
-                )
+                drawn = _begun(price, corpus, session, book, reservation.hold, source, say)
+                with _failing(price, book, reservation.hold):
+                    release = released(price, corpus, drawn, run_id, source, say)
+                release = settled(book, release, reservation.hold)
             except LedgerError:
                 if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
@@ -159,6 +159,12 @@ def _say_missing_accounts(book: Ledger, say: Progress) -> None:
         return  # an analyst must not see what else the ledger names
     for account in book.gone():
         say(Note(missing_files_text(account, account.source.where)))
+
+
+def _say_who_pays(reservation: Reservation, book: Ledger, say: Progress) -> None:
+    _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
+    if not reservation.capped:
+        say(Note("nobody has capped this corpus; `dphh ledger add` does"))
 
 
 def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
@@ -212,7 +218,7 @@ def _save_release(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _run_and_settle(
+def _begun(
     price: Price,
     corpus: Corpus,
     session: Session,
@@ -220,8 +226,8 @@ def _run_and_settle(
     hold: Hold,
     randomness: RunRandomness,
     say: Progress,
-) -> Release:
-    """Begin the run, or continue it after its last complete level, and settle it."""
+) -> Session:
+    """Begin the run, or continue it after its last complete level: the session with its journal."""
     try:
         setting = setting_of(price, corpus, session, book, _randomness_name(randomness))
         new_key = SystemRandomness().words(4, "the key of a run").tobytes()
@@ -236,9 +242,14 @@ def _run_and_settle(
         say(f"going on with a run that did not finish, attempt {beginning.attempt}")
         if corpus.kind != "path":
             say(Note("a table in memory cannot be compared; its rows must be those it began with"))
+    return journaled(session, book, hold)
+
+
+@contextmanager
+def _failing(price: Price, book: Ledger, hold: Hold) -> Iterator[None]:
+    """Record a run that fails here as failed, and say in its error what was spent."""
     try:
-        journal = journaled(session, book, hold)
-        release = released(price, corpus, journal, hold.run_id, randomness, say)
+        yield
     except BaseException as problem:
         with suppress(LedgerError):
             book.failed(hold)
@@ -259,7 +270,6 @@ def _run_and_settle(
         else:
             problem.add_note(told)
         raise
-    return settled(book, release, hold)
 
 
 def released(

@@ -33,8 +33,8 @@ import duckdb
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import open_session
-from dphh.engines.session import Limits, Session
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3

@@ -45,9 +45,10 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-#: How many examples Hypothesis tries on Spark, where each is a handful of jobs, in CI and with
-#: DPHH_FULL=1. The examples that a test names are tried besides, and other engines try them all.
-SPARK_EXAMPLES = (2, 4)
+#: How many examples Hypothesis tries on an engine, in CI and with DPHH_FULL=1: on Spark each is a
+#: handful of jobs, and on DuckDB an instance, which costs 40 times as much to open as on Polars.
+#: The examples that a test names are tried besides, and Polars tries them all.
+FEW_EXAMPLES = {"spark": (2, 4), "duckdb": (4, 100)}
 
 
 #: Java that starts quickly and takes one processor less to collect its garbage.
@@ -125,11 +126,12 @@ def _engines_of(item: pytest.Item) -> set[str]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     test = getattr(item, "obj", None)
     name = "_hypothesis_internal_use_settings"
-    if "spark" not in _asked_of(item) or not hasattr(test, name):
+    given = [FEW_EXAMPLES[engine][full()] for engine in _asked_of(item) & FEW_EXAMPLES.keys()]
+    if not given or not hasattr(test, name):
         yield
         return
     usual = getattr(test, name)
-    few = min(SPARK_EXAMPLES[full()], usual.max_examples)
+    few = min(*given, usual.max_examples)
     setattr(test, name, settings(usual, max_examples=few))
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dphh.as_sql.rows import rows_of
@@ -118,20 +119,13 @@ def _query_of_step(section: str, step: Step) -> Query:
 
 def _ladder_queries(level: Any, only_if: str = "") -> Iterator[Query]:
     section = f"level {level.level}"
-    known = {
-        "max_items": level.max_items,
-        "grid_bits": level.grid_bits,
-        "sigma": level.sigma_grid,
-        "salt": SALT,
-        "noise": False,
-        "purpose": section,
-    }
+    known = {**asdict(level), "sigma": level.sigma_grid, "salt": SALT, "noise": False}
+    known |= {"purpose": section}
     if isinstance(level, SetUnionLevel):
         known |= {"threshold": _threshold(level, only_if)}
         yield _query_of_step(f"{section}, round {level.round}", Step("plain/set_union", known))
         return
     assert isinstance(level, PrunedLevel)
-    known |= {"level": level.level, "pruning": level.pruning, "spurious": level.spurious}
     asked = written(Step("plain/dpne_threshold", known)).removesuffix(";")
     yield Query(section, f"SET VARIABLE threshold = (\n{asked}\n);")
     known |= {"threshold": Written("getvariable('threshold')")}
@@ -149,15 +143,11 @@ def _adaptive_queries(levels: Sequence[SetUnionLevel], only_if: str = "") -> Ite
     for number, level in enumerate(levels):
         section = f"level {level.level}, round {level.round}"
         following = follows(levels[:number], level)
+        weighed = {"parts": 1, "deviation": 0, "threshold": level.threshold_grid}
         known = {
-            "equal": following is None,
-            "parts": following.parts if following else 1,
-            "deviation": following.deviation if following else 0,
-            "max_items": level.max_items,
-            "grid_bits": level.grid_bits,
-            "sigma": level.sigma_grid,
-            "salt": SALT,
-            "threshold": following.threshold if following else level.threshold_grid,
+            **asdict(level),
+            **(asdict(following) if following else weighed),
+            **{"equal": following is None, "sigma": level.sigma_grid, "salt": SALT},
             "purpose": section,
         }
         own = {"parts": parts_of_round(levels[0].grid, level.grid)}
@@ -235,20 +225,10 @@ def _ldp_trie_queries(price: Price) -> Iterator[Query]:
     for level in price.levels:
         assert isinstance(level, LocalLevel)
         section = f"pass {level.pass_number}, level {level.level}"
-        known |= {
-            "first_seat": level.first_seat,
+        known = {
+            **asdict(level),
+            **{"characters": known["characters"], "domain": level.domain, "purpose": section},
             "last_seat": level.first_seat + level.users,
-            "level": level.level,
-            "contributions": level.contributions,
-            "sampling": level.sampling,
-            "mode": level.mode,
-            "domain": level.domain,
-            "nothings": level.nothings,
-            "size": level.size,
-            "numerator": level.numerator,
-            "form": level.form,
-            "keep": level.keep,
-            "purpose": section,
         }
         yield _query_of_step(section, Step("plain/ldp_trie_level", known))
 
@@ -259,14 +239,10 @@ def _trie_queries(price: Price) -> Iterator[Query]:
     yield _query_of_step("one sequence a user", Step("plain/nothing_grown"))
     for level in price.levels:
         section, purpose = f"level {level.level}", f"trie/level {level.level}"
-        known: dict[str, Any] = {"level": level.level, "purpose": purpose}
-        if isinstance(level, VoteLevel):
-            known |= {"numerator": level.numerator, "theta": level.theta}
-            yield _query_of_step(section, Step("plain/trie_level", known))
-        else:
-            assert isinstance(level, BatchLevel)
-            known |= {"batch": EVERYONE, "theta": level.theta, "idle": 0}
-            yield _query_of_step(section, Step("plain/trie_batch_level", known))
+        assert isinstance(level, VoteLevel | BatchLevel)
+        known = {**asdict(level), "purpose": purpose, "batch": EVERYONE, "idle": 0}
+        query = "trie_level" if isinstance(level, VoteLevel) else "trie_batch_level"
+        yield _query_of_step(section, Step(f"plain/{query}", known))
 
 
 NOTHING_ASKED = "(SELECT 0, CAST([] AS VARCHAR[]), CAST(NULL AS VARCHAR) WHERE false)"

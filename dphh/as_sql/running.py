@@ -60,18 +60,18 @@ def parts_of(price: Price) -> Iterator[Part]:
         "trie": _trie_parts,
         "ldp_trie": _ldp_trie_parts,
     }
+    known: dict[str, Any] = {"purpose": "counts"}
     if isinstance(level := price.levels[0], CountsLevel):
-        yield "counts", _counts_steps({"sigma": level.sigma_grid, "purpose": "counts"}, {})
+        yield "counts", _counts_steps({**known, "sigma": level.sigma_grid})
         return
     yield from verbs[price.verb](price)
     if price.counting is not None:
-        follows = {"sigma": "the noise of the counts, from how many items are found"}
-        steps = _counts_steps({"purpose": "counts"}, follows)
-        yield "counts of what is found", steps
+        yield "counts of what is found", _counts_steps(known)
 
 
-def _counts_steps(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
-    level = Step("counts_level", known, later)
+def _counts_steps(known: dict[str, Any]) -> list[Step]:
+    follows = {"sigma": "the noise of the counts, from how many items are found"}
+    level = Step("counts_level", known, follows)
     return [GATHER, Step("counts_contributions"), level, Step("counts_drawn")]
 
 
@@ -88,10 +88,8 @@ def _items_parts(price: Price) -> Iterator[Part]:
         first, alone, *rounds = levels
         yield "level 1, choice", _set_union_steps(first, "items/choice")
         few = f"if fewer than {CHOICE_COMMON} were found, which are not released"
-        yield (
-            f"level 1, {few}",
-            _steps_if_chosen(_set_union_steps(alone, f"items/round {alone.round}")),
-        )
+        steps = _set_union_steps(alone, f"items/round {alone.round}")
+        yield f"level 1, {few}", _steps_if_chosen(steps)
         for title, steps in _adaptive_parts(rounds, "items"):
             yield f"{title}, if not", _steps_if_chosen(steps)
         return
@@ -252,7 +250,7 @@ def _trie_parts(price: Price) -> Iterator[Part]:
 def _votes_steps(level: Level) -> list[Step]:
     purpose = f"trie/level {level.level}"
     if isinstance(level, BatchLevel):
-        known = {"level": level.level, "batch": level.batch, "purpose": purpose}
+        known = {**asdict(level), "purpose": purpose}
         idle = {"idle": f"of {level.users} users, how many hold no sequence"}
         return [
             Step("trie_batch_level", known, idle),
@@ -260,12 +258,7 @@ def _votes_steps(level: Level) -> list[Step]:
         ]
     assert isinstance(level, VoteLevel)
     on = [Step("walk_on", {"level": level.level - 1})] if level.level > 1 else []
-    known = {
-        "level": level.level,
-        "numerator": level.numerator,
-        "theta": level.theta,
-        "purpose": purpose,
-    }
+    known = {**asdict(level), "purpose": purpose}
     return [*on, Step("trie_level", known), Step("grown", {"theta": level.theta})]
 
 
@@ -287,20 +280,8 @@ def _ldp_trie_parts(price: Price) -> Iterator[Part]:
 
 def _reports_steps(level: LocalLevel) -> list[Step]:
     purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
-    known = {
-        "first_seat": level.first_seat,
-        "last_seat": level.first_seat + level.users,
-        "level": level.level,
-        "characters": level.characters,
-        "contributions": level.contributions,
-        "sampling": level.sampling,
-        "domain": level.domain,
-        "nothings": level.nothings,
-        "size": level.size,
-        "numerator": level.numerator,
-        "form": level.form,
-        "purpose": purpose,
-    }
+    last = level.first_seat + level.users
+    known = {**asdict(level), "last_seat": last, "domain": level.domain, "purpose": purpose}
     sent = Step("ldp_messages", known) if level.mode == "messages" else Step("ldp_held")
     values = "how many values there are: a prefix of the level below, and what comes next"
     return [

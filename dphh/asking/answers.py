@@ -24,10 +24,9 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.ledger.corpora import named_corpus
 from dphh.ledger.declared import Groups
-from dphh.plan import Plan
+from dphh.plan import Plan, verb_function
 from dphh.registry import Verb
 from dphh.report.terminal import Section
-from dphh.verbs import verb_function
 
 Arguments = dict[str, Any]
 

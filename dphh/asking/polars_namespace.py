@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dphh.asking.frames import Verbs
+    from dphh.asking.verbs import Verbs
 
 
 def register() -> None:
@@ -50,6 +50,6 @@ def _register() -> None:
 
 def _namespace_of(frame: Any) -> Verbs:
     """The namespace of a frame, made at the first `frame.dphh`."""
-    from dphh.asking.frames import Verbs
+    from dphh.asking.verbs import Verbs
 
     return Verbs(frame)

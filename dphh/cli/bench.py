@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import duckdb
 
+from dphh.asking.verbs import items, ngrams, trie
 from dphh.cli.demo_corpus import USERS, write_corpus
 from dphh.corpus import Corpus
 from dphh.engines import ENGINES
 from dphh.plan import Plan
 from dphh.sources.quoted import literal
-from dphh.verbs import items, ngrams, trie
 
 EPSILON, DELTA = 1.0, 1e-8
 TIMES = 3

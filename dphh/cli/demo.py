@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
+from dphh.asking.verbs import items
 from dphh.cli.demo_corpus import USERS, outcomes, write_corpus
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.wording import accounts_text
-from dphh.verbs import items
 
 EPSILON, DELTA = 1.0, 1e-8
 

@@ -17,7 +17,6 @@ from dphh.cli.options import (
 )
 from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.engines import open_session
-from dphh.engines.session import Limits
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
@@ -25,6 +24,7 @@ from dphh.ledger.corpora import source_of
 from dphh.ledger.wording import accounts_text, missing_files_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.shown import shown

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dphh.characters.unseen import steerless_json
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
-from dphh.lineage.conditions import both, rows_kept
-from dphh.unit.period import parsed_period
-from dphh.wording.counted import items_in
+from dphh.report.counted import items_in
+from dphh.rows.conditions import both, rows_kept
+from dphh.rows.period import parsed_period
+from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
     from dphh.plan import Plan

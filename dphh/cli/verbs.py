@@ -17,9 +17,9 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import given, option
 from dphh.ledger import Ledger
+from dphh.plan import verb_function
 from dphh.public.counted_items import with_declared, with_public
 from dphh.registry import VERBS, Verb
-from dphh.verbs import verb_function
 
 
 def command(verb: Verb[...]) -> click.Command:

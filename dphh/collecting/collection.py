@@ -25,22 +25,22 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.content import Characters, Reading
 from dphh.corpus import Corpus, as_sequences, replace_corpus
 from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.engines.session import Session
-from dphh.engines.walking import Trie
 from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
+from dphh.ledger.requests import request_of
 from dphh.levels import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
-from dphh.replay import request_of
+from dphh.rows.content import Characters, Reading
 from dphh.run import released, settled
+from dphh.session.protocol import Session
+from dphh.session.trie import Trie
 from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.randomness import SystemRandomness

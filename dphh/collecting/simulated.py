@@ -9,10 +9,10 @@ import pyarrow as pa
 from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.session import open_session
-from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
 from dphh.mechanisms.released_rows import whole
+from dphh.session.protocol import Limits
 from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import Randomness
 

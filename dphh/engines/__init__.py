@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dphh.content import Content
 from dphh.corpus import Corpus
-from dphh.engines.session import Limits, Session
 from dphh.errors import UsageError
+from dphh.rows.content import Content
+from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.ladder.rounds import TwoRoundsOf
-from dphh.ladder.rungs import Ladder, ValidGrams
-from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
+from dphh.session.ladder.rounds import TwoRoundsOf
+from dphh.session.ladder.rungs import Ladder, ValidGrams
+from dphh.session.ladder.word_list import WordList
 from dphh.udfs.draws.randomness import Randomness
 
 

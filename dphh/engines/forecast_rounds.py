@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rounds import FirstRound, OtherPassed, Passed, PassedWords
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rounds import FirstRound, OtherPassed, Passed, PassedWords
+from dphh.session.ladder.rungs import Integers
 
 #: A threshold that every noised weight reaches.
 ALWAYS = -(2**62)

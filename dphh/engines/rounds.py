@@ -10,24 +10,11 @@ item also needs some user's weight.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from dphh.levels import SetUnionLevel
 from dphh.privacy.following import Following, parts_of_round
-
-#: Draws a round and returns an Arrow table (key, noisy) of what passed.
-Round = Callable[[SetUnionLevel, Following | None], Any]
-
-
-class RoundsOf(Protocol):
-    """Several rounds of a set union, which depend on one another."""
-
-    #: Whether longer n-grams are still to be found in the original texts.
-    @property
-    def keeps_texts(self) -> bool: ...
-
-    def run(self, draw: Round) -> Any: ...
+from dphh.session.protocol import Ran, RoundsOf
 
 
 class InRounds(ABC):
@@ -62,21 +49,17 @@ class InRounds(ABC):
         """Drop `noised` and the sums over earlier rounds."""
 
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
-        ran: list[SetUnionLevel] = []
-        before: Any = None
+        ran: list[Ran] = []
         self._start_rounds()
-
-        def draw(level: SetUnionLevel, following: Following | None) -> Any:
-            nonlocal before
-            if ran:
-                self._add_to_earlier_rounds(parts_of_round(ran[0].grid, ran[-1].grid))
-                self.forget(before, rounds.keeps_texts)
-            ran.append(level)
-            self._write_noised_round(level, following, f"{purpose}/round {level.round}")
-            before = self._released_of_round(level.threshold_grid)
-            return before
-
         try:
-            return rounds.run(draw)
+            while (level := rounds.next(ran)) is not None:
+                following = rounds.following(ran, level)
+                if ran:
+                    (first, _), (last, released) = ran[0], ran[-1]
+                    self._add_to_earlier_rounds(parts_of_round(first.grid, last.grid))
+                    self.forget(released, rounds.keeps_texts)
+                self._write_noised_round(level, following, f"{purpose}/round {level.round}")
+                ran.append((level, self._released_of_round(level.threshold_grid)))
+            return rounds.table(ran)
         finally:
             self._drop_rounds()

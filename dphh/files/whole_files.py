@@ -17,6 +17,20 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
         written.replace(path)
 
 
+def write_named(option: str, path: Path, data: bytes, start: bytes) -> None:
+    """Write a file that an option names, unless a file of another kind is there.
+
+    start: the first bytes of every file of this kind.
+    """
+    refuse_other_file(option, path, start)
+    try:
+        write_whole(path, data)
+    except OSError as problem:
+        raise UsageError(
+            f"{option}: {path} could not be written ({problem.strerror}); give another path"
+        ) from None
+
+
 def refuse_other_file(option: str, path: Path, start: bytes) -> None:
     """Refuse to write over a file that does not begin as what is written: data, say, or a ledger.
 

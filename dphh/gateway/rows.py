@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dphh.errors import UsageError
+from dphh.sources.quoted import identifier
 from dphh.udfs.text.arrow_bytes import packed
 
 #: The largest answer, by `weight`.
@@ -67,7 +68,7 @@ def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list
 
 def reading(place: str, names: list[str]) -> str:
     """The SQL that reads stored rows under their original column names."""
-    selected = ", ".join(f"c{n} AS {_identifier(name)}" for n, name in enumerate(names))
+    selected = ", ".join(f"c{n} AS {identifier(name)}" for n, name in enumerate(names))
     return f"SELECT {selected} FROM {place}"
 
 
@@ -85,7 +86,3 @@ def _stored_columns(kind: pa.DataType) -> int:
 def _check_size(size: int) -> None:
     if size > ANSWER_BYTES:
         raise UsageError(f"The answer is larger than {ANSWER_BYTES:,} bytes; ask for less of it")
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

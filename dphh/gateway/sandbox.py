@@ -159,7 +159,8 @@ def _main() -> None:
             assert reader is not None
             found, size = in_batches(reader, reader.schema)
         except (DphhError, duckdb.Error) as problem:
-            pipe.send({"refused": _without_prefix(str(problem))})
+            # DuckDB prefixes messages of its `error` function; the server adds the prefix again.
+            pipe.send({"refused": str(problem).removeprefix("Invalid Input Error: ")})
         except MemoryError:
             pipe.send({"refused": "The query needs more memory than a query may use"})
         else:
@@ -175,11 +176,6 @@ def _limit_process() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _without_prefix(problem: str) -> str:
-    """DuckDB prefixes messages of its `error` function; the server adds the prefix again."""
-    return problem.removeprefix("Invalid Input Error: ")
 
 
 if __name__ == "__main__":

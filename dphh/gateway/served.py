@@ -166,11 +166,15 @@ def _main() -> None:
     serve(handle)
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def _listen(con: duckdb.DuckDBPyConnection, token: str) -> int:
     for _ in range(10):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
+        port = free_port()
         with suppress(duckdb.Error):  # another process took the port
             con.execute("CALL quack_serve(?, token := ?)", [f"quack:127.0.0.1:{port}", token])
             con.execute("SET enable_external_access = false")

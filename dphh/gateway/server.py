@@ -197,13 +197,10 @@ class Gateway:
         session = self._sessions.get(name)
         if session is None:
             raise UsageError(_NOT_IN_FORCE)
-        self._check_session(session)
-        session.used = time.monotonic()
-        return session
-
-    def _check_session(self, session: _Session) -> None:
         if self._analyst_of_token(session.token) != session.analyst:
             raise UsageError(_NOT_IN_FORCE)
+        session.used = time.monotonic()
+        return session
 
     def _token_is_valid(self, session: _Session) -> bool:
         try:

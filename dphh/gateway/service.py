@@ -33,6 +33,7 @@ from dphh.ledger.entries import checked_run_id
 from dphh.public.counted_items import with_declared
 from dphh.release import Release
 
+_WORKER = "dphh.gateway.job"  # the module
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
 _PRICING_SECONDS = 90.0  # the worker's own limit is shorter, so this ends only a blocked worker
 
@@ -61,13 +62,13 @@ class Service:
         self._runs = 0  # the largest number of runs seen in the ledger
         #: Times of refusals because of another corpus, which the analyst must not learn about.
         self._elsewhere: dict[str, list[float]] = defaultdict(list)
-        self._spare: list[Child] = [Child("dphh.gateway.job")]
+        self._spare: list[Child] = [Child(_WORKER)]
 
     def answer(self, analyst: str, what: str, arguments: Arguments) -> pa.Table:
         return answered(
             what,
             arguments,
-            accounts=lambda: self._budgets_of(analyst),
+            accounts=lambda: budgets(self._ledger, analyst),
             groups=self._ledger.declared_groups,
             releases=lambda: self._settled_runs(analyst),
             release=lambda run_id: self._release_for(analyst, run_id),
@@ -113,8 +114,8 @@ class Service:
         run_id = _run_id(analyst, verb, arguments)
         runs = self._ledger.runs()
         self._refuse_outdated_ledger(len(runs))
-        earlier = next((run for run in runs if _has_run_id(run, run_id)), None)
-        if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
+        made = any(run.run_id == run_id and run.state == "settled" for run in runs)
+        if made and arguments.get("run_id") is None:
             return self._stored_release(run_id)
         self._limit_refusals(analyst)
         # A token of this request's own: it cannot cancel another request's reservation.
@@ -206,7 +207,7 @@ class Service:
                     "The gateway has reached its limit of concurrent requests, in all or for you. "
                     "Nothing was spent; repeat the request when another has finished"
                 )
-            worker = self._spare.pop() if self._spare else Child("dphh.gateway.job")
+            worker = self._spare.pop() if self._spare else Child(_WORKER)
             self._working[worker] = analyst
         try:
             yield worker
@@ -215,15 +216,12 @@ class Service:
                 del self._working[worker]
                 keep = not self._spare and worker.alive() and worker not in self._stopped
                 self._stopped.discard(worker)
-                self._spare += [worker] if keep else [] if self._spare else [_new_worker()]
+                self._spare += [worker] if keep else [] if self._spare else [Child(_WORKER)]
             if not keep:
                 worker.close()
 
     def _corpora_of(self, analyst: str) -> set[str]:
-        return {budget.label for budget in self._budgets_of(analyst)}
-
-    def _budgets_of(self, analyst: str) -> Sequence[Account | Share]:
-        return budgets(self._ledger, analyst)
+        return {budget.label for budget in budgets(self._ledger, analyst)}
 
     def _visible_runs(self, analyst: str, mine: Set[str]) -> list[Entry]:
         """Runs that touch only corpora in `mine`, and the analyst's own runs that touch any."""
@@ -258,14 +256,6 @@ def budgets(ledger: Ledger, analyst: str) -> Sequence[Account | Share]:
 
 
 _LEDGER_ADVICE = "FROM dphh_ledger() says what is spent: all of it, if the run had begun"
-
-
-def _new_worker() -> Child:
-    return Child("dphh.gateway.job")
-
-
-def _has_run_id(run: Entry, run_id: str) -> bool:
-    return run.run_id == run_id and run.state != "cancelled"
 
 
 def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:

@@ -7,7 +7,6 @@ shell reads the token from an unnamed file, so it is in no command line.
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -15,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -24,6 +22,7 @@ from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parame
 from dphh.errors import DphhError, PortTakenError, UnreachableError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
+from dphh.gateway.served import free_port
 from dphh.gateway.server import Gateway
 from dphh.gateway.service import Terms
 from dphh.ledger import Ledger
@@ -127,7 +126,9 @@ def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str,
             [shell_program(), "-cmd", f".read /dev/fd/{file}", *arguments], pass_fds=[file]
         )
     # The terminal also sends SIGINT to the shell, which keeps waiting for the gateway's answer.
-    before = signal.signal(signal.SIGINT, lambda *_: _run_in_background(stop))
+    before = signal.signal(
+        signal.SIGINT, lambda *_: threading.Thread(target=stop, daemon=True).start()
+    )
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: shell.terminate())
     try:
@@ -141,7 +142,7 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
     owner = OnlyOwner()
     for _ in range(10):
         with suppress(PortTakenError):  # another process took the port
-            gateway = Gateway(ledger, owner, port=_free_port(), terms=terms)
+            gateway = Gateway(ledger, owner, port=free_port(), terms=terms)
             return gateway, Address(gateway.uri, owner.token)
     raise UsageError("shell: found no free port to listen on; close a program that uses one")
 
@@ -149,12 +150,6 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
 def remote_stop(address: Address) -> None:
     with suppress(DphhError, duckdb.Error), _client(address) as con:
         con.execute(address.ask_sql(_STOP_QUERY))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _client(address: Address) -> duckdb.DuckDBPyConnection:
@@ -174,10 +169,6 @@ def _sql_text(value: str) -> str:
 
 _LEDGER_QUERY = "'FROM dphh_ledger()'"
 _STOP_QUERY = "'FROM dphh_stop()'"
-
-
-def _run_in_background(stop: Callable[[], Any]) -> None:
-    threading.Thread(target=stop, daemon=True).start()
 
 
 def read_token(file: Path | None, environment: str | None) -> str:

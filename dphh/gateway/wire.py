@@ -164,45 +164,30 @@ class _Reader:
 def written(message: Message) -> bytes:
     match message:
         case Connect():
-            body = (
-                _field_bytes(1)
-                + _text_bytes(message.token)
-                + _field_bytes(2)
-                + _text_bytes("v1.5.5")
-            )
-            body += _field_bytes(4) + _number_bytes(1) + _field_bytes(5) + _number_bytes(1)
-            return _header_bytes(_CONNECT, "", message.query) + body + _END_OF_FIELDS
+            body = (_text_bytes(message.token), _VERSION, b"", _number_bytes(1), _number_bytes(1))
+            return _message_bytes(_CONNECT, "", message.query, *body)
         case Prepare():
-            body = _field_bytes(1) + _text_bytes(message.statement)
-            return _header_bytes(_PREPARE, message.session, message.query) + body + _END_OF_FIELDS
+            asked = _text_bytes(message.statement)
+            return _message_bytes(_PREPARE, message.session, message.query, asked)
         case Fetch():
             upper, lower = message.result
-            body = _field_bytes(1) + _signed_bytes(upper) + _number_bytes(lower)
-            return _header_bytes(_FETCH, message.session, message.query) + body + _END_OF_FIELDS
+            result = _signed_bytes(upper) + _number_bytes(lower)
+            return _message_bytes(_FETCH, message.session, message.query, result)
         case Disconnect():
-            return _header_bytes(_DISCONNECT, message.session, _NOT_GIVEN) + _END_OF_FIELDS
+            return _message_bytes(_DISCONNECT, message.session)
 
 
 def connected(session: str) -> bytes:
-    body = (
-        _field_bytes(1)
-        + _text_bytes("v1.5.5")
-        + _field_bytes(2)
-        + _text_bytes("dphh")
-        + _field_bytes(3)
-        + _number_bytes(1)
-    )
-    return _header_bytes(_CONNECTED, session, _NOT_GIVEN) + body + _END_OF_FIELDS
+    body = _VERSION, _text_bytes("dphh"), _number_bytes(1)
+    return _message_bytes(_CONNECTED, session, _NOT_GIVEN, *body)
 
 
 def disconnected() -> bytes:
-    return _header_bytes(_DONE, "", _NOT_GIVEN) + _END_OF_FIELDS
+    return _message_bytes(_DONE)
 
 
 def refused(why: str) -> bytes:
-    return (
-        _header_bytes(_ERROR, "", _NOT_GIVEN) + _field_bytes(1) + _text_bytes(why) + _END_OF_FIELDS
-    )
+    return _message_bytes(_ERROR, "", _NOT_GIVEN, _text_bytes(why))
 
 
 def session_of(answer: bytes) -> str:
@@ -213,20 +198,18 @@ def session_of(answer: bytes) -> str:
     return reader.text(64)
 
 
-def _header_bytes(kind: int, session: str, query: int) -> bytes:
-    named = _field_bytes(2) + _text_bytes(session) if session else b""
-    return (
-        _field_bytes(1)
-        + _number_bytes(kind)
-        + named
-        + _field_bytes(3)
-        + _number_bytes(query)
-        + _END_OF_FIELDS
+def _message_bytes(kind: int, session: str = "", query: int = _NOT_GIVEN, *body: bytes) -> bytes:
+    """A head, and a body of these fields; an empty one is left out."""
+    named = _text_bytes(session) if session else b""
+    head = _fields_bytes(_number_bytes(kind), named, _number_bytes(query))
+    return head + _fields_bytes(*body)
+
+
+def _fields_bytes(*fields: bytes) -> bytes:
+    numbered = (
+        number.to_bytes(2, "little") + each for number, each in enumerate(fields, 1) if each
     )
-
-
-def _field_bytes(number: int) -> bytes:
-    return number.to_bytes(2, "little")
+    return b"".join(numbered) + _END_OF_FIELDS
 
 
 def _number_bytes(value: int) -> bytes:
@@ -248,3 +231,7 @@ def _signed_bytes(value: int) -> bytes:
 def _text_bytes(value: str) -> bytes:
     data = value.encode("utf-8", "replace")
     return _number_bytes(len(data)) + data
+
+
+#: The version of DuckDB that the gateway says it is.
+_VERSION = _text_bytes("v1.5.5")

@@ -32,7 +32,7 @@ from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
-from dphh.unit.period import ALWAYS, PeriodColumn, Spans
+from dphh.rows.period import ALWAYS, PeriodColumn, Spans
 from dphh.wording.options import named_in_words
 from dphh.wording.warned import warn
 

@@ -29,8 +29,9 @@ from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
-from dphh.unit.period import ALWAYS, Spans
+from dphh.rows.period import ALWAYS, Spans
 from dphh.wording.lines import plural
+from dphh.wording.options import check_choice
 
 #: The rule by which a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
@@ -127,8 +128,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
     """Check a cap and its rule; "open" leaves the rule to the first run."""
     budget = checked_budget(epsilon, delta)
-    if kept not in SETTLED_BY_OWNERS:
-        raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
+    check_choice("kept", kept, SETTLED_BY_OWNERS)
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
             "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "
@@ -174,7 +174,7 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     if not prices:
         return True
     alone = len(prices) == 1
-    if _how_cap_is_kept(cap, prices) == "divergence" and not alone:
+    if how_cap_is_kept(cap, prices) == "divergence" and not alone:
         most = allowed(cap.epsilon, cap.delta)
         return _amounts_drawn(prices, most).within(most)
     epsilon, delta = _sums_of_claims(prices)
@@ -217,7 +217,7 @@ def used(prices: Sequence[Booking], cap: Cap) -> float:
     the runs exceed the cap."""
     if not prices:
         return 0.0
-    match _how_cap_is_kept(cap, prices):
+    match how_cap_is_kept(cap, prices):
         case "divergence":
             most = allowed(cap.epsilon, cap.delta)
             took = _amounts_drawn(prices, most)
@@ -240,7 +240,7 @@ def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     epsilon, delta = _sums_of_claims(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
     basic = _rounded_up(epsilon) if delta <= _as_fraction(at) or cap is None else math.inf
-    if isinstance(cap, Cap) and _how_cap_is_kept(cap, prices) == "divergence":
+    if isinstance(cap, Cap) and how_cap_is_kept(cap, prices) == "divergence":
         most = allowed(cap.epsilon, cap.delta)
         prices = [replace(price, events=_charged_events(price, most)) for price in prices]
     return Budget(min(basic, _composition_of(prices).epsilon(at) if prices else 0.0), at)
@@ -255,7 +255,7 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
-    if _how_cap_is_kept(cap, prices) == "divergence":
+    if how_cap_is_kept(cap, prices) == "divergence":
         return _left_of_divergence(prices, cap, delta)
     sum_epsilon, sum_delta = _sums_of_claims(prices)
     if delta is None:
@@ -296,7 +296,7 @@ def _composition_of(prices: Sequence[Booking]) -> Composition:
     return compose([event for price in prices for event in price.events])
 
 
-def _how_cap_is_kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
+def how_cap_is_kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
     return rule_for_first_run(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
@@ -315,7 +315,7 @@ def _charged_events(price: Booking, most: Amounts) -> tuple[Event, ...]:
 
 def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
     """What booked runs reserved but did not draw; None if that is nothing."""
-    if _how_cap_is_kept(cap, prices) != "divergence":
+    if how_cap_is_kept(cap, prices) != "divergence":
         return None
     most = allowed(cap.epsilon, cap.delta)
     less = [price for price in prices if _charged_events(price, most) != price.events]

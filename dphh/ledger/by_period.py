@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused
 from dphh.ledger.budget import Booking, Budget, Cap, fits, left, refusal, spent
-from dphh.unit.period import ALWAYS, PeriodColumn, Spans, how_many, merged
-from dphh.unit.together import SAID, Together, as_one_step, cost_of_separate_runs
+from dphh.rows.period import ALWAYS, PeriodColumn, Spans, how_many, merged
+from dphh.together import SAID, Together, as_one_step, cost_of_separate_runs
 
 
 class Piece(NamedTuple):

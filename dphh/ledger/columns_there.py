@@ -41,7 +41,8 @@ def refuse_missing_columns_of_files(corpus: Corpus, ending: str) -> None:
         found |= dict.fromkeys([*names, *_PARTITION_FOLDER.findall(file)])
     for option, column in corpus.columns.items():
         if found and column not in found:
-            said = no_column(option, column, found, f"it has {', '.join(found)}")
+            compared = column in corpus.content.columns_asked
+            said = no_column(option, column, found, f"it has {', '.join(found)}", compared)
             raise CorpusError(f"{said}. {ending}")
 
 

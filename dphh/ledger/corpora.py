@@ -10,7 +10,7 @@ from dphh.ledger.accounts import Accounts
 from dphh.ledger.origins import origin_of, source_of
 from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
-from dphh.unit.user import RowWise
+from dphh.rows.user import RowWise
 
 __all__ = [
     "check_account",

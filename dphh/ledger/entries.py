@@ -16,9 +16,9 @@ from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import Together
-from dphh.unit.user import UserColumns
+from dphh.rows.period import PeriodColumn, Spans
+from dphh.rows.user import UserColumns
+from dphh.together import Together
 
 Manifest = dict[str, Any]
 
@@ -141,7 +141,7 @@ class Account:
             "fullest_runs_count": self.fullest_runs,
             "without_room": names_of(self.period, self.without_room),
             "person": None if self.person is None else asdict(self.person),
-            "a_user_in_periods": [each.to_json() for each in self.together],
+            "a_user_in_periods": [asdict(each) for each in self.together],
         }
 
     def __repr__(self) -> str:

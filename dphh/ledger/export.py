@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import refuse_other_file, refuse_other_table
 from dphh.ledger.entries import Entry
 from dphh.ledger.history import Change
 from dphh.privacy.events import events_to_json
+from dphh.wording.cells import cell
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.ledger.sources import Source
-from dphh.unit.period import PeriodColumn, Spans
+from dphh.rows.period import PeriodColumn, Spans
 
 
 def with_files_of_periods(source: Source) -> Source:

@@ -18,7 +18,7 @@ from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.shares import check_share, record_asker
 from dphh.ledger.sources import Source, places
-from dphh.unit.user import asked_by, counted_by
+from dphh.rows.user import asked_by, counted_by
 
 
 class Shared(NamedTuple):

@@ -40,7 +40,7 @@ from dphh.ledger.entries import (
 from dphh.ledger.schema import has_cap_rules, has_column, has_persons
 from dphh.ledger.sources import CHECK, Source
 from dphh.privacy.events import Event, events_from_json, events_to_json
-from dphh.unit.period import ALWAYS, Spans
+from dphh.rows.period import ALWAYS, Spans
 
 DAY = 24 * 60 * 60  # seconds
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dphh.ledger.budget import Booking, Cap, fits, rule_for_first_run, share_of
+from dphh.ledger.budget import Booking, Cap, fits, how_cap_is_kept, share_of
 from dphh.ledger.exact import allowed, drawn
 
 #: Counting of runs that fit ends at this number.
@@ -41,8 +41,7 @@ def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
 
 def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, float]:
     """The shares that a run would draw of the cap's divergence (or epsilon), and of its delta."""
-    kept = rule_for_first_run([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
-    if kept != "divergence":
+    if how_cap_is_kept(cap, [*prices, price]) != "divergence":
         return share_of(price.epsilon, cap.epsilon), share_of(price.delta, cap.delta)
     most = allowed(cap.epsilon, cap.delta)
     asked = drawn(price.events, most.order)

@@ -28,8 +28,8 @@ from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_cap_rules, reading, writing
-from dphh.unit.period import PeriodColumn, Spans, merged
-from dphh.unit.user import UserColumns
+from dphh.rows.period import PeriodColumn, Spans, merged
+from dphh.rows.user import UserColumns
 
 TABLES = (
     """

@@ -39,7 +39,7 @@ from dphh.files.paths import (
     spellings,
 )
 from dphh.ledger.older_copy import NEW, SUFFIX
-from dphh.unit.period import (
+from dphh.rows.period import (
     ALWAYS,
     PeriodColumn,
     Spans,
@@ -48,7 +48,7 @@ from dphh.unit.period import (
     parsed_period,
     period_json,
 )
-from dphh.unit.user import UserColumns, as_json, checked_user, named
+from dphh.rows.user import UserColumns, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
 

@@ -16,9 +16,9 @@ from dphh.ledger.budget import (
 )
 from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.privacy.weak import warnings
-from dphh.unit.period import PeriodColumn, Spans
-from dphh.unit.together import Together
-from dphh.unit.user import UserColumns, whom
+from dphh.rows.period import PeriodColumn, Spans
+from dphh.rows.user import UserColumns, whom
+from dphh.together import Together
 from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped
 

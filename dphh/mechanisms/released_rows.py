@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.columns import SCORED
-from dphh.content import Content
 from dphh.levels import Level
+from dphh.rows.content import Content
 from dphh.udfs.text.text_units import read_bytes
 
 

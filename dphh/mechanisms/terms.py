@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import isfinite
 
 from dphh.errors import UsageError
+from dphh.wording.options import check_whole
 
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
@@ -36,11 +37,8 @@ def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
 
 
 def check_max_items(max_items: int) -> None:
-    if isinstance(max_items, bool) or not isinstance(max_items, int) or max_items < 1:
-        raise UsageError(
-            f"max_items: found {max_items!r}; give a whole number from 1, "
-            "about as many different items as a typical user holds"
-        )
+    advice = ", about as many different items as a typical user holds"
+    check_whole("max_items", max_items, advice=advice)
 
 
 def set_aside(spare: float, epsilon: float, delta: float) -> float:

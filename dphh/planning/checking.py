@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.look import has_rows_of_null_users
-from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
+from dphh.rows.user import asked_by, columns_of, counted_by, proviso
+from dphh.session.protocol import Limits
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit.user import asked_by, columns_of, counted_by, proviso
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words
 
@@ -173,7 +173,7 @@ def _finding_of_missing_column(
 ) -> tuple[Verdict, str, str]:
     where = ", ".join(parquet_pattern(place) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
-    if option.startswith("user"):
+    if (option, column) in corpus.columns_of_user:
         costs = f"Their rows have no user, and a run is refused for them. {see}"
         return "stops", f"some have no column {column!r}", costs
     costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"

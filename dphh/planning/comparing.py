@@ -10,22 +10,22 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from dphh import verbs
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.remaining import MOST_RUNS, Ahead
-from dphh.plan import Plan
+from dphh.ledger.requests import request_of
+from dphh.plan import Plan, verb_function
 from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
-from dphh.replay import request_of
 from dphh.report.heat import Cell, heat_html
 from dphh.report.terminal import refused
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import check_known
 
 MOST_PLANS = 400
+_OF_PRIORS = ("prior", "prior_text", "prior_is_public")
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def compare(
     name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
     if name not in VERBS:
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
-    plan = getattr(verbs, name)
+    plan = verb_function(VERBS[name])
     known = signature(plan).parameters
     check_known(options, [option for option in known if option != "corpus"], name)
     varied = [
@@ -196,7 +196,7 @@ def _compare_one(
 ) -> Compared:
     asked = {**options, **dict(chosen)}
     if asked.get("prior") is None:  # beside plans that have one
-        asked = {name: value for name, value in asked.items() if not name.startswith("prior")}
+        asked = {name: value for name, value in asked.items() if name not in _OF_PRIORS}
     chosen = tuple((name, _label(value)) for name, value in chosen)
     try:
         made = plan(corpus, **asked)

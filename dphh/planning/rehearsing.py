@@ -11,15 +11,15 @@ from pathlib import Path
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.ledger import Ledger, source_of
 from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.plan import Plan
-from dphh.public.refused import refuse_prior
+from dphh.private_priors import refuse_prior
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.wording.options import named_in_words
 

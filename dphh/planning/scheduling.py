@@ -29,10 +29,10 @@ from dphh.ledger.remaining import number_that_fit, parts
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
-from dphh.unit.period import By
-from dphh.unit.together import SAID, cost_of_separate_runs
+from dphh.rows.period import By
+from dphh.together import SAID, cost_of_separate_runs
 from dphh.wording.lines import plural, wrapped
-from dphh.wording.options import named_in_words
+from dphh.wording.options import check_whole, named_in_words
 
 MOST_TIMES = 10_000
 #: Significant digits of an epsilon, rounded down.
@@ -185,8 +185,7 @@ def _schedule_by_period(
 def _schedule_within(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
     if not isinstance(plan, Plan):
         raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as dphh.items returns")
-    if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST_TIMES:
-        raise UsageError(f"times: found {times!r}; give a whole number from 1 to {MOST_TIMES:,}")
+    check_whole("times", times, most=MOST_TIMES)
     whole = checked_budget(*_checked_cap_pair(cap))
     options = dict(plan.parameters)
     if not {"epsilon", "delta"} <= options.keys():

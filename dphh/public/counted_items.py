@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.public.asked_prior import with_prior
 from dphh.release import MANIFEST, Release
+from dphh.rows.content import Content
 
 #: Fields of the content that say where tokens come from; they do not change the tokens.
 _OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "where")

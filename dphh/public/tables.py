@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dphh.content import Content
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.mechanisms.released_rows import whole
-from dphh.priors.made import prior_of_items
 from dphh.priors.prior import Prior
+from dphh.public.made import prior_of_items
 from dphh.public.texts import MEMORY_LIMIT
 from dphh.release import Release
+from dphh.rows.content import Content
+from dphh.session.protocol import Limits
 from dphh.sources.formats import opened
 from dphh.sources.reading import files_named, schema_in_memory
 from dphh.udfs.draws.randomness import SystemRandomness

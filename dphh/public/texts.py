@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.session import Limits
 from dphh.mechanisms.released_rows import whole
-from dphh.priors.made import prior_of
 from dphh.priors.prior import Integers, Prior, PublicGrams
+from dphh.public.made import prior_of
+from dphh.session.protocol import Limits
 from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import SystemRandomness
 

@@ -12,6 +12,7 @@ from dphh.ledger.bars import account_html
 from dphh.ledger.corpora import how_rows_were_made
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
+from dphh.report.counted import how_many
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
@@ -25,10 +26,9 @@ from dphh.report.terminal import (
     promises,
     refused,
 )
-from dphh.unit.together import PeriodGuarantees, of_periods_in
-from dphh.unit.user import proviso
+from dphh.rows.user import proviso
+from dphh.together import PeriodGuarantees, of_periods_in
 from dphh.wording import shown
-from dphh.wording.counted import how_many
 from dphh.wording.lines import plural
 
 #: Bars in a card: FEW for each length if there are several lengths, else MANY.

@@ -20,14 +20,15 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import refuse_other_file, write_whole
+from dphh.files.whole_files import write_named
 from dphh.report.chosen import people_to_choose_from
+from dphh.report.counted import how_many, which_rows
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.wording.counted import how_many, which_rows
 from dphh.wording.lines import shorten
+from dphh.wording.options import check_whole
 
 NOTE_ON_WEIGHTS = (
     "Noised weights: they order what stands in one panel, and are no numbers of people."
@@ -84,13 +85,7 @@ class Chart:
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
         page = f"<!doctype html><meta charset='utf-8'><title>{escape(self.title)}</title>"
         said = self._repr_svg_() if out.suffix == ".svg" else page + self._repr_html_()
-        refuse_other_file("chart", out, said.encode()[:4])
-        try:
-            write_whole(out, said.encode())
-        except OSError as problem:
-            raise UsageError(
-                f"chart: {out} could not be written ({problem.strerror}); give another path"
-            ) from None
+        write_named("chart", out, said.encode(), said.encode()[:4])
         return out
 
     def __repr__(self) -> str:
@@ -106,8 +101,7 @@ def chart_html(chart: Chart) -> str:
 def chart_of(release: Released, top: int, counts: Released | None = None) -> Chart:
     """If users were counted, the `top` phrases and the `top` single tokens by users; else the
     `top` items of each length by score."""
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise UsageError(f"top: found {top!r}; give a number of bars from 1")
+    check_whole("top", top)
     counting = counts if counts is not None else release
     if people_of(counting):
         chart = _chart_of_people(release, counting, top)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from dphh.privacy.counts import Weighing, simultaneous_intervals
+from dphh.report.counted import about_counts, chosen_intervals_hold, counting_of
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
-from dphh.wording.counted import about_counts, chosen_intervals_hold, counting_of
 
 #: What a manifest says of the noise of its counts.
 _NOISE = ("sigma_grid", "grid_bits", "keys", "max_items", "confidence", "lost_grid")

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dphh.privacy.crossing import Round, most_by_noise
+from dphh.report.counted import counting_of
 from dphh.report.people import Count, Tokens
 from dphh.report.released import Released
 from dphh.report.weights import PASSED
 from dphh.report.why import missing_parts
-from dphh.wording.counted import counting_of
 from dphh.wording.lines import at_most, shorten
 
 

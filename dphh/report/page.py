@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import refuse_other_file, write_whole
+from dphh.files.whole_files import write_named
 from dphh.ledger.bars import account_html
 from dphh.report.chart import Chart, chart_html, chart_of, within_groups
+from dphh.report.counted import how_many, is_of_list, which_rows
 from dphh.report.people import PEOPLE
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
@@ -27,7 +28,6 @@ from dphh.report.terminal import promised
 from dphh.report.total_promise import total_promise
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown
-from dphh.wording.counted import how_many, is_of_list, which_rows
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
@@ -51,13 +51,7 @@ def write_page(
     if out.is_dir():
         raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
     page = page_of(release, title=title, counts=counts, ledger=ledger)
-    refuse_other_file("report", out, b"<!doctype html>")
-    try:
-        write_whole(out, page.encode())
-    except OSError as problem:
-        raise UsageError(
-            f"report: {out} could not be written ({problem.strerror}); give another path"
-        ) from None
+    write_named("report", out, page.encode(), b"<!doctype html>")
     return out
 
 
@@ -319,14 +313,11 @@ def _budget_html(ledger: Ledger, release: Released) -> str:
 def _manifest_html(release: Released) -> str:
     engine = release.manifest.get("engine", {})
     ran = f", on {engine['name']} {engine['version']}" if engine else ""
+    lines = release.dumps().split("\n")
+    said = "\n".join(escape(shown.shown(each, 10_000)) if each.strip() else each for each in lines)
     return (
         f"<h2>Where this comes from</h2><p>Run <code>{escape(shown.shown(release.run_id))}</code> "
         f"of <code>{escape(release.manifest['verb'])}</code>{escape(ran)}.</p>"
         "<details class='folded'><summary>The manifest</summary>"
-        f"<pre>{_escaped_lines(release.dumps())}</pre></details>"
+        f"<pre>{said}</pre></details>"
     )
-
-
-def _escaped_lines(text: str) -> str:
-    return "\n".join(escape(shown.shown(line, 10_000)) if line.strip() else line
-                     for line in text.split("\n"))  # fmt: skip

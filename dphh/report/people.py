@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import hypot
 from typing import NamedTuple
 
+from dphh.report.counted import about_counts, groups_of
 from dphh.report.released import Released
-from dphh.wording.counted import about_counts, groups_of
 
 #: The share of a part's users that makes a longer phrase say all that the part says.
 NEARLY = 0.8

@@ -7,8 +7,8 @@ from typing import Any
 
 from dphh.price import typed
 from dphh.report.terminal import promised
-from dphh.unit.together import of_periods_in
-from dphh.unit.user import checked_row_wise, proviso
+from dphh.rows.user import checked_row_wise, proviso
+from dphh.together import of_periods_in
 
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:

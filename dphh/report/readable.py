@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from dphh.characters.unseen import STEERS, steerless
+from dphh.errors import STEERS, steerless
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dphh.characters.cells import cell, cell_of_list
-from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import refuse_other_file, write_whole
+from dphh.files.whole_files import write_named
 from dphh.report.released import Released
+from dphh.wording.cells import cell, cell_of_list
 
 
 def write_csv(release: Released, path: str | Path) -> Path:
@@ -22,18 +21,8 @@ def write_csv(release: Released, path: str | Path) -> Path:
 def write_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | Path) -> Path:
     out = written_here("to_csv", path)
     text = _csv_text(names, rows).encode()
-    refuse_other_file("to_csv", out, text[: text.index(b"\n") + 1])
-    try:
-        write_whole(out, text)
-    except OSError as problem:
-        raise UsageError(
-            f"to_csv: {out} could not be written ({problem.strerror}); give another path"
-        ) from None
+    write_named("to_csv", out, text, text[: text.index(b"\n") + 1])
     return out
-
-
-def csv_of(release: Released) -> str:
-    return _csv_text(release.table.column_names, release)
 
 
 def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -16,6 +16,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.requests import request_of
 from dphh.ledger.wording import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
@@ -35,9 +36,8 @@ from dphh.levels import (
 )
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
-from dphh.replay import request_of
-from dphh.unit.together import of_periods_in
-from dphh.wording.counted import about_counts, groups_of, how_many, which_rows
+from dphh.report.counted import about_counts, groups_of, how_many, which_rows
+from dphh.together import of_periods_in
 from dphh.wording.lines import (
     number,
     padded,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from dphh.columns import interleaved_by_level
 from dphh.errors import UsageError
 from dphh.report.released import Released
+from dphh.wording.options import check_whole
 
 #: Columns to sort by, in order of preference: the number of users, else the score.
 HEAVY = ("users", "score")
@@ -18,8 +19,7 @@ HEAVY = ("users", "score")
 def top_of(release: Released, k: int) -> Any:
     """The first of each level, then the second of each, and so on, up to k items. An item counted
     within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise UsageError(f"k: found {k!r}; give a whole number from 1")
+    check_whole("k", k)
     table = release.table
     known = [name for name in HEAVY if name in table.column_names]
     by = next((name for name in known if table.column(name).null_count < len(table)), None)

@@ -8,7 +8,7 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of, events_from_json
 from dphh.report.released import Released
 from dphh.report.terminal import promised
-from dphh.unit.together import of_periods_in
+from dphh.together import of_periods_in
 
 
 def total_promise(releases: Sequence[Released]) -> tuple[float, float] | None:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 from dphh.errors import UsageError
 from dphh.privacy.counts import checked_confidence
 from dphh.report.chart import Chart
+from dphh.report.counted import counting_of
 from dphh.report.drawing import Bar, Lines, Panel, Part
 from dphh.report.news import Appeared, Counted, PeriodReleases, appeared, counted
 from dphh.report.people import Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.tables import write_rows
 from dphh.report.total_promise import total_promise
-from dphh.unit.together import of_periods_in
-from dphh.wording.counted import counting_of
+from dphh.together import of_periods_in
 from dphh.wording.lines import at_most, plural
-from dphh.wording.options import named_in_words
+from dphh.wording.options import check_whole, named_in_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,8 +74,7 @@ class Trend:
 
     def chart(self, top: int = 20) -> Chart:
         """The `top` items of most users as lines over the weeks, and what appeared, as bars."""
-        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-            raise UsageError(f"top: found {top!r}; give a number of items from 1")
+        check_whole("top", top)
         names = tuple(week.name for week in self.weeks)
         rows = tuple(
             (

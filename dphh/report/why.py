@@ -6,19 +6,20 @@ same. That is the privacy guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dphh.content import Content
-from dphh.engines import tokens_of
 from dphh.errors import UsageError
+from dphh.report.counted import is_of_list
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
-from dphh.wording.counted import is_of_list
+from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
 Tokens = tuple[str, ...]
+#: The tokens of a text, as engines read it.
+Tokenise = Callable[[str, Content], Tokens]
 Reason = Literal[
     "released",
     "not so read",
@@ -46,9 +47,9 @@ class Why:
         return self.said
 
 
-def why(release: Released, phrase: str | Sequence[str]) -> Why:
+def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> Why:
     """Whether a phrase was released and, if not, at which step it was dropped."""
-    tokens = _tokens_of_phrase(release, phrase)
+    tokens = _tokens_of_phrase(release, phrase, tokens_of)
     name = _quoted_phrase(release, tokens)
     released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
     most = release.manifest.get("top")
@@ -193,7 +194,9 @@ def _threshold_sentence(release: Released, length: int, subject: str) -> str:
     )
 
 
-def _tokens_of_phrase(release: Released, phrase: str | Sequence[str]) -> Tokens:
+def _tokens_of_phrase(
+    release: Released, phrase: str | Sequence[str], tokens_of: Tokenise
+) -> Tokens:
     """The phrase's tokens, tokenised as the corpus was; a list is used as it is."""
     if not isinstance(phrase, str):
         tokens = tuple(phrase)

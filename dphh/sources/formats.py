@@ -21,6 +21,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, is_remote
+from dphh.rows.user import columns_of
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
 from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
@@ -29,14 +30,13 @@ from dphh.sources.reading import (
     no_such_file,
     parquet_pattern,
     refuse_blocking_files,
+    refuse_missing_columns,
     unreadable_files,
 )
 from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
-from dphh.unit.user import columns_of
 from dphh.wording.lines import plural
-from dphh.wording.options import no_column
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -166,13 +166,12 @@ def _open_delimited(corpus: Corpus) -> Any:
     selects = []
     wanted = list(dict.fromkeys(corpus.columns.values()))
     for (delimiter, names), files in _files_by_header(con, corpus, wanted).items():
+        has = (
+            "one file's first line, which must name the columns, has "
+            f"{plural(len(names), 'field')} (not shown, as they may be data)"
+        )
+        refuse_missing_columns(corpus, names, has)
         for option, column in corpus.columns.items():
-            has = (
-                "one file's first line, which must name the columns, has "
-                f"{plural(len(names), 'field')} (not shown, as they may be data)"
-            )
-            if column not in names:
-                raise CorpusError(no_column(option, column, names, has))
             if (there := names.count(column)) > 1:
                 raise CorpusError(f"{option}: the corpus has {there} columns {column!r}; {has}")
         # By position: DuckDB treats names that differ only in case as equal.
@@ -233,13 +232,13 @@ def _open_json_lines(corpus: Corpus) -> Any:
             f"corpus: {', '.join(corpus.where)}: the first line is not a JSON object; write one "
             "JSON object per line"
         )
-    for option, column in corpus.columns.items():
-        if first and column not in first:
-            has = (
-                "the keys of the first line define the columns: name one of them, or write null in "
-                "the first line if there is no value"
-            )
-            raise CorpusError(no_column(option, column, first, has))
+    if first:
+        refuse_missing_columns(
+            corpus,
+            first,
+            "the keys of the first line define the columns: name one of them, or write null in the "
+            "first line if there is no value",
+        )
     content = corpus.content
     listed = {content.column} if content.reading == "list" else set()
     columns = ", ".join(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from dphh.unit.period import PeriodColumn, Spans
+from dphh.rows.period import PeriodColumn, Spans
 
 #: Rows before and after these days stay: infinite dates, and what another calendar wrote.
 FIRST, LAST = dt.date(1, 1, 3), dt.date(9999, 12, 28)

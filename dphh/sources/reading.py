@@ -197,13 +197,16 @@ def refuse_unclear_instants(corpus: Corpus) -> None:
                 )
 
 
-def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
+def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = "") -> None:
+    """Refuse a corpus that names a column which is not among these. `has`: what is told of what is
+    there, if that is not the names."""
     for option, column in corpus.columns.items():
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
-            has = f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
-            raise CorpusError(no_column(option, column, columns, has))
+            there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            compared = column in corpus.content.columns_asked
+            raise CorpusError(no_column(option, column, columns, there, compared))
 
 
 def schema_in_memory(corpus: Corpus) -> Any:

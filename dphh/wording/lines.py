@@ -6,9 +6,10 @@ from math import ceil, floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
 
-from dphh.characters.unseen import escaped, written_out
+from dphh.errors import escaped
+from dphh.wording.unseen import written_out
 
-#: Joiners are kept where they are legitimate (`characters.unseen`), though Python calls them
+#: Joiners are kept where they are legitimate (`wording.unseen`), though Python calls them
 #: unprintable.
 _JOINERS = "\u200c\u200d"
 

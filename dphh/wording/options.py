@@ -40,6 +40,14 @@ def named_in_words(
     return named
 
 
+def no_column(option: str, column: str, names: Collection[str], has: str, compared: bool) -> str:
+    """What is asked for and not there; `has` is what is there instead. `compared`: a condition
+    names the column, and may have meant a text."""
+    if compared:
+        has += f"; a text needs single quotes: '{column}'"
+    return f"{option}: the corpus has no column {column!r}; {nearest(column, names, has)}"
+
+
 def nearest(name: str, known: Collection[str], then: str = "") -> str:
     """What follows a semicolon: a question with the nearest known name, if one is near, and `then`,
     which begins a sentence after the question alone."""
@@ -50,11 +58,19 @@ def nearest(name: str, known: Collection[str], then: str = "") -> str:
     return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
 
 
-def no_column(option: str, column: str, names: Collection[str], has: str) -> str:
-    """What is asked for and not there; `has` is what is there instead."""
-    if option.startswith("where ("):
-        has += f"; a text needs single quotes: '{column}'"
-    return f"{option}: the corpus has no column {column!r}; {nearest(column, names, has)}"
+def check_choice(option: str, value: object, known: Collection[str]) -> None:
+    if value not in known:
+        raise UsageError(f"{option}: found {value!r}; give one of {', '.join(known)}")
+
+
+def check_whole(
+    option: str, value: object, least: int = 1, most: int | None = None, advice: str = ""
+) -> None:
+    """Refuse all but a whole number in this range."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        to = "" if most is None else f" to {most:,}"
+        raise UsageError(f"{option}: found {value!r}; give a whole number from {least}{to}{advice}")
 
 
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:

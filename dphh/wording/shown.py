@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from unicodedata import east_asian_width
 
-from dphh.characters.unseen import written_out
+from dphh.wording.unseen import written_out
 
 #: A wider text is cut on pages; the release's table has it whole.
 LONGEST = 300

@@ -8,13 +8,13 @@
 -- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out,
 -- public: list_sizes (bin, noisy).
 
--- Each block with a number that depends on its users, by which its grams come back to it.
+-- Each block with an even number that depends on its users, by which its grams come back to it.
 CREATE TEMP VIEW named_blocks AS
 SELECT
     user_hashes,
     lengths,
     keys,
-    xxhash64(user_hashes) AS block
+    shiftleft(xxhash64(user_hashes), 1) AS block
 FROM positions;
 
 -- A gram is named in each block that holds it, also where its weight is 0: round 2 asks which grams

@@ -19,9 +19,11 @@ weighed AS (
     INNER JOIN planned ON round_1.class = planned.class AND round_1.bin = planned.bin
 ),
 
+-- A block's turn is after its grams'. By one number Spark sorts without comparing.
 parts AS (
     SELECT
         held.block,
+        held.block AS turn,
         weighed.key AS gram,
         weighed.g,
         CAST(NULL AS BINARY) AS user_hashes,
@@ -32,12 +34,20 @@ parts AS (
     UNION ALL
     SELECT
         block,
+        block + 1 AS turn,
         CAST(NULL AS BIGINT) AS gram,
         CAST(NULL AS BIGINT) AS g,
         user_hashes,
         lengths,
         keys
     FROM named_blocks
+),
+
+in_turn AS (
+    SELECT *
+    FROM parts
+    DISTRIBUTE BY block
+    SORT BY turn
 )
 
 SELECT
@@ -47,9 +57,7 @@ SELECT
     user_hashes,
     lengths,
     keys
-FROM parts
-DISTRIBUTE BY block
-SORT BY block ASC, gram ASC NULLS LAST;
+FROM in_turn;
 
 CREATE TABLE round_2 AS
 WITH

@@ -20,10 +20,10 @@ from scipy.stats import beta
 
 from dphh import Corpus, Plan
 from dphh.engines import open_session
-from dphh.engines.session import Limits
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 
 #: What the table says: one bound in a thousand may fail.

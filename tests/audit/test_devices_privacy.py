@@ -62,9 +62,10 @@ def audited(
 
 
 @pytest.mark.parametrize("form", ["subsets", "coins"])
-@pytest.mark.parametrize("epsilon", [0.5, 1.5])
-def test_a_report_tells_what_it_claims_and_no_more(epsilon: float, form: Form) -> None:
-    low, high = audited(epsilon, epsilon, 6_000, form)
+@pytest.mark.parametrize(("epsilon", "trials"), [(0.5, 6_000), (1.5, 1_500)])
+def test_a_report_tells_what_it_claims_and_no_more(epsilon: float, trials: int, form: Form) -> None:
+    """The larger epsilon is seen in fewer trials. Both bounds fail as rarely for any number."""
+    low, high = audited(epsilon, epsilon, trials, form)
     assert low <= epsilon, "a report tells more than it claims"
     # What is claimed is told, to less than a millionth.
     assert high >= 0.999999 * epsilon, "a report tells less than it should"

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import beta
 
 from dphh import Corpus, Plan, items
-from dphh.unit.together import cost_of_separate_runs, in_one_run
+from dphh.together import cost_of_separate_runs, in_one_run
 
 pytestmark = pytest.mark.slow
 COPIES, OTHERS = 6_000, 14

@@ -3,6 +3,7 @@
     python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--tokens 20]
                                             [--shuffle] [--skip-msnbc]
     python tests/benchmarks/bench_spark.py --skip-msnbc --scale 0.1 1 10
+    python tests/benchmarks/bench_spark.py --skip-msnbc --short 500000 [--times 2]
 
 Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
 its processes, which are what to compare on a machine that others use. The plain job is what one
@@ -12,6 +13,9 @@ and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
 `--shuffle` reads Spark's event log: bytes shuffled and written by each step.
 `--scale` is docs/scale.md's table: the default `ngrams` to n = 3 of so many million users of 10
 words each, what more users add between two sizes, and what a billion would take by that.
+`--short` compares the default `ngrams` of so many users of 10 words, at epsilon 4, with DuckDB's:
+processor seconds of the second run of a process and all below it, in a Spark that dphh started. The
+first run, of 2,000 users, starts Java and workers and reaches each step.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -126,6 +131,67 @@ def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
         print(f"{how:<28}{seconds:9.1f}{processors:15.1f}", flush=True)
 
 
+def short_child(engine: str, path: str, few: str) -> None:
+    from dphh import Corpus
+    from dphh.session.protocol import Limits
+
+    stop = None
+    if engine == "spark":
+        from dphh.engines.spark.cluster import find_spark
+
+        stop = find_spark(Corpus(few, user="user_id", text="text"), Limits(threads=2))[0].stop
+    short_run(engine, few)
+    before = used_by_tree()
+    short_run(engine, path)
+    print(f"{used_by_tree() - before:.2f}", flush=True)
+    if stop is not None:
+        stop()
+
+
+def short_run(engine: str, path: str) -> None:
+    import dphh
+
+    corpus = dphh.Corpus(path, user="user_id", text="text")
+    plan = dphh.ngrams(corpus, max_n=3, epsilon=4, delta=1e-7)
+    with tempfile.TemporaryDirectory() as folder:
+        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite")
+
+
+def used_by_tree() -> float:
+    """Processor seconds of this process and all below it, also of those that have ended."""
+    found: dict[int, tuple[int, float]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        found[int(folder.name)] = int(fields[1]), ticks
+    own, count = {os.getpid()}, 0
+    while len(own) > count:
+        count = len(own)
+        own |= {pid for pid, (parent, _) in found.items() if parent in own}
+    return sum(found[pid][1] for pid in own if pid in found)
+
+
+def show_short(folder: Path, users: int, times: int) -> None:
+    path, few = generated(folder, users, 10), generated(folder, 2000, 10)
+    print(f"\n{users:,} users of 10 words, n up to 3, without start-up, of processors")
+    print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
+    for _ in range(times):
+        duckdb, spark = (
+            float(
+                subprocess.run(
+                    [sys.executable, __file__, "--short-child", engine, path, few],
+                    stdout=subprocess.PIPE,
+                    check=True,
+                ).stdout.split()[-1]
+            )
+            for engine in ("duckdb", "spark")
+        )
+        print(f"{duckdb:10.2f}{spark:10.2f}{spark / duckdb:10.1f}", flush=True)
+
+
 def by_step(log: str) -> dict[str, list[int]]:
     """Of Spark's event log, what all tasks of a step together did (HEADS)."""
     (events,) = (file for file in Path(log).rglob("*") if file.is_file())
@@ -194,6 +260,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=float, nargs="*", default=[], help="millions")
     parser.add_argument("--shuffle", action="store_true")
     parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
+    parser.add_argument("--short", type=int, help="users")
+    parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
     msnbc = Path(asked.data) / "msnbc.parquet"
@@ -212,6 +280,8 @@ def main() -> None:
             path = generated(Path(folder), int(millions * 1e6) // 500, 500)
             title = f"{millions:g} million tokens, 500 a user, n up to 5"
             show(title, path, 5, ["ngrams, private", "plain"])
+        if asked.short:
+            show_short(Path(folder), asked.short, asked.times)
         if asked.scale:
             show_scale(Path(folder), asked.scale)
     if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
@@ -221,5 +291,7 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--short-child"]:
+        short_child(*sys.argv[2:])
     else:
         main()

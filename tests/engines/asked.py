@@ -139,16 +139,16 @@ def recorded(engine: str) -> Iterator[Asked]:
 
         return listened
 
-    ran, keep_level = Step.ran, Ledger.keep_level
+    run, keep_level = Step.run, Ledger.keep_level
 
     def watched(self: Step, rounds: Any) -> Any:
-        return ran(self, _Watched(rounds, self.level, asked))
+        return run(self, _Watched(rounds, self.level, asked))
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)
         return keep_level(self, hold, step, data)
 
-    patches = [patch.object(Step, "ran", watched), patch.object(Ledger, "keep_level", keeping)]
+    patches = [patch.object(Step, "run", watched), patch.object(Ledger, "keep_level", keeping)]
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "dphh"]
     for name in DRAWING:
         (function,) = {vars(m)[name] for m in modules if name in vars(m)}

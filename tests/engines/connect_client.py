@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession, functions
 
 from dphh import Corpus, Ledger, items
 from dphh.engines import open_session
-from dphh.engines.session import Limits
 from dphh.errors import DphhError
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.test_engines_agree import VERBS, released

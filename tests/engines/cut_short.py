@@ -23,11 +23,11 @@ import pyarrow as pa
 
 import dphh
 from dphh import Corpus, Ledger, Plan, journal
+from dphh.asking.verbs import items, ngrams, trie
 from dphh.corpus import as_sequences
 from dphh.levels import VoteLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
-from dphh.verbs import items, ngrams, trie
 
 RUN = "cut short"
 ROOT = Path(__file__).parents[2]

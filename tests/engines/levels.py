@@ -8,9 +8,9 @@ from typing import Any
 
 from dphh import Corpus
 from dphh.engines import open_session
-from dphh.engines.session import Limits, Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.session.protocol import Limits, Session
 from dphh.udfs.kernel.reading import Reading
 
 

@@ -21,7 +21,7 @@ from tests.engines.levels import session_on
 Prefix = tuple[tuple[str, ...], bool]
 #: A plan that costs little to make; tests set what they need.
 ASK: dict[str, Any] = {
-    "local_epsilon": 8.0, "delta": 1e-6, "users_per_level": 10**6, "contributions": 1,
+    "local_epsilon": 8.0, "delta": 1e-6, "users_per_level": 10**2, "contributions": 1,
     "max_length": 1, "keep": 10,
 }  # fmt: skip
 

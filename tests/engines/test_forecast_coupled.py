@@ -25,12 +25,12 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus
-from dphh.ladder.lift import LIFTS, public_lift
-from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
-from dphh.priors.made import prior_of_items
 from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import bins
+from dphh.public.made import prior_of_items
+from dphh.session.ladder.lift import LIFTS, public_lift
+from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
 from dphh.udfs.kernel.reading import Reading

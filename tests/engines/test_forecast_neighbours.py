@@ -32,9 +32,9 @@ from hypothesis import strategies as st
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.engines.duckdb import gathering
-from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.privacy.forecast_rounds import bins
+from dphh.session.ladder.classes import ValidClasses, valid_classes
+from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import Held
 from dphh.udfs.kernel.reading import Reading

@@ -29,7 +29,7 @@ def test_whenever_it_is_killed_a_run_is_paid_for_and_shown_once(
     temporary.mkdir()
     subprocess.run(
         [sys.executable, "-m", "tests.engines.killed_often", engine, str(kills), str(folder)],
-        cwd=ROOT, check=True, timeout=1800 if full() else 120,
+        cwd=ROOT, check=True, timeout=1800 if full() else 250,
         env={**os.environ, "TMPDIR": str(temporary)},
     )  # fmt: skip
     seen = json.loads((folder / "seen.json").read_text())

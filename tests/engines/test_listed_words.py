@@ -19,13 +19,13 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus
-from dphh.ladder.word_list import WordList
 from dphh.levels import ListedWordsLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
-from dphh.priors.made import prior_of_items
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.public.made import prior_of_items
+from dphh.session.ladder.word_list import WordList
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
 from dphh.udfs.kernel.reading import Reading

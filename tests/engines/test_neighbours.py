@@ -29,13 +29,13 @@ from hypothesis import strategies as st
 from dphh import Corpus, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
-from dphh.engines.walking import Trie
-from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
+from dphh.session.ladder.rungs import first_ladder
+from dphh.session.trie import Trie
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise
@@ -198,7 +198,7 @@ words_of_newcomer = st.lists(letters, min_size=1, max_size=6)
 def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
     """A user who comes takes the seat of one who had nothing to say: no other report changes."""
     plan = ldp_trie(
-        local_epsilon=8, delta=1e-6, users_per_level=10**6, contributions=2, max_length=3, keep=10,
+        local_epsilon=8, delta=1e-6, users_per_level=100, contributions=2, max_length=3, keep=10,
         character_set="abc", mode="aggregate", sampling=sampling, pad=True,
     )  # fmt: skip
     present = {user for user, _ in others}

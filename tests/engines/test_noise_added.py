@@ -19,9 +19,9 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus
-from dphh.engines.session import Session
-from dphh.ladder.rungs import first_ladder
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.session.ladder.rungs import first_ladder
+from dphh.session.protocol import Session
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.ladders import grams_of

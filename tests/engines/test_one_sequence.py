@@ -13,8 +13,8 @@ from scipy.stats import chisquare
 
 from dphh import CorpusError, trie
 from dphh.corpus import as_sequences
-from dphh.engines.walking import Trie
 from dphh.levels import VoteLevel
+from dphh.session.trie import Trie
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 from tests.engines.tries import (

@@ -25,12 +25,12 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
-from dphh.ladder.lift import LIFTS
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.lift import LIFTS
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
@@ -156,8 +156,12 @@ def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds,
     check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
 
 
-@PRUNINGS
-@pytest.mark.parametrize("kind", ["text", "uuid", "uint64", "hugeint", "date", "boolean", "double"])
+KINDS = ["text", "uuid", "uint64", "hugeint", "date", "boolean", "double"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pruning"), [*((kind, "both") for kind in KINDS), ("text", "single")]
+)
 def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind, pruning):
     """Which grams they keep depends on their names, as text."""
     texts = [(n, [f"w{(7 * n + i * i) % 11}" for i in range(12)]) for n in range(2 * 30)]
@@ -252,20 +256,20 @@ class Seen:
 def forecast_levels_on(engine, corpus, plan, randomness):
     """The levels, and of those above the first what their rounds saw."""
     seen = []
-    shipped = Step.ran
+    shipped = Step.run
 
-    def ran(step, rounds):
+    def run(step, rounds):
         seen.append(Seen(rounds))
         return shipped(step, seen[-1])
 
     with (
-        patch.object(Step, "ran", ran),
+        patch.object(Step, "run", run),
         session_on(engine, corpus, randomness) as session,
     ):
         return [*ngrams_levels(plan.price, session, " ")], seen
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed, with_prior):
     """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many."""

@@ -390,7 +390,7 @@ def test_no_two_processes_and_no_two_forks_draw_alike() -> None:
     lines = []
     command = [sys.executable, "-c", DRAW]
     for process in [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]:
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=250)
         lines += [json.loads(line) for line in said.splitlines()]
     assert len(lines) == 6
     for i, one in enumerate(lines):

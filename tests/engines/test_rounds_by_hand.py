@@ -27,11 +27,11 @@ from scipy.special import ndtri
 
 from dphh import Corpus
 from dphh.engines import ENGINES
-from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.rounds import FirstRound, Passed
-from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
+from dphh.session.ladder.classes import ValidClasses, valid_classes
+from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on

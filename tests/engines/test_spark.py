@@ -23,9 +23,9 @@ import pytest
 
 from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines import engine_of, open_session
-from dphh.engines.session import Limits
 from dphh.engines.spark import cluster
 from dphh.levels import PrunedLevel
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import HERE, full
@@ -250,7 +250,7 @@ def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
     while not context.statusTracker().getActiveJobsIds():
         time.sleep(0.05)
     session.close()
-    waiting.join(30)
+    waiting.join(250)
     assert len(result) == 1
     assert "cancel" in str(result[0]).lower()
     assert not list(context.getJobTags())
@@ -292,7 +292,7 @@ def test_the_folder_goes_where_the_driver_is_killed(tmp_path, monkeypatch):
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
     killed("items", corpus, "spark", [(DRAWING, 1)], tmp_path)
-    until = time.monotonic() + 120  # Java ends when it finds that its driver is gone
+    until = time.monotonic() + 250  # Java ends when it finds that its driver is gone
     while left := list((tmp_path / "temporary").glob("dphh-*")):
         assert time.monotonic() < until, left
         time.sleep(0.2)

@@ -19,7 +19,7 @@ from dphh.engines.duckdb.stores import extension_file
 from tests.engines.levels import histogram
 from tests.engines.test_content import ROWS, expected, frame
 
-SECONDS = 60
+SECONDS = 250
 
 
 @pytest.fixture(scope="module")

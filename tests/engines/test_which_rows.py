@@ -15,7 +15,7 @@ import dphh
 from dphh import Corpus, Ledger
 from dphh.corpus import corpus_from_json
 from dphh.errors import CorpusError, UsageError
-from dphh.lineage.conditions import condition
+from dphh.rows.conditions import condition
 
 ROWS = {
     "who": list(range(400)),

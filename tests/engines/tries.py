@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
-from dphh.engines.walking import Trie
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
+from dphh.session.trie import Trie
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import session_on
 

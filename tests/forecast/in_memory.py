@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.engines.rounds import Round, RoundsOf
-from dphh.ladder.rounds import Passed
-from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
-from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
+from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
+from dphh.session.ladder.rounds import Passed
+from dphh.session.ladder.rungs import PAIR
+from dphh.session.protocol import Ran, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
@@ -159,16 +160,16 @@ def words(
         return pa.table({"key": [str(word) for word in new], "noisy": noised[new]})
 
     price = price_ngrams(max_n=max_n, epsilon=epsilon, delta=delta, max_items=max_items)
-    used = sum(share for _, share in words_rounds_run(price, Drawn(draw)))
+    rounds = WordsRounds.of(price)
+    used = sum(share for _, share in words_rounds_run(rounds, run_rounds(rounds, draw), max_n))
     found = masses > 0
     return number, found, masses[found], used
 
 
-@dataclass
-class Drawn:
-    """As much of a session as rounds of words ask for."""
-
-    draw: Round
-
-    def union_rounds(self, rounds: RoundsOf, _: str) -> pa.Table:
-        return rounds.run(self.draw)
+def run_rounds(
+    rounds: RoundsOf, draw: Callable[[SetUnionLevel, Following | None], pa.Table]
+) -> pa.Table:
+    ran: list[Ran] = []
+    while (level := rounds.next(ran)) is not None:
+        ran.append((level, draw(level, rounds.following(ran, level))))
+    return rounds.table(ran)

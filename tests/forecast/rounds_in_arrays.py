@@ -2,7 +2,7 @@
 
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
-`TwoRounds` is private but what its three verbs return (`dphh.ladder.rounds.Rounds`).
+`TwoRounds` is private but what its three verbs return (`dphh.session.ladder.rounds.Rounds`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rounds import FirstRound, Passed
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
+from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.positions import Released

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.ladder.classes import valid_classes
-from dphh.ladder.lift import Lift, public_lift
-from dphh.ladder.rounds import FirstRound, Passed
-from dphh.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.forecast.climb import begun
-from dphh.priors.made import prior_of_items
+from dphh.public.made import prior_of_items
+from dphh.session.ladder.classes import valid_classes
+from dphh.session.ladder.lift import Lift, public_lift
+from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.rungs import first_ladder
 
 
 def step(mass, shared):

@@ -13,13 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dphh.errors import UsageError
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rungs import Integers
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
+from tests.conftest import full
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 #: Past so many released grams a level is no harder, and takes long.
@@ -46,7 +47,7 @@ def users_of_chance(valid: ValidClasses, seed: int, times: int) -> TwoRounds:
     return TwoRounds(sums, SystemRandomness(), "test")
 
 
-@settings(max_examples=25)
+@settings(max_examples=100 if full() else 10)
 @given(
     words=st.sampled_from([1, 2, 3, 20, 60]),
     levels=st.integers(2, 7),

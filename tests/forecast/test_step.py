@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rounds import FirstRound, Passed
-from dphh.ladder.rungs import PAIR, Integers
 from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.privacy.forecast_rounds import Bins
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.rungs import PAIR, Integers
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])

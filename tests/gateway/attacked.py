@@ -93,7 +93,7 @@ class Attacked:
             assert server.poll() is None, self.printed()
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(250)
 
     def printed(self) -> str:
         return (self.folder / "printed").read_text()

@@ -48,7 +48,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(so: Callable[[], object], seconds: float = 60.0) -> None:
+def until(so: Callable[[], object], seconds: float = 250.0) -> None:
     """Wait for what a slow machine may take long to do."""
     late = time.monotonic() + seconds
     while not so():

@@ -50,7 +50,7 @@ def append(session: str, column: bytes) -> bytes:
 
 
 def posted(port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=250)
     connection.request("POST", "/quack", body)
     response = connection.getresponse()
     found = response.status, dict(response.getheaders()), response.read()
@@ -105,7 +105,7 @@ def test_a_huge_body_is_not_taken_in(door: tuple[Place, int], chunked: bool) -> 
     head = b"POST /quack HTTP/1.1\r\nHost: x\r\n"
     head += b"Transfer-Encoding: chunked\r\n" if chunked else b"Content-Length: %d\r\n" % size
     piece = b"x" * (1 << 20)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as stranger:
+    with socket.create_connection(("127.0.0.1", port), timeout=250) as stranger:
         stranger.sendall(head + b"\r\n")
         with pytest.raises(OSError):
             while sent < size:

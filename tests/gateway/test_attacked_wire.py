@@ -186,7 +186,7 @@ def test_races_for_the_last_of_a_share_do_not_pass_it(place: Place) -> None:
         for name, query in asked
     ]
     for thread, _ in threads:
-        thread.join(120)
+        thread.join(250)
         assert not thread.is_alive()
     for share in place.ledger.shares():
         assert share.spent.epsilon <= share.cap.epsilon

@@ -48,7 +48,7 @@ def posted(body: bytes, *, length: int | None = None, more: bytes = b"") -> byte
 
 
 def said(port: int, sent: bytes, *, ended: bool = False) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+    with socket.create_connection(("127.0.0.1", port), timeout=250) as wire:
         try:
             found = b""
             wire.sendall(sent)
@@ -85,7 +85,7 @@ def test_a_message_is_answered_and_nothing_else_is() -> None:
 def test_who_is_slow_is_not_waited_for() -> None:
     with front() as port:
         for begun in (b"", b"POST /qu", posted(b"ab", length=3)):
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+            with socket.create_connection(("127.0.0.1", port), timeout=250) as wire:
                 wire.sendall(begun)
                 assert wire.recv(1) == b""
 
@@ -93,7 +93,7 @@ def test_who_is_slow_is_not_waited_for() -> None:
 def test_a_byte_at_a_time_is_slow_as_well() -> None:
     with (
         front() as port,
-        socket.create_connection(("127.0.0.1", port), timeout=60) as wire,
+        socket.create_connection(("127.0.0.1", port), timeout=250) as wire,
         suppress(ConnectionError),  # where the other end has closed already
     ):
         for each in posted(b"abc"):
@@ -127,7 +127,7 @@ def test_an_answer_that_nobody_takes_is_not_held_for_ever() -> None:
     long = 64 << 20
     with opened(replace(PATIENT, stalled_seconds=0.5), lambda _: b"x" * long) as (door, port):
         before = threading.active_count()
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+        with socket.create_connection(("127.0.0.1", port), timeout=250) as wire:
             wire.sendall(posted(b"abc"))
             assert wire.recv(10)
             until(lambda: not door._tasks)
@@ -143,11 +143,11 @@ def test_requests_that_wait_for_their_answer_are_so_many_and_no_more() -> None:
     go = threading.Event()
 
     def slow(body: bytes) -> bytes:
-        go.wait(60)
+        go.wait(250)
         return body
 
     with opened(replace(PATIENT, answering=2, queued=3), slow) as (door, port):
-        held = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(5)]
+        held = [socket.create_connection(("127.0.0.1", port), timeout=250) for _ in range(5)]
         for each in held:
             each.sendall(posted(b"abc"))
         until(lambda: len(door._tasks) == 5 and not door._waiting)
@@ -166,7 +166,7 @@ def test_who_takes_answers_slowly_keeps_nobody_out(bound: dict[str, int]) -> Non
     with opened(allowed, lambda _: b"x" * long) as (door, port):
         slow = []
         for _ in range(8):
-            slow.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+            slow.append(socket.create_connection(("127.0.0.1", port), timeout=250))
             slow[-1].sendall(posted(b"abc"))
             assert slow[-1].recv(100).startswith(b"HTTP/1.1 200")
         until(lambda: len(door._tasks) <= 3)

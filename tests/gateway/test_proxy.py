@@ -105,7 +105,7 @@ def running(command: list[str], port: int) -> Iterator[None]:
         yield
     finally:
         proxy.terminate()
-        proxy.wait(30)
+        proxy.wait(250)
 
 
 @pytest.mark.parametrize("configured", [nginx, caddy])

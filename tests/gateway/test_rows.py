@@ -101,19 +101,19 @@ def test_between_two_batches_of_one_others_have_their_turn(alone: Served) -> Non
     def slow(number: int) -> bytes:
         if number == 1:
             begun.set()
-            assert go.wait(60)
+            assert go.wait(250)
         return whole.batch(number)
 
     large = Rows(["n"], 1, 3, slow)
     keeping, _ = in_thread(lambda: alone.keep("large", large, lambda: True))
-    assert begun.wait(60)
+    assert begun.wait(250)
     try:
         alone.keep("small", numbers(5), lambda: True)  # not before its turn, but before the end
         assert b"Error" not in count(alone, "small")
         assert keeping.is_alive()
     finally:
         go.set()
-    keeping.join(60)
+    keeping.join(250)
     assert b"Error" not in count(alone, "large")
 
 
@@ -172,19 +172,19 @@ def test_a_large_answer_of_one_analyst_holds_up_nobody(
     def slow(self: Sandbox, number: int) -> bytes:
         if number == 2:
             begun.set()
-            assert go.wait(60)
+            assert go.wait(250)
         return batch(self, number)
 
     monkeypatch.setattr(Sandbox, "_fetch_batch", slow)
     first = gateway._served
     running, found = in_thread(lambda: alice.ask("SELECT n, n + 1 FROM range(1000000) t(n)"))
     try:
-        assert begun.wait(60)
+        assert begun.wait(250)
         assert bob.ask("SELECT n FROM range(2500) t(n)")[-1] == (2499,)
         assert running.is_alive()
     finally:
         go.set()
-    running.join(60)
+    running.join(250)
     assert len(found[0]) == 1_000_000 and len({n for n, _ in found[0]}) == 1_000_000
     assert gateway._served is first
 
@@ -206,9 +206,9 @@ def test_a_statement_stopped_on_its_way_leaves_nothing(
 
     monkeypatch.setattr(Sandbox, "_fetch_batch", stopped)
     running, _ = in_thread(lambda: alice.refused("SELECT n, n + 1 FROM range(1000000) t(n)"))
-    assert begun.wait(60)
+    assert begun.wait(250)
     assert other.ask("FROM dphh_stop()") == [(True,)]
-    running.join(60)
+    running.join(250)
     monkeypatch.undo()
     until(lambda: len(gateway._answers) == 1)  # of the one that stopped it
     assert alice.ask("SELECT 1") == [(1,)]

@@ -18,7 +18,7 @@ from dphh.cli import cli
 from dphh.errors import BudgetRefused, CorpusError, LedgerError, UsageError
 from dphh.gateway.analysts import Analysts
 from dphh.ledger import Source
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 from tests.ledger.asked import ask, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 

@@ -19,7 +19,7 @@ from dphh.ledger.wording import guarantee_sentence, usage_phrase
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 from tests.ledger.asked import ask, items_price, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 

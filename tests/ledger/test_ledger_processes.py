@@ -18,7 +18,7 @@ import pytest
 
 from dphh.ledger import Hold, Ledger, Source
 from dphh.ledger.exact import allowed
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -100,7 +100,7 @@ for child in children:
 # Of weeks 0 to 3 each child asks one, or two at once, with room for three runs in a week.
 ASK_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 def ask(me):
     number = int(me)
     first = number % 4
@@ -124,7 +124,7 @@ for child in children:
 
 KILLED_OVER_PERIODS = """
 from dataclasses import replace
-from dphh.unit.period import PeriodColumn
+from dphh.rows.period import PeriodColumn
 def forever(me):
     for number in range(10**9):
         run, first = f"{me}-{number}", random.randrange(6)
@@ -228,7 +228,7 @@ def test_32_processes_that_ask_at_once_get_exactly_what_the_cap_holds(
     process = start(FORK + ASK_ONCE, str(book.path), str(notes), repr(sigma) if sigma else "")
     hear(process, "ready")
     began = time.monotonic()
-    process.communicate("\n", timeout=120)
+    process.communicate("\n", timeout=250)
     print(f"32 processes, {fitting} granted: {time.monotonic() - began:.2f} s")
     said = notes.read_text().splitlines()
     asked = 32
@@ -253,7 +253,7 @@ def test_32_processes_that_give_back_get_exactly_what_the_cap_holds_of_what_was_
     notes = tmp_path / "notes"
     process = start(FORK + GIVE_BACK, str(book.path), str(notes), repr(sigma))
     hear(process, "ready")
-    process.communicate("\n", timeout=120)
+    process.communicate("\n", timeout=250)
     said = notes.read_text().splitlines()
     assert sound(book.path)
     assert (said.count("granted"), said.count("refused")) == (6, 26), said
@@ -281,7 +281,7 @@ def test_32_processes_that_ask_at_once_get_exactly_what_each_period_holds(tmp_pa
     notes = tmp_path / "notes"
     process = start(FORK + ASK_PERIODS, str(book.path), str(notes), repr(sigma))
     hear(process, "ready")
-    process.communicate("\n", timeout=120)
+    process.communicate("\n", timeout=250)
     said = [line.split() for line in notes.read_text().splitlines()]
     assert len(said) == 32
     assert {what for what, _ in said} == {"granted", "refused"}
@@ -315,7 +315,7 @@ def test_killed_processes_leave_each_period_within_its_cap(tmp_path: Path) -> No
             left = book.status("weeks", ((week, week),)).left
             assert left is not None
             assert left.epsilon == pytest.approx(0.7 - 0.1 * read[week], abs=1e-9)
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=250)
     assert max(read.values()) == 7  # it came to refusals
 
 
@@ -341,7 +341,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_pa
         unfinished = [run for run, state in states.items() if state != "settled"]
         assert len(unfinished) <= killed  # each kill leaves one run unfinished at most
         assert sound(book.path)
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=250)
     released = [run for what, run in said if what == "released"]
     assert released
     for run in released[:: max(1, len(released) // 100)]:
@@ -399,7 +399,7 @@ except LedgerError as error:
     print(error)
 """
     process = start(body, str(book.path), "a")
-    said, _ = process.communicate("\n", timeout=60)
+    said, _ = process.communicate("\n", timeout=250)
     assert "Could not write the ledger" in said
     assert "limit on the size of files" in said or "disk is full" in said
     assert sound(book.path)

@@ -1,7 +1,16 @@
 """Mistakes planted on purpose, each in a copy of the tree, and the tests that must catch it.
 
-`make mutants` plants them one after the other. A mutant that no test catches, or whose text is
-nowhere or at several places of the source, fails. To add one, write a `Mutant` into the list of
-its kind: the text to replace must stand once in the source, wherever that is, so that moved code
-needs no change here.
+`make mutants` plants them one after the other. A mutant that no test catches, or that has no place
+or several in the source, fails. To add one, write it into the list of its kind:
+
+    a cap may be passed by a little                        its name
+    in fits                                                a function, Class.method or global
+    - <= cap.delta                                         what stands there, once
+    + <= cap.delta * 1.01                                  what takes its place; may be left out
+    by tests/ledger/test_ledger_caps.py::test_what_is_...  which must fail; may be several lines
+
+Where several files have what is named so, the end of a path tells which: `duckdb/trie.py:Trie.f`.
+In SQL the file is always named, with a colon and the CTE, table or macro if there is one. Comments
+and the layout of the source are not compared. `by-older` is for tests that need the long-term line
+of DuckDB.
 """

@@ -17,32 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests.mutants.places import DoesNotApply, place_of, replaced, texts_of
+from tests.mutants.planted import Mutant
+
 ROOT = Path(__file__).parents[2]
-#: Where mutants are planted.
-SOURCES = ("dphh", "udfs", "sql")
 #: Seconds; what runs longer is no verdict. All tests together, before any mutant, may take more.
 PATIENCE, PATIENCE_WITH_ALL = 600, 7200
 #: pytest's exit code where tests ran and some failed.
 TESTS_FAILED = 1
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """`old`, which stands once in the files that match `within`, becomes `new`."""
-
-    name: str
-    old: str
-    new: str
-    #: As pytest is told them: files, or tests in them.
-    caught_by: tuple[str, ...]
-    #: A pattern of paths, for what stands in several files alike.
-    within: str = "*"
-    #: Whether its tests need the long-term line of DuckDB, and are skipped on the current one.
-    older: bool = False
-
-
-class DoesNotApply(Exception):  # noqa: N818 - says what is so
-    """The mutant's text stands nowhere, or more than once."""
 
 
 @dataclass(frozen=True)
@@ -53,32 +35,12 @@ class Verdict:
     seconds: float
 
 
-def sources(tree: Path) -> Iterator[tuple[Path, str]]:
-    """Each file in which a mutant may stand, and its text."""
-    for top in SOURCES:
-        for path in sorted((tree / top).rglob("*")):
-            if path.suffix in (".py", ".sql") and not path.is_symlink():
-                yield path, path.read_text(encoding="utf-8")
-
-
-def place_of(mutant: Mutant, tree: Path) -> Path:
-    """The one file in which the mutant's text stands, once."""
-    found = {
-        path: count
-        for path, text in sources(tree)
-        if path.relative_to(tree).match(mutant.within) and (count := text.count(mutant.old))
-    }
-    if sum(found.values()) != 1:
-        places = ", ".join(str(path.relative_to(tree)) for path in found) or "no file"
-        raise DoesNotApply(f"its text stands {sum(found.values())} times, in {places}")
-    return next(iter(found))
-
-
 @contextmanager
 def planted(mutant: Mutant, tree: Path) -> Iterator[Path]:
-    path = place_of(mutant, tree)
+    place, span = place_of(mutant.at, mutant.old, texts_of(tree))
+    path = tree / place
     before = path.read_text(encoding="utf-8")
-    after = before.replace(mutant.old, mutant.new)
+    after = replaced(before, span, mutant.new)
     if after == before:
         raise DoesNotApply("it changes nothing")
     if path.suffix == ".py":

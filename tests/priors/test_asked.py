@@ -10,9 +10,9 @@ import pytest
 
 import dphh
 from dphh import Corpus, UsageError
-from dphh.priors.stored import folder
+from dphh.ledger.requests import request_of
 from dphh.public import texts
-from dphh.replay import request_of
+from dphh.public.stored import folder
 from dphh.testing import SeededRandomness
 
 ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}

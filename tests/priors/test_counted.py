@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, UsageError
@@ -44,6 +44,7 @@ def corpus(rows, **options):
     return Corpus(frame, user="body", **({"text": "body"} | options))
 
 
+@settings(max_examples=20)  # each opens an instance of DuckDB
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "ü", "dd"]), max_size=9), max_size=12))
 def test_every_run_of_listed_words_is_counted(rows):
     prior = counted(corpus([" ".join(row) for row in rows]), 3)

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
-from dphh.priors import stored
-from dphh.priors.stored import folder, keep, kept
+from dphh.public import stored
+from dphh.public.stored import folder, keep, kept
 from dphh.public.texts import counted
 
 

@@ -92,7 +92,7 @@ def test_sums_of_coins_are_never_below_the_truth(others, before, after, local):
 
 
 @pytest.mark.parametrize("others, before, after", CASES)
-@pytest.mark.parametrize("local", [1.0, 2.5])
+@pytest.mark.parametrize("local", [pytest.param(1.0, marks=pytest.mark.slow), 2.5])
 def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local):
     mechanism = subset_selection(9, local, 2)
     rest = [of_subsets(mechanism, value) for user in others for value in user]

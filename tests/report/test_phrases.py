@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
-from dphh.characters.unseen import STEERS
+from dphh.errors import STEERS
 from dphh.sql import query
 from tests.report.made import PHRASES, items, ladder, trie
 

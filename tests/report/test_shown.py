@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.characters.unseen import written_out
 from dphh.wording.lines import shorten
 from dphh.wording.shown import html, shown, svg
+from dphh.wording.unseen import written_out
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def typed(shell: str, arguments: Sequence[str], text: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         cwd=folder,
-        timeout=120,
+        timeout=250,
         check=False,
         env={"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
     )

@@ -107,7 +107,7 @@ print(*system.words(5, "x").tolist(), *draw_rounded_gaussian(system, 1000, 40, "
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks_share_no_words_and_no_noise() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=250
     )
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [len(line) for line in lines] == [45, 45, 45]

@@ -21,19 +21,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.ladder.classes import valid_classes
-from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
 from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
+from dphh.session.ladder.classes import valid_classes
+from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
 from dphh.udfs.kernel import contributions as kernel
+from dphh.udfs.kernel.blocks import Block, block_at
 from dphh.udfs.kernel.contributions import equal_weights
 from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.text.hashes import of_numbers
+from dphh.udfs.text.hashes import of_numbers, of_spellings
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
@@ -43,9 +44,12 @@ from pyspark.serializers import ChunkedStream
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.run import _statements_of_file
 from dphh.engines.spark.session import SparkSessionOfRun
+from dphh.udfs.spark import blocks as made_blocks
 from dphh.udfs.spark import functions as draws
 from dphh.udfs.spark import ladder
+from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.counts import register_counted
+from dphh.udfs.spark.looked_up import vocabulary
 
 BITS, CAP = 10, 4
 #: A user's texts, as tokens.
@@ -97,15 +101,16 @@ def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def batch_of(users: Users) -> pa.RecordBatch:
-    names = pa.array([None if name is None else str(name) for name in users], pa.string())
-    contents = pa.array(list(users.values()), pa.list_(pa.list_(pa.string())))
-    return pa.RecordBatch.from_arrays([names, contents], ["name", "contents"])
+    rows = [(name, text) for name, texts in users.items() for text in texts]
+    names = pa.array([None if name is None else str(name) for name, _ in rows], pa.string())
+    contents = pa.array([text for _, text in rows], pa.list_(pa.string()))
+    return pa.RecordBatch.from_arrays([names, contents], ["name", "content"])
 
 
 def blocks_of(*parts: Users, lengths: tuple[int, int] | None = None) -> list[pa.RecordBatch]:
     """Each part in a block of its own, all in one batch."""
     spark = Spark()
-    ladder.register_blocks(spark, "x", "x", lengths)  # type: ignore[arg-type]
+    register_blocks(spark, "x", "x", lengths)  # type: ignore[arg-type]
     blocks = [spark.call("dphh_blocks", [batch_of(part)]) for part in parts]
     return pa.concat_tables(blocks).combine_chunks().to_batches()
 
@@ -152,17 +157,42 @@ def test_users_add_their_weight_to_each_of_their_words_once(parts: tuple[Users, 
     assert of_words(blocks_of(*parts)) == weighed(map(words_of, USERS.values()), CAP)
 
 
-@pytest.mark.parametrize(("texts", "blocks"), [(1 << 23, 1), (1, len(USERS))])
-def test_users_are_one_block_until_their_texts_are_many(
-    monkeypatch: pytest.MonkeyPatch, texts: int, blocks: int
+@pytest.mark.parametrize("texts", [1 << 23, 1])
+@pytest.mark.parametrize("positions", [1 << 22, 12, 1])
+@pytest.mark.parametrize("cut", [1, 2, 3, 100])
+def test_users_are_whole_however_their_texts_come(
+    monkeypatch: pytest.MonkeyPatch, texts: int, positions: int, cut: int
 ) -> None:
-    """However Spark hands the users out."""
-    monkeypatch.setattr(ladder, "TEXTS", texts)
+    """A user's texts may be in several batches, and more than a block has."""
+    monkeypatch.setattr(made_blocks, "TEXTS", texts)
+    monkeypatch.setattr(made_blocks, "POSITIONS", positions)
+    monkeypatch.setattr(Block.in_pieces, "__defaults__", (positions,))
     spark = Spark()
-    ladder.register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
-    found = spark.call("dphh_blocks", [batch_of({name: USERS[name]}) for name in USERS])
-    assert found.num_rows == blocks
-    assert of_words(found.combine_chunks().to_batches()) == of_words(blocks_of(USERS))
+    register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
+    rows = pa.Table.from_batches([batch_of(USERS)])
+    found = spark.call("dphh_blocks", rows.to_batches(max_chunksize=cut))
+    blocks = found.combine_chunks().to_batches()
+    assert (found.num_rows == 1) == (positions > 100)
+    users = [block_at(rows, row, "positions") for rows in blocks for row in range(rows.num_rows)]
+    hashes = np.concatenate([block.user_hashes for block in users])
+    assert hashes.view(np.uint64).tolist() == of_spellings(pa.array(USERS)).tolist()
+    assert of_words(blocks) == of_words(blocks_of(USERS))
+
+
+def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made_blocks, "POSITIONS", 2)
+    monkeypatch.setattr(made_blocks, "TEXTS", 1)
+    monkeypatch.setattr(Block.in_pieces, "__defaults__", (2,))
+    spark = Spark()
+    register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
+    users: Users = {"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]}
+    found = spark.call("dphh_blocks", [batch_of({name: users[name]}) for name in users])
+    lists = [
+        set(vocabulary(rows, row).to_pylist())
+        for rows in found.to_batches()
+        for row in range(rows.num_rows)
+    ]
+    assert lists == [{"a", "b"}, {"b", "c"}, {"d"}]
 
 
 def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
@@ -196,6 +226,20 @@ def test_whole_grams_are_held_as_words_are() -> None:
         for texts in USERS.values()
     ]
     assert sorted(found.values()) == sorted(weighed(grams).values())
+
+
+def test_empty_texts_of_no_user_shift_no_other_user() -> None:
+    """They come first in their partition, and before them there is nobody whom they continue."""
+    (rows,) = blocks_of({None: [[], ["", ""]], "ann": [["a", "b"]], "bob": [["c"]]})
+    block = block_at(rows, 0, "positions")
+    of_user = {
+        user: block.positions[block.owners == index].tolist()
+        for index, user in enumerate(block.user_hashes.tolist())
+    }
+    ann, bob = of_spellings(pa.array(["ann", "bob"])).view(np.int64).tolist()
+    assert [len(of_user[ann]), len(of_user[bob])] == [3, 2]
+    assert of_user[ann][-1] == of_user[bob][-1] == -1
+    assert len({*of_user[ann], *of_user[bob]}) == 4
 
 
 def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
@@ -521,7 +565,7 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list
     assert asked_for.kwargs == {"args": {"sigma": 7, "purpose": "level 1"}}
-    writing = drawn.write.option.return_value.parquet
+    writing = drawn.write.options.return_value.parquet
     reading = session.spark.read.schema.return_value.parquet
     (written,), (read,) = writing.call_args_list, reading.call_args_list
     assert written == read

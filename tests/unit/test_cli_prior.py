@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, Ledger, Release
-from dphh.priors.stored import folder
+from dphh.public.stored import folder
 from dphh.release import MANIFEST
 
 

@@ -79,7 +79,7 @@ def test_a_command_without_its_packages_ends_in_one_line(command, tmp_path):
         "from dphh.__main__ import command; command()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", blocked], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", blocked], capture_output=True, text=True, timeout=250, check=False
     )
     assert done.returncode == 2, done.stderr
     assert "pip install 'dphh[shell]'" in done.stderr and "Traceback" not in done.stderr
@@ -97,7 +97,7 @@ corpus = dphh.Corpus(r"{tmp_path}/a.csv", user="u", text="t")
 print(len(dphh.items(corpus, epsilon=1.0, delta=1e-6).run(ledger=r"{tmp_path}/ledger")))
 """
     cell = nbformat.v4.new_code_cell(code)
-    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=120).execute()
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=250).execute()
     assert cell.outputs[-1]["text"].endswith("2\n")
 
 

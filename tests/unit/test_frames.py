@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh.asking import frames
+from dphh.asking import verbs as asked
 from dphh.registry import VERBS
 from dphh.testing import SeededRandomness
 
@@ -23,11 +23,11 @@ ASKED = {
     "trie": {"max_length": 3, "choice": "most-frequent"},
 }
 OPTIONS = {
-    "items": frames.ItemsOptions,
-    "ngrams": frames.NgramsOptions,
-    "trie": frames.TrieOptions,
-    "ldp_trie": frames.LdpTrieOptions,
-    "counts": frames.CountsOptions,
+    "items": asked.ItemsOptions,
+    "ngrams": asked.NgramsOptions,
+    "trie": asked.TrieOptions,
+    "ldp_trie": asked.LdpTrieOptions,
+    "counts": asked.CountsOptions,
 }
 
 
@@ -50,7 +50,7 @@ def test_a_namespaces_verb_is_the_typed_function(verb, kind):
 
 def test_the_namespace_has_every_verb():
     for verb in VERBS:
-        assert callable(getattr(frames.Verbs, verb))
+        assert callable(getattr(asked.Verbs, verb))
     assert OPTIONS.keys() == VERBS.keys()
 
 

@@ -14,12 +14,12 @@ import pytest
 from dphh import items
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.polars.session import PolarsSession
-from dphh.engines.session import DRAWING, Session
 from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
 from dphh.ledger import Hold, Ledger, Request, Source
+from dphh.ledger.requests import request_of
 from dphh.privacy.events import GaussianEvent
-from dphh.replay import request_of
+from dphh.session.protocol import DRAWING, Session
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 

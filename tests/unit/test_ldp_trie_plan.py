@@ -32,7 +32,7 @@ GBOARD = {
     "max_length": 15, "keep": 10_000, "sampling": "greedy", "passes": 2,
 }  # fmt: skip
 SMALL = {
-    "local_epsilon": 4.0, "delta": 1e-6, "users_per_level": 20_000, "contributions": 2,
+    "local_epsilon": 4.0, "delta": 1e-6, "users_per_level": 2_000, "contributions": 2,
     "max_length": 3, "keep": 50, "character_set": "abc",
 }  # fmt: skip
 
@@ -182,7 +182,8 @@ def test_a_plan_of_before_is_read_as_it_was_and_not_run():
 
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
 def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
-    asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
+    many = SMALL | {"users_per_level": 20_000, "max_length": 2}
+    asked = {name: value for name, value in many.items() if name != "local_epsilon"}
     plan = ldp_trie(**asked, central_epsilon=0.5, mode=mode)
     assert 0.49 < plan.privacy.central_epsilon <= 0.5
     for_user = ldp_trie(**asked, user_epsilon=0.5, mode=mode)

@@ -13,7 +13,7 @@ import pytest
 from dphh import Ledger
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SECONDS = 120
+SECONDS = 250
 
 pytestmark = pytest.mark.slow  # each starts a kernel
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import polars as pl
 import pytest
@@ -171,20 +172,22 @@ USERS, PAIRS = (Corpus("x.parquet", user=user, text="what") for user in ("who", 
 
 
 @pytest.mark.parametrize(
-    "plan, protects, both_directions",
+    "made, protects, both_directions",
     [
-        (items(USERS, epsilon=1, delta=1e-7), "user", True),
-        (items(PAIRS, epsilon=1, delta=1e-7), "combination", True),
-        (trie(USERS, epsilon=1, delta=1e-7, max_length=2), "user", True),
+        (partial(items, USERS, epsilon=1, delta=1e-7), "user", True),
+        (partial(items, PAIRS, epsilon=1, delta=1e-7), "combination", True),
+        (partial(trie, USERS, epsilon=1, delta=1e-7, max_length=2), "user", True),
         (
-            trie(PAIRS, epsilon=1, delta=1e-7, max_length=2, accounting="paper", users=10_000),
+            partial(
+                trie, PAIRS, epsilon=1, delta=1e-7, max_length=2, accounting="paper", users=10_000
+            ),
             "combination",
             False,
         ),
         (
-            ldp_trie(
-                PAIRS, local_epsilon=2, delta=1e-7, users_per_level=10_000, contributions=1,
-                max_length=2, keep=9,
+            partial(
+                ldp_trie, PAIRS, local_epsilon=2, delta=1e-7, users_per_level=100,
+                contributions=1, max_length=2, keep=9,
             ),
             "contribution",
             True,
@@ -192,8 +195,9 @@ USERS, PAIRS = (Corpus("x.parquet", user=user, text="what") for user in ("who", 
     ],
 )  # fmt: skip
 def test_whom_a_plan_protects_is_a_field_and_told_of_plans_before_it(
-    plan, protects, both_directions
+    made, protects, both_directions
 ):
+    plan = made()
     found = plan.to_json()
     said = found["privacy"]
     assert (said["protects"], said["both_directions"]) == (protects, both_directions)
@@ -204,12 +208,13 @@ def test_whom_a_plan_protects_is_a_field_and_told_of_plans_before_it(
 
 @pytest.mark.parametrize(
     "found",
-    ["", "{", "[]", "1", "{}", '{"corpus": 1}', edited(verb="eval"), edited(verb="Corpus"),
-     edited(levels__0__kind="x"), edited(parameters__more=1), edited(levels=None)],
+    ["", "{", "[]", "1", "{}", '{"corpus": 1}', {"verb": "eval"}, {"verb": "Corpus"},
+     {"levels__0__kind": "x"}, {"parameters__more": 1}, {"levels": None}],
 )  # fmt: skip
 def test_what_is_no_plan_is_refused(found):
+    text = found if isinstance(found, str) else edited(**found)
     with pytest.raises(UsageError, match=r"^(plan|level)"):
-        plan_from_json(found)
+        plan_from_json(text)
 
 
 # Prints

@@ -44,7 +44,7 @@ print(folder.path, flush=True)
 if len(sys.argv) > 2:
     if os.fork():
         os._exit(0)
-time.sleep(60)
+time.sleep(600)
 """
 )
 

@@ -176,7 +176,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     try:
-        seen, late = set(), time.monotonic() + 120
+        seen, late = set(), time.monotonic() + 250
         while len(seen) < 20 and time.monotonic() < late:
             data = path.read_bytes()
             assert len(data) == 1_000_000
@@ -184,7 +184,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
             seen.add(data[0])
     finally:
         stop.set()
-        writer.join(120)
+        writer.join(250)
         assert not writer.is_alive()
     assert len(seen) >= 20
 

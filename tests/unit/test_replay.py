@@ -236,7 +236,7 @@ def test_a_later_session_knows_a_query_over_files(written, ledger):
         "user='who', text='what'), epsilon=1.0, delta=1e-6).run().run_id, flush=True)"
     )
     called = [sys.executable, "-W", "ignore", "-c", asked]
-    ended = subprocess.run(called, check=False, capture_output=True, text=True, timeout=200)
+    ended = subprocess.run(called, check=False, capture_output=True, text=True, timeout=250)
     assert (ended.stdout.strip(), ended.returncode) == (first.run_id, 0), ended.stderr
     assert len(ledger.runs()) == 1
 

@@ -308,7 +308,7 @@ def test_a_run_says_nothing_by_itself(corpus, ledger, capfd):
 
 def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
     path = tmp_path / "big.parquet"
-    pl.select(who=pl.int_range(3_000_000)).with_columns(
+    pl.select(who=pl.int_range(600_000)).with_columns(
         what=pl.format("a rather long and incompressible thing {}", pl.col("who").hash())
     ).write_parquet(path)
     corpus = Corpus(path, user="who", item="what")

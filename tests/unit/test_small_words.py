@@ -14,9 +14,9 @@ from dphh.cli import cli
 from dphh.ledger.budget import GivenBack
 from dphh.mechanisms.terms import set_aside
 from dphh.registry import VERBS
+from dphh.report.counted import how_many
 from dphh.report.promise import in_words
 from dphh.testing import SeededRandomness
-from dphh.wording.counted import how_many
 from tests.report.made import PRIVACY
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, chisquare, norm
 
-from dphh.ladder.rungs import first_rung, next_rung, valid_grams
-from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.session.ladder.rungs import first_rung, next_rung, valid_grams
+from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import SystemRandomness
 
 FAILS = 1e-9

@@ -45,7 +45,7 @@ def register_weight(spark: SparkSession) -> None:
     ) -> pa.Array:
         return weight_of(told, parts, deviation, threshold)
 
-    register_arrow(spark, "dphh_weight", weight, "bigint")
+    register_arrow(spark, "dphh_weight", weight, "bigint", draws=False)
 
 
 def register_votes(spark: SparkSession, randomness: Randomness) -> None:

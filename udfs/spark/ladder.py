@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions
 
-from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
+from dphh.udfs.kernel.blocks import Block, block_at, row_of
 from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, contributions, summed
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
-from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.spark.looked_up import (
     grams_of_block,
     numbers_of_grams,
@@ -31,57 +29,14 @@ from dphh.udfs.spark.looked_up import (
 from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import Integers, of_spellings
-from dphh.udfs.text.texts import tokens_of
 
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
-#: So many bytes of texts are made into a block together, or what Spark gives at a time if more.
-TEXTS = 1 << 23
-_BLOCK_COLUMNS = "user_hashes binary, lengths binary, positions binary, words binary"
+#: The keys and weights that the users of a row's block add, from two columns of brought values.
+OfBrought = Callable[[pa.RecordBatch, int, Integers, Integers], tuple[Any, Integers]]
+BLOCK_COLUMNS = "user_hashes binary, lengths binary, positions binary, words binary"
 POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
-
-
-def register_blocks(
-    spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
-) -> None:
-    """`dphh_blocks(table(users))`: from (name, contents) to (user_hashes, lengths, positions,
-    words). With the argument `lengths`, (shortest, longest), the "words" of a block are the texts'
-    n-grams of these lengths."""
-
-    def of_users(users: pa.RecordBatch) -> Iterator[Row]:
-        texts: Any = users.column("contents")
-        tokens = tokens_of(texts.flatten(), column, expression)
-        if lengths is not None:
-            tokens = whole_grams(tokens, range(lengths[0], lengths[1] + 1))
-        numbers = pc.list_value_length(texts).to_numpy()
-        user_hashes = of_spellings(users.column("name")).view(np.int64)
-        block, words = block_of_tokens(user_hashes, numbers, tokens)
-        unnamed = users.column("name").is_null().to_numpy(False)
-        if unnamed.any() and (block.positions[unnamed[block.owners]] >= 0).any():
-            raise RuntimeError("dphh: NULL user")
-        written = packed(pa.table({"word": words}))
-        for piece in block.in_pieces():
-            yield {**row_of(piece, "positions"), "words": [written]}
-
-    class Function:
-        """Collects the users of several batches in one block: it has about a tenth of the distinct
-        keys that ten separate blocks have together."""
-
-        def __init__(self) -> None:
-            self.waiting: list[pa.RecordBatch] = []
-
-        def eval(self, users: pa.RecordBatch) -> Iterator[pa.Table]:
-            self.waiting.append(users)
-            if sum(waiting.nbytes for waiting in self.waiting) >= TEXTS:
-                yield from self.terminate()
-
-        def terminate(self) -> Iterator[pa.Table]:
-            waiting, self.waiting = self.waiting, []
-            if waiting:
-                yield from map(pa.table, of_users(pa.concat_batches(waiting)))
-
-    _register_table_function(spark, "dphh_blocks", Function, _BLOCK_COLUMNS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
@@ -149,48 +104,64 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
 
 
 def register_shared_contributions(spark: SparkSession, unit: int) -> None:
-    """`dphh_shared_contributions(table(blocks_and_grams))`: in round 2, to (key, weight).
+    """`dphh_shared_contributions(table(blocks_and_grams))`: in round 2, to (key, weight). What is
+    brought to a block are the grams that its users hold, each with its g."""
 
-    Rows are (block, gram, g, user_hashes, lengths, keys), those of a block together: first the
-    grams that its users hold, each with its g, and then the block. A block whose grams did not come
-    fails.
-    """
+    def shared(
+        rows: pa.RecordBatch, row: int, grams: Integers, g: Integers
+    ) -> tuple[Integers, Integers]:
+        block = block_at(rows, row, "keys")
+        weigh = WeightsByGram(unit, Released(grams), g)
+        return _contributions_of_block(block, block.positions, weigh)
+
+    register_sums_of_brought(
+        spark,
+        "dphh_shared_contributions",
+        ("gram", "g"),
+        shared,
+        "key bigint, weight bigint",
+    )
+
+
+def register_sums_of_brought(
+    spark: SparkSession, name: str, brought: tuple[str, str], of_block: OfBrought, gives: str
+) -> None:
+    """Register a table function over blocks of whole users to each of which a query brought
+    values: a row (block, *brought) for each, and after them the block's own row, in which `brought`
+    are NULL. A block whose values did not come must fail in `of_block`."""
 
     class Function:
         def __init__(self) -> None:
             self.sums = Sums()
             self.block: int | None = None
-            self.grams: list[tuple[Integers, Integers]] = []
+            self.parts: list[tuple[Integers, Integers]] = []
 
         def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
             named = rows.column("block").to_numpy()
-            whole = rows.column("gram").is_null().to_numpy(False)
+            whole = rows.column(brought[0]).is_null().to_numpy(False)
             change = (np.diff(named) != 0) | (np.diff(whole) != 0) | whole[1:]
             starts = np.r_[0, np.flatnonzero(change) + 1, len(named)].tolist()
             for start, stop in pairwise(starts):
                 if named[start] != self.block:
-                    self.block, self.grams = named[start], []
+                    self.block, self.parts = named[start], []
                 if whole[start]:
-                    yield from self.sums.with_more(self.shared(rows, start))
+                    yield from self.sums.with_more(self.added(rows, start))
                 else:
-                    grams, g = (rows.column(name)[start:stop] for name in ("gram", "g"))
-                    self.grams.append((grams.to_numpy(), g.to_numpy()))
+                    keys, values = (rows.column(each)[start:stop].to_numpy() for each in brought)
+                    self.parts.append((keys, values))
 
-        def shared(self, rows: pa.RecordBatch, row: int) -> pa.RecordBatch:
-            block = block_at(rows, row, "keys")
+        def added(self, rows: pa.RecordBatch, row: int) -> pa.RecordBatch:
             none = np.empty(0, dtype=np.int64)
-            grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
-            added = _contributions_of_block(
-                block, block.positions, WeightsByGram(unit, Released(grams), g)
+            keys, values = (
+                np.concatenate([none, *(part[i] for part in self.parts)]) for i in range(2)
             )
-            return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
+            added = map(pa.array, of_block(rows, row, keys, values))
+            return pa.RecordBatch.from_arrays([*added], ["key", "weight"])
 
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.last_sums()
 
-    _register_table_function(
-        spark, "dphh_shared_contributions", Function, "key bigint, weight bigint"
-    )
+    register_table_function(spark, name, Function, gives)
 
 
 def register_remaining(spark: SparkSession, released: Any | None) -> None:
@@ -207,7 +178,7 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
             )
             yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
-    register_table(spark, "dphh_remaining", texts_not_yet_placed, _BLOCK_COLUMNS)
+    register_table(spark, "dphh_remaining", texts_not_yet_placed, BLOCK_COLUMNS)
 
 
 def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
@@ -263,7 +234,7 @@ def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) 
             for made in of_rows(rows):
                 yield pa.table(made)
 
-    _register_table_function(spark, name, Function, gives)
+    register_table_function(spark, name, Function, gives)
 
 
 def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
@@ -280,10 +251,10 @@ def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.last_sums()
 
-    _register_table_function(spark, "dphh_contributions", Function, gives)
+    register_table_function(spark, "dphh_contributions", Function, gives)
 
 
-def _register_table_function(spark: SparkSession, name: str, handler: type, gives: str) -> None:
+def register_table_function(spark: SparkSession, name: str, handler: type, gives: str) -> None:
     function: Any = functions.arrow_udtf(handler, returnType=gives)
     spark.udtf.register(name, function)
 

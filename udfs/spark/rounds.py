@@ -1,9 +1,8 @@
-"""Dependent rounds for Spark: users' contributions with weights that a join added to their
+"""Dependent rounds for Spark: users' contributions with weights that a query brought to their
 blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,25 @@ from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import block_at
 from dphh.udfs.kernel.contributions import Followed, contributions
-from dphh.udfs.spark.ladder import register_sums
+from dphh.udfs.spark.ladder import register_sums_of_brought
 from dphh.udfs.spark.looked_up import vocabulary
-from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.text.hashes import Integers, of_spellings
 
 
 def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt: int) -> None:
-    """`dphh_contributions(table(weighed_blocks))`: to (key, weight)."""
+    """`dphh_contributions(table(blocks_and_weights))`: to (key, weight). What is brought to a block
+    is the w of each of its words, by the word's place in the block's list."""
 
-    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            known: Any = rows.column("weights")[row].values
-            w = np.zeros(len(words), dtype=np.int64)
-            w[known.field("place").to_numpy()] = known.field("w").to_numpy()
-            rule = Followed(unit, max_items, salt, w, of_spellings(words).__getitem__)
-            ids, weights = contributions(block.user_hashes, block.lengths, block.positions, rule)
-            spelled = words.take(pa.array(ids))
-            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
+    def given(
+        rows: pa.RecordBatch, row: int, places: Integers, weights: Integers
+    ) -> tuple[Any, Integers]:
+        block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
+        w = np.zeros(len(words), dtype=np.int64)
+        w[places] = weights
+        rule = Followed(unit, max_items, salt, w, of_spellings(words).__getitem__)
+        ids, added = contributions(block.user_hashes, block.lengths, block.positions, rule)
+        return words.take(pa.array(ids)), added
 
-    register_sums(spark, sums_of_blocks, "key string, weight bigint")
+    register_sums_of_brought(
+        spark, "dphh_contributions", ("place", "w"), given, "key string, weight bigint"
+    )

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
-from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.periods import PLAIN_TYPE, counts_sql, user_sql
 from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
-from dphh.lineage.conditions import check_types
+from dphh.rows.conditions import check_types
+from dphh.rows.content import Content
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     NO_GROUPS,

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.kernel.positions import Released
 
 #: The tables of a level, in the order of its queries.
@@ -34,7 +34,7 @@ class DuckDBRounds(ForecastRounds):
         session.tell("classes", self.classes())
         with session.side_by_side():
             session.execute("held_grams")
-            self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES))
+            session.execute("forecast_round_1", list_bins=len(LIST_SIZES), **self._round(unit))
         if (others := self.valid.others) is not None:
             threshold = others.first_threshold
             session.execute("other_words", threshold=threshold, others=len(self.valid))
@@ -48,7 +48,7 @@ class DuckDBRounds(ForecastRounds):
         keys, values = (weights.column(name).to_numpy() for name in ("key", "weight"))
         self.grams = session.whole_users.look_up_in((Released(keys), values))
         with session.side_by_side():
-            self._execute("forecast_round_2", unit=unit, grams=self.grams)
+            session.execute("forecast_round_2", grams=self.grams, **self._round(unit))
         return session.fetch("forecast_signs")
 
     def _released_rows(self, thresholds: Any) -> Any:
@@ -63,15 +63,15 @@ class DuckDBRounds(ForecastRounds):
             purpose=self.purpose,
         )
 
-    def _execute(self, step: str, **parameters: Any) -> None:
-        self.session.execute(
-            step,
-            sigma=self.law.noise.sigma,
-            purpose=self.purpose,
-            is_test=self.session.randomness.is_test,
-            others=-1 if self.valid.others is None else len(self.valid),
-            **parameters,
-        )
+    def _round(self, unit: int) -> dict[str, Any]:
+        """The parameters that both rounds share."""
+        return {
+            "unit": unit,
+            "sigma": self.law.noise.sigma,
+            "purpose": self.purpose,
+            "is_test": self.session.randomness.is_test,
+            "others": -1 if self.valid.others is None else len(self.valid),
+        }
 
     def _spellings_of(self, keys: Integers) -> Any:
         return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))

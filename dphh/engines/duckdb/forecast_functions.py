@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from dphh.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
-from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.forecast_rounds import bins
+from dphh.session.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
+from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.whole_users import WholeUsers
 

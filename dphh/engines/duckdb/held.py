@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dphh.content import Content
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.errors import CorpusError
+from dphh.rows.content import Content
 
 #: Rows whose texts each thread of an engine has in memory at once. Spark is left out: the memory of
 #: its machines is unknown here.

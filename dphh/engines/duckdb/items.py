@@ -43,7 +43,9 @@ class Items(Gathers):
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
         self.find_held_words()
-        self._write_noised("words_level", level, purpose, is_test=self.randomness.is_test)
+        bounds = self._bounds(level, purpose)
+        with self.side_by_side():
+            self.execute("words_level", is_test=self.randomness.is_test, **bounds)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
@@ -55,18 +57,12 @@ class Items(Gathers):
         self.find_held_words()
         return self.fetch("exact_counts", at_least=at_least)
 
-    def _write_noised(
-        self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any
-    ) -> None:
-        """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`."""
-        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
-        with self.side_by_side():
-            self.execute(
-                step,
-                max_items=level.max_items,
-                grid_bits=level.grid_bits,
-                salt=salt,
-                sigma=level.sigma_grid,
-                purpose=purpose,
-                **parameters,
-            )
+    def _bounds(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
+        """The parameters of a query that bounds and weighs users and draws the noise once."""
+        return {
+            "max_items": level.max_items,
+            "grid_bits": level.grid_bits,
+            "salt": int(self.randomness.words(1, f"{purpose}/salt")[0]),
+            "sigma": level.sigma_grid,
+            "purpose": purpose,
+        }

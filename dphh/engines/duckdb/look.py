@@ -19,8 +19,8 @@ from dphh.engines.duckdb.held import ROWS_AT_A_TIME, Room, refuse_more_than_fits
 from dphh.engines.duckdb.periods import counts_sql, user_sql
 from dphh.engines.duckdb.run import DuckDBRows
 from dphh.engines.duckdb.session import DuckDBSession
-from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError
+from dphh.session.protocol import Limits, Session
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier

@@ -7,16 +7,18 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
-from dphh.ladder.rungs import Ladder, ValidGrams
-from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
+from dphh.session.ladder.rungs import Ladder, ValidGrams
+from dphh.session.ladder.word_list import WordList
 
 
 class Ngrams(Rounds, Climbing):
     """The methods of a DuckDB session for the n-gram ladder."""
 
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        self._write_noised("grams_level", level, purpose)
+        bounds = self._bounds(level, purpose)
+        with self.side_by_side():
+            self.execute("grams_level", **bounds)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
         by_key = {"valid": self.whole_users.look_up_in(valid), "purpose": purpose}

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.lineage.conditions import condition
+from dphh.rows.conditions import condition
+from dphh.rows.period import PeriodColumn
 from dphh.sources.near_periods import near_sql
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import PeriodColumn
 
 #: How DuckDB writes the types whose values are written alike everywhere.
 PLAIN_TYPE = re.compile(

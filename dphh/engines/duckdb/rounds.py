@@ -28,8 +28,9 @@ class Rounds(Items, InRounds):
             if following is None
             else self.whole_users.look_up_in(self._weights_of_words(following))
         )
-        is_test = self.randomness.is_test
-        self._write_noised("words_of_round", level, purpose, is_test=is_test, w=w)
+        bounds = self._bounds(level, purpose)
+        with self.side_by_side():
+            self.execute("words_of_round", w=w, is_test=self.randomness.is_test, **bounds)
 
     def _released_of_round(self, threshold: int) -> Any:
         return self.fetch("released_of_round", threshold=threshold)

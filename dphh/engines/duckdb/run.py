@@ -15,9 +15,9 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
-from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.session.protocol import Limits
 from dphh.sources.quiet import without_bar
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query

@@ -7,7 +7,7 @@ from dphh.engines.duckdb.counts import Counts
 from dphh.engines.duckdb.ldp_trie import LocalTries
 from dphh.engines.duckdb.ngrams import Ngrams
 from dphh.engines.duckdb.trie import Tries
-from dphh.engines.session import Limits
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
 

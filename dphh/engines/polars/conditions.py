@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from dphh.lineage.conditions import check_types, condition
+from dphh.rows.conditions import check_types, condition
 from dphh.sources.reading import without_string_views
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
@@ -16,6 +15,7 @@ from dphh.engines.polars.periods import counts_expression, is_plain, unit_expres
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.content import Content
 from dphh.sources.reading import (
     NO_GROUPS,
     refuse_missing_columns,

@@ -12,9 +12,9 @@ from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import forecast as queries
 from dphh.engines.polars.queries.set_union import histogram_of_held
-from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 

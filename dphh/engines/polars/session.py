@@ -7,7 +7,7 @@ from dphh.engines.polars.counts import Counts
 from dphh.engines.polars.ldp_trie import LocalTries
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
-from dphh.engines.session import Limits
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
 

@@ -17,9 +17,9 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
-from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.session.protocol import Limits
 from dphh.wording.warned import warn
 
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or
@@ -31,13 +31,16 @@ _QUIET_SETTINGS = {
     # Rows that it shuffles or spills, which a killed Java leaves on the disk.
     "spark.io.encryption.enabled": "true",
     "spark.shuffle.service.removeShuffle": "true",
+    # A run's queries make some 250 classes, most of them at each level and in each run. Spark would
+    # keep 100, and compile all others again.
+    "spark.sql.codegen.cache.maxEntries": "1000",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.
 _JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 #: A run is many short queries, of which Java would compile code for longer than it runs them: to be
 #: compiled again with all optimisations, code has to run ten times as often as by Java's default.
-_LESS_COMPILATION = " ".join((
+_FOR_SHORT_QUERIES = " ".join((
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -117,7 +120,7 @@ def _set_java_options() -> Iterator[None]:
     """Set Java's options while Spark starts: Spark logs before its log level can be set. The user's
     own options come last and win, because Java takes the last of contradicting options."""
     before = os.environ.get(_JAVA_OPTIONS_VARIABLE)
-    options = [_LESS_COMPILATION, before or ""]
+    options = [_FOR_SHORT_QUERIES, before or ""]
     if "log4j" not in (before or ""):
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
         options.append(f"-Dlog4j2.configurationFile={quiet}")

@@ -13,12 +13,12 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.spark.periods import PLAIN, counts_sql, is_text, user_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
+from dphh.rows.content import Content
 from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
 from dphh.udfs.spark.functions import register_names, register_tokens
 

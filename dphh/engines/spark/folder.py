@@ -17,9 +17,14 @@ from dphh.udfs.spark.functions import register_arrow
 
 #: The key in Spark's configuration (`spark-submit --conf`) for a folder that all executors reach.
 SETTING = "spark.dphh.folder"
-#: With this committer a task's files are moved into the table only after one attempt of the task
-#: and then the job are committed.
-_COMMITTER_SETTING = ("mapreduce.fileoutputcommitter.algorithm.version", "1")
+_WRITE_OPTIONS = {
+    # With this committer a task's files are moved into the table only after one attempt of the task
+    # and then the job are committed.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    # No values repeat enough for a dictionary to be worth what it costs to make: of a block, whose
+    # bytes it would hash, and of keys and noised sums.
+    "parquet.enable.dictionary": "false",
+}
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
@@ -82,7 +87,7 @@ class RunFolder:
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path = f"{self.path}/{name}"
-        rows.write.option(*_COMMITTER_SETTING).parquet(path)
+        rows.write.options(**_WRITE_OPTIONS).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> None:
@@ -144,7 +149,7 @@ class RunDatabase:
         self._spark.sql("SELECT dphh_folder(:path)", args={"path": self.path}).collect()
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        rows.write.format("parquet").option(*_COMMITTER_SETTING).saveAsTable(self._table_name(name))
+        rows.write.format("parquet").options(**_WRITE_OPTIONS).saveAsTable(self._table_name(name))
         return self._spark.table(self._table_name(name))
 
     def drop(self, name: str) -> None:

@@ -11,8 +11,8 @@ from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.forecast_functions import register_forecast
 from dphh.engines.spark.run import SparkRun
-from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.session.ladder.rungs import Integers
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import register_plain_contributions, register_shared_contributions
 

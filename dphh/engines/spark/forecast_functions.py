@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dphh.ladder.absent import Lifted, bins_of_class, lifted_of_class, negatives_of_row
-from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rungs import ValidGrams
-from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.forecast_rounds import bins
+from dphh.session.ladder.absent import Lifted, bins_of_class, lifted_of_class, negatives_of_row
+from dphh.session.ladder.classes import ValidClasses
+from dphh.session.ladder.rungs import ValidGrams
+from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.spark.functions import register_arrow

@@ -18,9 +18,9 @@ from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
-    register_blocks,
     register_counts_of_words,
     register_keys_of_blocks,
     register_remaining,
@@ -41,7 +41,7 @@ class Items(SparkRun):
         self.reach()
         with engine_errors("blocks"):
             register_blocks(self.spark, *self.tokens, reading.lengths)
-        self.look("users")
+        self.look("texts_of_users")
         self.execute("blocks")
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:

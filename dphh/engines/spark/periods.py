@@ -8,6 +8,8 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DecimalType,
+    FractionalType,
     IntegralType,
     NullType,
     StringType,
@@ -19,9 +21,9 @@ from pyspark.sql.types import (
 from dphh.corpus import Corpus
 from dphh.engines.spark.rows import identifier
 from dphh.errors import CorpusError
+from dphh.rows.period import PeriodColumn
 from dphh.sources.near_periods import near_sql
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import PeriodColumn
 
 #: Types, besides text, whose values all engines spell alike.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)
@@ -40,7 +42,9 @@ def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
         if is_text(kind):
             text = f"checked({text})"
         if not corpus.unit_is_spelled:
-            return text
+            # The two zeros are one user, and have to be spelled alike.
+            number = isinstance(kind, FractionalType) and not isinstance(kind, DecimalType)
+            return f"({text} + CAST(0 AS {kind.simpleString()}))" if number else text
         if not is_text(kind) and not isinstance(kind, PLAIN):
             kind_said = kind.simpleString()
             raise CorpusError(NO_UNITS.format(option=option, column=column, kind=kind_said))

@@ -32,13 +32,11 @@ class Rounds(Items, InRounds):
                 register_sums_of_words(self.spark, rule)
             self.look("contributions_of_words")
         else:
-            with engine_errors("weighed_blocks"):
+            with engine_errors("blocks_and_weights"):
                 register_weight(self.spark)
                 register_keys_of_blocks(self.spark, words=True)
                 register_given_to_words(self.spark, 2**level.grid_bits, level.max_items, rule.salt)
-            self.execute("numbered_blocks")
-            self.execute("weighed_blocks", **asdict(following))
-            self.drop("numbered_blocks")
+            self.look("blocks_and_weights", **asdict(following))
             self.look("given_to_words")
         self.execute("noised_of_round", sigma=level.sigma_grid, purpose=purpose)
 
@@ -51,5 +49,5 @@ class Rounds(Items, InRounds):
         self.drop("noised")
 
     def _drop_rounds(self) -> None:
-        for table in ("noised", "told_before", "numbered_blocks", "weighed_blocks"):
+        for table in ("noised", "told_before", "named_blocks", "blocks_and_weights"):
             self.drop(table)

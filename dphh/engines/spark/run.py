@@ -19,7 +19,6 @@ import pyspark
 from pyspark.sql import DataFrame
 
 from dphh.corpus import Corpus
-from dphh.engines.session import Limits
 from dphh.engines.spark.access import access_to
 from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
@@ -28,6 +27,7 @@ from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
 from dphh.errors import CorpusError, UsageError
+from dphh.session.protocol import Limits
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dphh.corpus import Corpus
-from dphh.engines.session import Limits
 from dphh.engines.spark.counts import Counts
 from dphh.engines.spark.ldp_trie import LocalTries
 from dphh.engines.spark.ngrams import Ngrams
 from dphh.engines.spark.trie import Tries
+from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-import dphh
 from dphh.errors import UsageError
 from dphh.udfs.spark.functions import register_arrow
 
@@ -40,7 +40,7 @@ def check_workers(spark: SparkSession) -> None:
     if asked in _checked_sessions:
         return
     tasks = 1 if str(spark.conf.get("spark.master", None)).startswith("local") else _PROBE_TASKS
-    register_arrow(spark, "dphh_lacking", _make_probe(_NEEDED_MODULES, dphh.__version__), "string")
+    register_arrow(spark, "dphh_lacking", _make_probe(_NEEDED_MODULES, version("dphh")), "string")
     query = f"SELECT DISTINCT dphh_lacking(id) FROM range(0, {tasks}, 1, {tasks})"
     try:
         found = [lacking for (lacking,) in spark.sql(query).collect() if lacking]
@@ -56,6 +56,7 @@ def _make_probe(needed: tuple[str, ...], own_version: str) -> Any:
 
     def lacking(ids: pa.Array) -> pa.Array:
         import importlib
+        from importlib.metadata import version
 
         import pyarrow
 
@@ -63,7 +64,7 @@ def _make_probe(needed: tuple[str, ...], own_version: str) -> Any:
         try:
             for name in needed:
                 importlib.import_module(name)
-            there = importlib.import_module("dphh").__version__
+            there = version("dphh")
             if there != own_version:
                 lacks = f"dphh {own_version} (they have {there})"
         except ImportError as problem:

@@ -29,6 +29,7 @@ from dphh.privacy.counts import MOST_KEYS, counts_bits
 from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
+from dphh.wording.options import check_whole
 
 #: The note of the counts' event. Code identifies the event by its role.
 NOTE = "counts of what was found, and what bounding removed"
@@ -118,8 +119,7 @@ class Counting:
 def _check_min_users(min_users: int | None, counts: float | None, by: str | None) -> None:
     if min_users is None:
         return
-    if isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 2:
-        raise UsageError(f"min_users: found {min_users!r}; give a whole number from 2")
+    check_whole("min_users", min_users, least=2)
     if by is not None:
         raise UsageError(
             "min_users: goes by how many users hold what is found, all groups together, and by "

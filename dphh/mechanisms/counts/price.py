@@ -40,6 +40,7 @@ from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import arithmetic_delta
+from dphh.wording.options import check_whole
 
 
 class Found(Protocol):
@@ -154,14 +155,15 @@ def finds(level: CountsLevel) -> Finds:
     )
 
 
-def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, ...], ...]:
-    """The distinct items, as tokens, in the order of the list."""
-    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+def checked_items(
+    of: Of, top: int | None = None, min_length: int = 1, option: str = "of"
+) -> tuple[tuple[str, ...], ...]:
+    """The distinct items, as tokens, in the order of the list that an option gives."""
+    check_whole("top", 1 if top is None else top)
+    check_whole("min_length", min_length)
     if not _is_list(of):
         raise UsageError(
-            f"of: found a {type(of).__name__}; give a release (not its plan, but what run() "
+            f"{option}: found a {type(of).__name__}; give a release (not its plan, but what run() "
             "returns), or a list of items, each a list of its tokens"
         )
     items: dict[tuple[str, ...], None] = {}
@@ -169,14 +171,15 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
         tokens = tuple(item) if _is_list(item) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(
-                f"of: number {place} is not an item; give each as a list of its tokens, none of "
-                "them empty, such as ['new', 'york']"
+                f"{option}: number {place} is not an item; give each as a list of its tokens, none "
+                "of them empty, such as ['new', 'york']"
             )
         if len(tokens) >= min_length:
             items[tokens] = None
     if not items:
         raise UsageError(
-            "of: found no items; give a list of items, each a list of its tokens, or a release"
+            f"{option}: found no items; give a list of items, each a list of its tokens, or a "
+            "release"
         )
     return tuple(items)[:top]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
-from dphh.engines.session import Session
 from dphh.mechanisms.counts.levels import counts_of
 from dphh.mechanisms.ngrams.forecast.levels import listed_words
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.price import Price
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 
 

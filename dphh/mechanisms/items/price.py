@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting, found_counts
-from dphh.mechanisms.counts.price import Of, price_counts
+from dphh.mechanisms.counts.price import Of, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTERED,
     finds_words,
@@ -32,6 +32,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Price, Privacy
 from dphh.priors.given_prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
+from dphh.wording.options import check_choice, check_whole
 
 HELP = {
     **BUDGET_HELP,
@@ -92,8 +93,7 @@ def price_items(
     no part of delta goes to new items. Beside it `min_users`, `by` and `groups` go without
     `counts`.
     """
-    if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
+    check_choice("method", method, METHODS)
     if domain is not None:
         beside = {
             "counts": counts is not None,
@@ -162,16 +162,12 @@ def _price_of_domain(
     groups: str | Sequence[str],
     min_users: int | None,
 ) -> Price:
-    if min_users is not None and (
-        isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 1
-    ):
-        raise UsageError(f"min_users: found {min_users!r}; give a whole number from 1")
-    try:
-        counted = price_counts(
-            of=domain, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
-        )
-    except UsageError as problem:
-        raise UsageError(str(problem).replace("of:", "domain:", 1)) from None
+    if min_users is not None:
+        check_whole("min_users", min_users)
+    items = checked_items(domain, option="domain")
+    counted = price_counts(
+        of=items, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
+    )
     said = dict(counted.parameters)
     return replace(
         counted,

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
-from dphh.engines.session import Session
 from dphh.levels import LocalLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
 from dphh.privacy.subset_selection import estimate
+from dphh.session.protocol import Session
 
 
 def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:

@@ -46,6 +46,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.coin_reports import Form, Sampling, sizes
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
+from dphh.wording.options import check_choice, check_whole
 
 HELP = {
     "local_epsilon": "The epsilon of one report; or give --central-epsilon or --user-epsilon.",
@@ -133,14 +134,9 @@ def price_ldp_trie(
         ("keep", keep, LARGEST_DOMAIN),
         ("passes", passes, 1000),
     ):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise UsageError(f"{name}: found {value!r}; give a whole number from 1 to {most:,}")
-    if sampling not in get_args(Sampling):
-        raise UsageError(
-            f"sampling: found {sampling!r}; give one of {', '.join(get_args(Sampling))}"
-        )
-    if mode not in get_args(Mode):
-        raise UsageError(f"mode: found {mode!r}; give one of {', '.join(get_args(Mode))}")
+        check_whole(name, value, most=most)
+    check_choice("sampling", sampling, get_args(Sampling))
+    check_choice("mode", mode, get_args(Mode))
     form = _form_of_reports(reports, mode)
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.engines.session import Session
-from dphh.ladder.rungs import Ladder, first_ladder, spelled
+from dphh.columns import SCORED
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
+from dphh.session.ladder.rungs import Ladder, first_ladder, spelled
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import SEPARATOR
 
@@ -45,7 +46,7 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         threshold = spurious_threshold(planned, len(ladder.top), len(valid))
         level = replace(planned, valid=len(valid), threshold_grid=threshold)
         if len(valid) == 0:  # nothing below was released: nothing can be valid, nothing is read
-            yield LevelDone(level, rows(level.level, *spelled_nothing(), level.grid_bits))
+            yield LevelDone(level, SCORED.empty_table())
             continue
         passed = session.grams_level(level, ladder, valid, f"ngrams/level {level.level}")
         keys = whole(passed.column("key"), pa.int64()).to_numpy()
@@ -86,7 +87,3 @@ def spelled_keys(keys: Any, length: int, joiner: str) -> tuple[Any, Any, Any]:
 
 def unescaped(token: str) -> str:
     return "\\".join(part.replace("\\s", SEPARATOR) for part in token.split("\\\\"))
-
-
-def spelled_nothing() -> tuple[pa.Array, pa.Array, pa.Array]:
-    return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

@@ -29,6 +29,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Price, Privacy
 from dphh.priors.given_prior import PRIOR_HELP, PriorAsked, checked_prior
+from dphh.wording.options import check_choice, check_whole
 
 Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
 METHODS = get_args(Method)
@@ -100,10 +101,8 @@ def price_ngrams(
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
-    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST_NGRAM:
-        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST_NGRAM}")
-    if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
+    check_whole("max_n", max_n, most=LONGEST_NGRAM)
+    check_choice("method", method, METHODS)
     if method == "forecast":
         _refuse_dpne_options(max_items, pruning, decay, shares)
     if prior is not None and method != "forecast":
@@ -203,8 +202,7 @@ def _check_ladder_options(
             f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
             "such as 0.01"
         )
-    if pruning not in get_args(Pruning):
-        raise UsageError(f"pruning: found {pruning!r}; give one of {', '.join(get_args(Pruning))}")
+    check_choice("pruning", pruning, get_args(Pruning))
     if not _is_number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "

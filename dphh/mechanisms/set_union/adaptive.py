@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.rounds import Round
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following
+from dphh.session.protocol import Ran
 
-#: A round as it was run, and (key, noisy) of what it released.
-Ran = tuple[SetUnionLevel, Any]
 SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
 
 
@@ -35,36 +33,38 @@ class AdaptiveRounds:
     #: Whether longer n-grams are still to be found in the original texts.
     keeps_texts: bool = False
 
-    def run(self, draw: Round) -> Any:
-        """Run all rounds with an engine's `draw`: (round, key, noisy) of all released items."""
-        ran: list[SetUnionLevel] = []
-        tables = []
-        for level, found in self._run_rounds(lambda level: draw(level, follows(ran, level))):
-            ran.append(level)
-            numbers = pa.array(np.full(found.num_rows, level.round, np.int64))
-            columns = [numbers, whole(found.column("key"), pa.string())]
-            columns.append(whole(found.column("noisy"), pa.int64()))
-            tables.append(pa.table(columns, schema=SCHEMA))
-        return pa.concat_tables(tables)
+    def next(self, ran: Sequence[Ran]) -> SetUnionLevel | None:
+        left: Sequence[SetUnionLevel] = self.levels
+        for number in range(1, len(ran) + 1):
+            left = self.left(ran[:number], left[1:])
+        return left[0] if left else None
+
+    def following(self, ran: Sequence[Ran], level: SetUnionLevel) -> Following | None:
+        return follows([each for each, _ in ran], level)
+
+    def table(self, ran: Sequence[Ran]) -> Any:
+        """All that the rounds released: (round, key, noisy)."""
+        return pa.concat_tables([_with_round(level, released) for level, released in ran])
 
     def read(self, drawn: Any) -> Iterator[Ran]:
-        """From `run`'s table: each round as it was run, with (key, noisy) that it released."""
+        """From that table: each round as it was run, with (key, noisy) that it released."""
         numbers = whole(drawn.column("round"), pa.int64()).to_numpy()
-        return self._run_rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
-
-    def _run_rounds(self, found_by: Any) -> Iterator[Ran]:
         ran: list[Ran] = []
-        left: Sequence[SetUnionLevel] = self.levels
-        while left:
-            level, *left = left
-            ran.append((level, found_by(level)))
+        while (level := self.next(ran)) is not None:
+            ran.append((level, drawn.filter(pa.array(numbers == level.round))))
             yield ran[-1]
-            left = self.left(ran, left)
 
     def left(self, ran: Sequence[Ran], planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
         """The rounds that follow those that ran: what they released decides."""
         few = len(ran) == 1 and ran[0][1].num_rows < SIPS_COMMON
         return [round_alone(planned)] if few and planned else planned
+
+
+def _with_round(level: SetUnionLevel, released: Any) -> Any:
+    numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
+    keys = whole(released.column("key"), pa.string())
+    noisy = whole(released.column("noisy"), pa.int64())
+    return pa.table([numbers, keys, noisy], schema=SCHEMA)
 
 
 def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> Following | None:

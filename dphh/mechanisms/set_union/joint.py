@@ -10,6 +10,7 @@ calibrated so that the mean, over what the first round may show, of the larger c
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil, fsum, nextafter
 
 from dphh.errors import UsageError
@@ -86,6 +87,7 @@ def _delta_shares(
     return for_curve, for_new
 
 
+@lru_cache(maxsize=64, typed=True)  # nine compositions; a ledger, a schedule or a shell asks again
 def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
     """The first round, the one round and the rounds, of which only one follows, and their cost."""
     spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)

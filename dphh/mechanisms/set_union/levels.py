@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.session import Session
 from dphh.levels import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.price import Price
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 
 

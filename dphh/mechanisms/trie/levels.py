@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import GROWN
-from dphh.engines.session import Session
-from dphh.engines.walking import Trie, Way
 from dphh.levels import BatchLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
+from dphh.session.protocol import Session
+from dphh.session.trie import Trie, Way
 
 
 def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:

@@ -42,6 +42,7 @@ from dphh.mechanisms.terms import (
 from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
+from dphh.wording.options import check_choice
 
 Accounting = Literal["path", "paper"]
 HELP = {
@@ -106,12 +107,8 @@ def price_trie(
             "end of a "
             "sequence counts as one: words of 9 letters need 10"
         )
-    if choice not in get_args(Choice):
-        raise UsageError(f"choice: found {choice!r}; give one of {', '.join(get_args(Choice))}")
-    if accounting not in get_args(Accounting):
-        raise UsageError(
-            f"accounting: found {accounting!r}; give one of {', '.join(get_args(Accounting))}"
-        )
+    check_choice("choice", choice, get_args(Choice))
+    check_choice("accounting", accounting, get_args(Accounting))
     counting = Counting.of(counts, by, groups)
     if max_items is None:
         counted = COUNTED_ITEMS

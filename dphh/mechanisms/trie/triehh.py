@@ -108,7 +108,9 @@ def published_delta(theta: int) -> float:
             f"theta must be 4 or more for the published theorem, found {theta!r}; "
             "published_theta finds one from a delta."
         )
-    return _published_delta(theta)
+    if theta > LARGEST_THETA:
+        return math.ulp(0.0)
+    return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
 def check_conditions(users: int, theta: int, batch: int) -> None:
@@ -146,7 +148,7 @@ def published_theta(delta: float) -> int:
     The authors' code searches in the same way, from 5 on.
     """
     check_delta(delta)
-    return next(t for t in range(4, LARGEST_THETA + 1) if _published_delta(t) <= delta)
+    return next(t for t in range(4, LARGEST_THETA + 1) if published_delta(t) <= delta)
 
 
 # --- the largest batch --------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSi
     """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
     check_conditions(users, theta, batch)
     epsilon = theorem_epsilon(users, theta, batch, levels)
-    return FixedSizePlan(users, theta, batch, levels, epsilon, _published_delta(theta))
+    return FixedSizePlan(users, theta, batch, levels, epsilon, published_delta(theta))
 
 
 def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
@@ -208,12 +210,6 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
 
 
 # --- checks ---------------------------------------------------------------------------------------
-
-
-def _published_delta(theta: int) -> float:
-    if theta > LARGEST_THETA:
-        return math.ulp(0.0)
-    return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
 def up(exact: Fraction) -> float:

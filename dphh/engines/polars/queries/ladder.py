@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from dphh.engines.polars.queries.set_union import IDS, histogram, of_users
-from dphh.ladder.word_list import WordList
+from dphh.session.ladder.word_list import WordList
 from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.whole_users import WholeUsers
 

@@ -17,10 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.ladder.classes import ValidClasses, Way, valid_classes
-from dphh.ladder.lift import Lift
-from dphh.ladder.rounds import Passed, PassedWords, Rounds
-from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.prior import Prior, blurred, deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
@@ -33,6 +29,10 @@ from dphh.privacy.forecast_rounds import (
     list_weight,
     unit_for,
 )
+from dphh.session.ladder.classes import ValidClasses, Way, valid_classes
+from dphh.session.ladder.lift import Lift
+from dphh.session.ladder.rounds import Passed, PassedWords, Rounds
+from dphh.session.ladder.rungs import Integers, Rung, first_rung, next_rung
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers: a plain weight is so many.
@@ -59,10 +59,6 @@ class Step:
 
     def run(self, rounds: Rounds) -> Any:
         """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        ran = self.ran(rounds)
-        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
-
-    def ran(self, rounds: Rounds) -> Ran:
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
         first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
@@ -112,7 +108,11 @@ class Step:
             merged[group],
         )
         others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
-        return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
+        shares = first_share, second_share
+        return self.released(Ran(passed, masses, others, shares, plan.finds, budget))
+
+    def released(self, ran: Ran) -> Any:
+        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
 
     def _views_of_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float

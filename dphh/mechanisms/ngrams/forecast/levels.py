@@ -11,17 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.engines.session import Session
-from dphh.ladder.lift import public_lift
-from dphh.ladder.rungs import Integers, first_ladder, spelled
-from dphh.ladder.word_list import WordList
+from dphh.columns import SCORED
 from dphh.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
-from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
+from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
+from dphh.session.ladder.lift import public_lift
+from dphh.session.ladder.rungs import Integers, first_ladder, spelled
+from dphh.session.ladder.word_list import WordList
+from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -83,8 +84,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
             lift = public_lift(price.prior.prior, numbers, ladder.rungs)
         step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
-            nothing = rows(planned.level, *_empty_columns(), 0)
-            yield LevelDone(replace(planned, valid=0), nothing)
+            yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
         released_grams = ForecastRelease.from_table(table)
@@ -119,7 +119,9 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
 def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    for (level, passed), share in words_rounds_run(price, session):
+    rounds = WordsRounds.of(price)
+    drawn = session.union_rounds(rounds, "ngrams/words")
+    for (level, passed), share in words_rounds_run(rounds, drawn, price["max_n"]):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
@@ -130,7 +132,3 @@ def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone
 def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
-
-
-def _empty_columns() -> tuple[pa.Array, pa.Array, pa.Array]:
-    return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

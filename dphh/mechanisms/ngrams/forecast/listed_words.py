@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.ladder.classes import RuleForUnlisted
-from dphh.ladder.rounds import PassedWords, Rounds
-from dphh.ladder.rungs import Integers
-from dphh.ladder.word_list import classes_of_listed_words
 from dphh.levels import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Step
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Ran, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
+from dphh.session.ladder.classes import RuleForUnlisted
+from dphh.session.ladder.rounds import PassedWords
+from dphh.session.ladder.rungs import Integers
+from dphh.session.ladder.word_list import classes_of_listed_words
 
 #: What round 2 gives to words that the list lacks, beside a plain weight.
 OUTSIDE = PLAIN // 2
@@ -38,8 +38,7 @@ class WordsStep(Step):
     #: Of the list, as Arrow has them.
     words: Any
 
-    def run(self, rounds: Rounds) -> WordsRelease:
-        ran = self.ran(rounds)
+    def released(self, ran: Ran) -> WordsRelease:
         listed = self.words.take(pa.array(ran.passed.keys))
         assert isinstance(ran.passed, PassedWords)
         words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-from dphh.engines.session import Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.price import (
@@ -22,8 +22,9 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.price import Price
+from dphh.session.protocol import Ran
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +56,9 @@ class WordsRounds(AdaptiveRounds):
         return [] if enough_words(found.num_rows, near, words) else planned
 
 
-def words_rounds_run(price: Price, session: Session) -> Iterator[tuple[Ran, float]]:
-    """Each round as it was run, and what it took of an even share."""
-    rounds = WordsRounds.of(price)
-    drawn = rounds.read(session.union_rounds(rounds, "ngrams/words"))
-    for number, (level, found) in enumerate(drawn, start=1):
+def words_rounds_run(rounds: WordsRounds, drawn: Any, max_n: int) -> Iterator[tuple[Ran, float]]:
+    """Each drawn round as it was run, and what it took of an even share."""
+    for number, (level, found) in enumerate(rounds.read(drawn), start=1):
         planned = level.round == number
-        share = WORDS_ROUNDS[number - 1] if planned else words_alone_share(price["max_n"])
+        share = WORDS_ROUNDS[number - 1] if planned else words_alone_share(max_n)
         yield (level, found), share

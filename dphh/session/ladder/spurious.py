@@ -1,0 +1,58 @@
+"""Spurious n-grams of DPNE: valid grams that no user holds but that noise lifts over the threshold.
+
+DPNE's histogram H_k contains every valid gram, most of them with weight 0. They are too many to
+list, and leaving them out would reveal which valid grams some user holds. So their number is drawn
+from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
+supp H_k, and their scores from the noise given that it reaches rho. This is exactly the output of
+Algorithm 1 of the paper (its Appendix A does the same).
+
+Candidate keys are drawn before it is known which of them some user holds. A query of the level
+drops the held ones (`sql/ngrams/released_grams.sql`), so that held keys never leave that query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.session.ladder.absent import proposed
+from dphh.session.ladder.rungs import Integers, ValidGrams
+from dphh.udfs.draws.noise import draw_above, draw_binomial
+from dphh.udfs.draws.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class LiftedGrams:
+    """The spurious grams of a level, before it is known which valid grams some user holds.
+
+    `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
+    that no user holds gets the first noised weight, the second such key the second, and so on.
+    """
+
+    keys: Integers
+    noisy: Integers
+
+    def to_table(self) -> Any:
+        """(position, key, noisy) in the order drawn; spare keys have a NULL weight."""
+        more = len(self.keys) - len(self.noisy)
+        noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
+        return pa.table({"position": np.arange(len(self.keys)), "key": self.keys, "noisy": noisy})
+
+
+def lifted_grams(
+    valid: ValidGrams, held: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
+) -> LiftedGrams:
+    """The spurious grams if users hold `held` of the valid grams: how many of the others noise of
+    this sigma lifts to the threshold, their noised weights, and candidate keys."""
+    absent = len(valid) - held
+    tail = rounded_gaussian(sigma).tail(threshold)
+    number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
+    noisy = draw_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
+    if not number:
+        return LiftedGrams(noisy, noisy)
+    chosen = proposed(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
+    return LiftedGrams(valid.keys(chosen), noisy)

@@ -1,0 +1,36 @@
+"""Texts as cells of a CSV file, so that no spreadsheet runs a text as a formula.
+
+A spreadsheet recognises a formula by the first character of a cell, after characters that it skips
+as white space or as invisible. A quote before them marks the cell as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from dphh.wording.unseen import UNSEEN
+
+#: ASCII signs, full-width, small, superscript and subscript ones, and the typographic minus.
+_FORMULA_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
+_IGNORED_BY_SPREADSHEETS = f"""[\\s{UNSEEN}"']*"""
+_STARTS_FORMULA = re.compile(f"[\t\r\n]|{_IGNORED_BY_SPREADSHEETS}[{_FORMULA_SIGNS}]")
+#: In locales with a decimal comma, spreadsheets also split cells at these characters.
+_STARTS_FORMULA_AFTER_SEPARATOR = re.compile(
+    f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_IGNORED_BY_SPREADSHEETS})([{_FORMULA_SIGNS}])"
+)
+
+
+def cell(text: str) -> str:
+    return ("'" if _STARTS_FORMULA.match(text) else "") + _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+        r"\1'\2", text
+    )
+
+
+def cell_of_list(texts: Sequence[str]) -> str:
+    """The list as JSON, which begins with a bracket; parsing it gives the same texts."""
+    said = json.dumps(texts, ensure_ascii=False)
+    return _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+        lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said
+    )
