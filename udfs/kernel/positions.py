@@ -77,10 +77,10 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
 
 def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
     """How many positions each user keeps."""
-    starts = np.cumsum(lengths) - lengths
-    number: Integers = np.add.reduceat(np.append(keep, False), starts, dtype=np.int32)
-    number[lengths == 0] = 0  # for an empty range, reduceat returns the next element
-    return number.astype(lengths.dtype)
+    kept_before = np.zeros(len(keep) + 1, dtype=np.int32)
+    np.cumsum(keep, dtype=np.int32, out=kept_before[1:])
+    until = kept_before.take(np.cumsum(lengths))
+    return np.diff(until, prepend=np.int32(0)).astype(lengths.dtype)
 
 
 def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
