@@ -61,6 +61,6 @@ def without(keys: Any, owners: Any, dropped: Callable[[Any], NDArray[np.bool_]])
     held, owner = values_of(pairs), values_of(one_array(owners))
     stays = ~dropped(held)
     some = np.flatnonzero(stays)
-    lengths: Integers = sums_of(pairs, stays.astype(np.int64))
+    lengths = sums_of(pairs, stays.astype(np.int64))
     columns = [lists_of(lengths, held.take(some)), lists_of(lengths, owner.take(some))]
     return pa.StructArray.from_arrays(columns, ["keys", "owners"])
