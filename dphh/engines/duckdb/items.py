@@ -48,6 +48,7 @@ class Items(Gathers):
             self.execute("words_level", is_test=self.randomness.is_test, **bounds)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
+        self.find_held_words()  # A run that goes on forgets what a journal released.
         self.whole_users.release_words(released.column("key"))
         with self.side_by_side():
             self.execute("forget_released")

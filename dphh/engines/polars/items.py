@@ -54,6 +54,7 @@ class Items(Gathers):
         self._write_noised(histogram, level, purpose, spelled)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
+        self.find_held_words()  # A run that goes on forgets what a journal released.
         self.whole_users.release_words(released.column("key"))
         left = set_union.forget_released(self.table("held_words"), self.whole_users)
         self.make("held_words", left, step="forget_released")
