@@ -1,7 +1,7 @@
 """The kernel: what whole users add to a level's sums (their distinct keys, bounded and weighed).
 
 Every engine calls it with blocks of whole users: rows of lists in DuckDB and Polars
-(`whole_users.py`), blocks in Spark (`spark_ladder.py`). A user's contribution depends on the user's
+(`whole_users.py`), blocks in Spark (`udfs/spark/blocks.py`). A user's contribution depends on the user's
 own keys and name, on earlier releases and on the level's salt. It does not depend on the other
 users of the block, nor on which attempt of a task runs.
 

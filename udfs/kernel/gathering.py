@@ -1,7 +1,7 @@
 """Gather texts, which arrive in any order, into rows of whole users: lists of word ids, or of the
 keys of given items that the user holds.
 
-For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `spark_ladder.py`.
+For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `udfs/spark/blocks.py`.
 """
 
 from __future__ import annotations
