@@ -112,7 +112,7 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
+    declared = as_set(groups)
     if "" in declared and any(declared):
         raise UsageError(
             "groups: found an empty value, as between two commas; leave it out: rows with an empty "
@@ -123,9 +123,14 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
             "groups: missing; give the values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"
         )
-    if len(set(declared)) < len(declared) or OTHER in declared:
-        raise UsageError(
-            f"groups: found a value twice, or {OTHER!r}, which is the name for all others; leave "
-            "these out"
-        )
+    if OTHER in declared:
+        raise UsageError(f"groups: found {OTHER!r}, which is the name for all others; leave it out")
     return declared
+
+
+def as_set(groups: str | Sequence[str]) -> tuple[str, ...]:
+    """The groups in one order and each once, so that the same groups are the same request."""
+    each = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
+    if not all(isinstance(group, str) for group in each):
+        return each  # which `checked_groups` refuses
+    return tuple(sorted(set(each)))

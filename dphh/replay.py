@@ -3,8 +3,9 @@
 A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
 and modification times are; the ledger keeps a few bits of a hash of these with each run. A lazy
 frame, a view or a relation is the same if its query and the files that it reads are. A table in
-memory is identified by a keyed hash of its rows. The key stays in this process, so another process
-cannot compare the table and never returns a release made from other rows.
+memory is identified by a keyed hash of its rows; so is a table of a DuckDB connection, and a view
+over one, if the caller asks for this, as `dphh.connect()` does. The key stays in this process, so
+another process cannot compare the table and never returns a release made from other rows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import duckdb
 import pyarrow as pa
 
 from dphh.corpus import Corpus
@@ -24,7 +26,9 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check
 from dphh.ledger.requests import request_of
+from dphh.lineage.duckdb_views import changes_by_itself
 from dphh.price import Price
+from dphh.sources.quoted import identifier
 from dphh.sources.reading import is_in_memory, rows_in_memory
 from dphh.wording.warned import warn
 
@@ -67,17 +71,28 @@ class Replay:
     rows: bytes | None = field(repr=False)
 
     @classmethod
-    def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Replay:
+    def of(
+        cls, price: Price, corpus: Corpus, book: Ledger, *, reads_tables: bool = False
+    ) -> Replay:
+        """`reads_tables`: whether a table of a DuckDB connection is read to be recognised."""
         request = request_of(price, corpus)
         files = data_check(corpus, request.source, str(book.path))
-        return cls(price, corpus, book, request, files, _hash_of_rows(corpus))
+        rows = _hash_of_rows(corpus)
+        if reads_tables and not files and isinstance(corpus.source, duckdb.DuckDBPyRelation):
+            rows = _hash_of_relation(corpus)
+        return cls(price, corpus, book, request, files, rows)
+
+    @property
+    def data(self) -> str | bytes | None:
+        """What this process recognises the data by; None if they cannot be compared."""
+        return self.files or self.rows
 
     def before(self, say: Say, later: Say) -> Before | None:
         """The earlier run of this request on the same data; None if there is none. `later` takes
         notes that are true only if a run begins, to be shown when no refusal can follow."""
         if self.book.analyst is not None:
             return None  # the gateway names analysts' runs; one must not get another's release
-        if (run_id := _runs_on_tables.get(self._key_of_request)) is not None:
+        if (run_id := _runs_on_tables.get(self.key)) is not None:
             say(
                 Note(
                     f"nothing is spent: run {run_id} asked the same of the same rows; "
@@ -94,7 +109,10 @@ class Replay:
             self._warn_of_other_rows(say)
             return None
         if not self.files:
-            self._refuse_or_warn_not_compared(earlier, later)
+            if self.rows is not None and earlier.run_id in _runs_on_tables.values():
+                later(_note_of_other_rows(earlier))
+            else:
+                self._refuse_or_warn_not_compared(earlier, later)
             return None
         if earlier.state == "settled":
             same = "files" if self.corpus.kind == "path" else "query and files"
@@ -116,10 +134,11 @@ class Replay:
 
     def remember(self, run_id: str) -> None:
         if self.rows is not None:
-            _runs_on_tables[self._key_of_request] = run_id
+            _runs_on_tables[self.key] = run_id
 
     @property
-    def _key_of_request(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
+        """The request, with the rows of a table, as this process knows them."""
         corpus = self.corpus
         unit = (corpus.user, corpus.period, corpus.periods)
         about = (corpus.name, corpus.where, *unit, corpus.content, corpus.by)
@@ -168,6 +187,13 @@ class Replay:
         say(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
 
 
+def _note_of_other_rows(earlier: Entry) -> Note:
+    return Note(
+        f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of other rows; this run "
+        f"spends anew, and run_id={earlier.run_id!r} would not"
+    )
+
+
 _ADVICE_TO_SPEND = "again=True (--again) spends again"
 
 
@@ -200,6 +226,20 @@ def _hash_of_rows(corpus: Corpus) -> bytes | None:
     except (DphhError, pa.ArrowException):
         return None  # the run itself will report what is wrong with the table
     return sink.hash.digest()
+
+
+def _hash_of_relation(corpus: Corpus) -> bytes | None:
+    """A hash of a relation's rows in any order, which is known to this process only."""
+    if changes_by_itself(corpus.source):
+        return None
+    row = ", ".join(identifier(column) for column in dict.fromkeys(corpus.columns.values()))
+    keyed = f"concat('{_HASH_KEY.hex()}', CAST(row({row}) AS VARCHAR))"
+    sums = ", ".join(f"sum(md5_number_{half}({keyed}))" for half in ("lower", "upper"))
+    try:
+        found = corpus.source.aggregate(f"count(*), {sums}").fetchall()
+    except duckdb.Error:
+        return None  # the run itself will report what is wrong with the table
+    return hashlib.blake2b(repr(found).encode(), key=_HASH_KEY).digest()
 
 
 class _HashingFile:

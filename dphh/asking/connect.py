@@ -1,9 +1,10 @@
 """`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
 
-A request is drawn once. If it is repeated, in the same query or a later one, its release comes back
-and costs nothing: a query may contain a macro twice, an optimiser may run it twice, and a relation
-is executed each time it is shown. For files, this also holds on later connections (`dphh.replay`).
-To draw again, pass a `run_id` of your own.
+A request is drawn once. If it is repeated, in the same statement or a later one, its release comes
+back and costs nothing: a query may contain a macro twice, an optimiser may run it twice, and a
+relation is executed each time it is shown. One statement sees one release. A later statement sees
+it only if the data are the same, compared as `dphh.replay` does; other data are another request.
+For files, this also holds on later connections. To draw again, pass a `run_id` of your own.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import threading
 import uuid
 import weakref
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -32,14 +34,14 @@ from dphh.asking.answers import (
 from dphh.asking.help import help_sql
 from dphh.asking.macros import Macro, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
-from dphh.errors import UsageError
+from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_declared, with_release
 from dphh.registry import Verb
 from dphh.release import Release
-from dphh.replay import Replay, notice
+from dphh.replay import Note, Replay, notice
 from dphh.report.plan_lines import plan_sections
 from dphh.sql import looking
 from dphh.wording.options import named_in_words
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
 BUFFERED_RESULT_SIZE = "1GB"
+#: How many statements that go on at once see one release each, whatever the data become.
+KEPT_STATEMENTS = 100
 
 
 @named_in_words
@@ -84,6 +88,39 @@ def connect(
     return con
 
 
+class _Last(NamedTuple):
+    """The release that a request came to last, with what its data are recognised by."""
+
+    request: tuple[Any, ...]
+    data: str | bytes | None
+    release: Release
+
+
+class _Asked:
+    """What the statements with one call of a macro came to."""
+
+    def __init__(self) -> None:
+        self.answering = threading.Lock()
+        self.last: _Last | None = None
+        #: By the request and its rows: the run that a repeated request continues.
+        self.run_ids: dict[tuple[Any, ...], str] = {}
+        #: By the statement, oldest first.
+        self.tables: dict[str, pa.Table] = {}
+
+    def keep(self, statement: str, table: pa.Table) -> None:
+        self.tables[statement] = table
+        if len(self.tables) > KEPT_STATEMENTS:
+            del self.tables[next(iter(self.tables))]
+
+
+def _note_of_kept(release: Release) -> Note:
+    return Note(
+        f"nothing is spent: this is the release of run {release.run_id}, which this connection "
+        "made before; whether the data have changed since cannot be told. A run_id of your own "
+        "spends again"
+    )
+
+
 class _Owner:
     """Answers the macros for the owner of the data: any corpus, and the whole ledger."""
 
@@ -92,11 +129,12 @@ class _Owner:
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
         self._guard = threading.Lock()
-        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._run_ids: dict[str, str] = {}
-        self._releases: dict[str, pa.Table] = {}
+        self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
 
-    def __call__(self, what: str, arguments: Arguments) -> pa.Table:
+    def __call__(self, what: str, arguments: Arguments, statement: str) -> pa.Table:
+        def priced_or_run(macro: Macro, arguments: Arguments) -> pa.Table:
+            return self._priced_or_run(macro, arguments, statement)
+
         return answered(
             what,
             arguments,
@@ -104,7 +142,7 @@ class _Owner:
             groups=self._ledger.declared_groups,
             releases=lambda: (self._ledger.runs(), None),
             release=self._release,
-            verb=self._priced_or_run,
+            verb=priced_or_run,
         )
 
     def _release(self, run_id: object) -> pa.Table:
@@ -113,44 +151,62 @@ class _Owner:
         manifest, parquet = self._ledger.release(run_id)
         return Release.from_parquet(parquet, manifest).table
 
-    def _priced_or_run(self, macro: Macro, arguments: Arguments) -> pa.Table:
+    def _priced_or_run(self, macro: Macro, arguments: Arguments, statement: str) -> pa.Table:
         assert macro.verb is not None
         arguments = with_declared(arguments, self._ledger, arguments.get("corpus"))
         if macro.spends:
-            return self._run_once(macro.verb, arguments)
+            return self._run_once(macro.verb, arguments, statement)
         kind = "sql" if macro.shows_queries else "plan"
         plan = self._plan(macro.verb, f"{kind}_{macro.verb.name}", arguments)
         if macro.shows_queries:
             return queries_table(plan, arguments)
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
-    def _run_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
+    def _run_once(self, verb: Verb[...], arguments: Arguments, statement: str) -> pa.Table:
         request = json.dumps([verb.name, arguments], sort_keys=True)
         with self._guard:
-            asking = self._asking[request]
-        with asking:  # the same request on another thread waits for this one
-            if request not in self._releases:
-                plan = self._plan(verb, verb.name, arguments)
-                run_id = arguments["run_id"] or self._run_ids.get(request)
-                told: list[str] = []  # said once no refusal can follow
-                assert plan.corpus is not None
-                asked_for = Replay.of(plan.price, plan.corpus, self._ledger)
-                if run_id is None and not asked_for.files:
-                    # Kept if the run fails: a repeated request continues it for the price paid.
-                    # For files, and queries over files, the ledger knows the earlier run.
-                    before = asked_for.before(notice, told.append)
-                    run_id = uuid.uuid4().hex if before is None else before.run_id
-                    self._run_ids[request] = run_id
-                release = plan.run(
-                    ledger=self._ledger,
-                    engine=self._engine,
-                    run_id=run_id,
-                    **self._limits_of_connection(),
-                )
-                self._releases[request] = release.table
-                for said in told:
-                    notice(said)
-            return self._releases[request]
+            asked = self._asked[request]
+        with asked.answering:  # the same request on another thread waits for this one
+            if statement not in asked.tables:
+                asked.keep(statement, self._release_of(verb, arguments, asked).table)
+            return asked.tables[statement]
+
+    def _release_of(self, verb: Verb[...], arguments: Arguments, asked: _Asked) -> Release:
+        plan = self._plan(verb, verb.name, arguments)
+        assert plan.corpus is not None
+        asking = Replay.of(plan.price, plan.corpus, self._ledger, reads_tables=True)
+        if (last := asked.last) is not None and last.request == asking.key:
+            if asking.data is None:
+                notice(_note_of_kept(last.release))
+            if asking.data == last.data:
+                return last.release
+        told: list[str] = []  # said once no refusal can follow
+        run_id, made = arguments["run_id"], None
+        if run_id is None and not asking.files:
+            # Kept if the run fails: a repeated request continues it for the price paid.
+            # For files, and queries over files, the ledger knows the earlier run.
+            if (run_id := asked.run_ids.get(asking.key)) is None:
+                before = asking.before(notice, told.append)
+                run_id = uuid.uuid4().hex if before is None else before.run_id
+                asked.run_ids[asking.key] = run_id
+            made = self._settled(run_id)
+        release = made or plan.run(
+            ledger=self._ledger,
+            engine=self._engine,
+            run_id=run_id,
+            **self._limits_of_connection(),
+        )
+        asking.remember(release.run_id)
+        asked.last = _Last(asking.key, asking.data, release)
+        for said in told:
+            notice(said)
+        return release
+
+    def _settled(self, run_id: str) -> Release | None:
+        with suppress(LedgerError):  # not settled: the run goes on
+            manifest, parquet = self._ledger.release(run_id)
+            return Release.from_parquet(parquet, manifest)
+        return None
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
         corpus = self._corpus(what, arguments)

@@ -31,8 +31,9 @@ Parameters = dict[str, Any]
 class Answer(Protocol):
     """A function that answers a macro."""
 
-    def __call__(self, what: str, arguments: dict[str, Any]) -> pa.Table:
-        """The table that a macro returns; `what` is the macro's name without `dphh_`."""
+    def __call__(self, what: str, arguments: dict[str, Any], statement: str, /) -> pa.Table:
+        """The table that a macro returns; `what` is the macro's name without `dphh_`. `statement`
+        is the same wherever one statement calls a macro, and another in the next statement."""
         ...
 
 
@@ -138,7 +139,7 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
         con.create_function(
             f"dphh_answer_{name}",
             _vectorised(name, macro.parameters, macro.columns, answer),
-            ["VARCHAR"],
+            ["VARCHAR", "VARCHAR"],
             f"STRUCT(refused VARCHAR, rows {_rows_type(macro.columns)})",
             type=PythonUDFType.ARROW,
             # DuckDB must neither evaluate it while planning a query nor for EXPLAIN.
@@ -163,7 +164,10 @@ _CALL_ANSWERING_FUNCTION = """
     SELECT unnest(
         CASE WHEN answer.refused IS NULL THEN answer.rows ELSE error(answer.refused) END,
         recursive := true)
-    FROM (SELECT dphh_answer_{name}(asked) AS answer)
+    FROM (
+        SELECT dphh_answer_{name}(asked, concat_ws('.', current_query_id(), txid_current()))
+            AS answer
+    )
 """
 
 
@@ -209,15 +213,16 @@ def _is_plain_value(value: Any, depth: int) -> bool:
 
 def _vectorised(
     name: str, parameters: Parameters, schema: pa.Schema, answer: Answer
-) -> Callable[[Any], Any]:
+) -> Callable[[Any, Any], Any]:
     """Answers each row of a batch, though queries rarely have more than one."""
 
-    def answers(asked: Any) -> Any:
+    def answers(asked: Any, statements: Any) -> Any:
         refused: list[str | None] = []
         tables = []
-        for text in asked.to_pylist():
+        for text, statement in zip(asked.to_pylist(), statements.to_pylist(), strict=True):
             try:
-                table = _with_columns(answer(name, _arguments(name, parameters, text)), schema)
+                arguments = _arguments(name, parameters, text)
+                table = _with_columns(answer(name, arguments, statement), schema)
             except DphhError as problem:
                 refused.append(str(problem))
                 table = schema.empty_table()

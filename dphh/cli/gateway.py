@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dphh.cli.options import ledger_option
+from dphh.cli.raising import confirm, describe_raise
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -134,6 +135,7 @@ def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: 
 @click.option("--epsilon", type=float, required=True, help="The analyst's share of the cap.")
 @click.option("--delta", type=float, required=True, help="The analyst's share of the cap.")
 @click.option("--new-token", is_flag=True, help="Replace the token of an analyst who has one.")
+@click.option("--yes", is_flag=True, help="Raise a share without asking.")
 @ledger_option
 @click.pass_context
 def add_analyst(
@@ -143,9 +145,11 @@ def add_analyst(
     epsilon: float,
     delta: float,
     new_token: bool,
+    yes: bool,
     ledger_file: str | None,
 ) -> None:
-    """Give an analyst a share of a corpus, and a token if they have none.
+    """Give an analyst a share of a corpus, and a token if they have none. Raising a share asks
+    first.
 
     The token is printed once, alone on standard output; only its hash is kept.
     """
@@ -155,6 +159,12 @@ def add_analyst(
     analysts = Analysts.of(book)
     known = name in analysts.names()
     analysts.check_name(name)
+    shares = (each.cap for each in book.shares(name) if each.account == corpus)
+    if (higher := describe_raise(next(shares, None), epsilon, delta)) and not yes:
+        confirm(
+            f"{corpus}: raise the share of {name} from {higher}? What is spent of a higher one is "
+            "never taken back"
+        )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
     if new_token or not known:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -15,11 +14,12 @@ from dphh.cli.options import (
     ledger_option,
     refuse_missing_columns,
 )
+from dphh.cli.raising import confirm, describe_raise
 from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.engines import open_session
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
-from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
+from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
 from dphh.ledger.corpora import source_of
 from dphh.ledger.wording import accounts_text, missing_files_text
 from dphh.privacy.events import Json, costs_of, events_to_json
@@ -211,32 +211,15 @@ def cap(
     none is given."""
     book = _existing_ledger(ledger_file)
     before, person = book.status(name), _person_cap(person_epsilon, person_delta)
-    raised = [_describe_raise(before.cap, epsilon, delta)]
+    raised = [describe_raise(before.cap, epsilon, delta)]
     if person is not None:
-        raised.append(
-            _describe_raise(None if before.person is None else before.person.cap, *person)
-        )
+        raised.append(describe_raise(None if before.person is None else before.person.cap, *person))
     if (higher := " and, of a person, ".join(filter(None, raised))) and not yes:
-        _confirm(
+        confirm(
             f"{name}: raise the cap of {higher}? People were promised the lower one, and what is "
             "spent of a higher one is never taken back"
         )
     click.echo(accounts_text([book.set_cap(name, epsilon, delta, kept, person)]))
-
-
-def _describe_raise(cap: Cap | None, epsilon: float, delta: float) -> str:
-    """The old and the new cap as text if the cap is raised, else ''."""
-    if cap is None or (epsilon <= cap.epsilon and delta <= cap.delta):
-        return ""
-    return f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
-
-
-def _confirm(question: str) -> None:
-    """Ask for confirmation. Without a terminal it refuses, and names the option that confirms."""
-    if not sys.stdin.isatty():
-        raise UsageError(f"{question}. Nothing was changed; --yes says yes")
-    if not click.confirm(question, err=True):
-        raise UsageError("Nothing was changed")
 
 
 def _refuse_absent_column(book: Ledger, name: str, by: str) -> None:

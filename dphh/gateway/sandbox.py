@@ -129,7 +129,7 @@ def _main() -> None:
     con.execute("SET lambda_syntax = 'ENABLE_SINGLE_ARROW'")  # as checked trees are written
     service: list[Pipe] = []
 
-    def forward(what: str, arguments: dict[str, Any]) -> pa.Table:
+    def forward(what: str, arguments: dict[str, Any], _: str) -> pa.Table:
         service[0].send({"call": what, "arguments": arguments})
         message, table = service[0].receive()
         if "refused" in message:

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from dphh.asking.answers import Arguments, answered, corpus_name
 from dphh.asking.macros import Macro
+from dphh.columns import as_set
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
@@ -262,6 +263,8 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     """The run id that the analyst gave, or a hash of the request."""
     given = arguments.get("run_id")
     request = {name: _with_plain_numbers(value) for name, value in arguments.items()}
+    if isinstance(groups := request.get("groups"), (str, list)) and groups:
+        request["groups"] = as_set(groups)
     asked = json.dumps([verb, {**request, "run_id": None}], sort_keys=True)
     own = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
     if given is None or given == own:

@@ -33,6 +33,7 @@ from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.rows.period import ALWAYS, PeriodColumn, Spans
+from dphh.rows.user import columns_of
 from dphh.wording.options import named_in_words
 from dphh.wording.warned import warn
 
@@ -308,6 +309,11 @@ class Accounts:
         """Declare which values of a column are public, so that users may be counted within them."""
         values = checked_groups(column, groups) if groups else ()
         source = self.status(name).source
+        if values and column in columns_of(source.user):
+            raise UsageError(
+                f"by: {column!r} says who the users of {name!r} are, and each user would be a "
+                "group: name another column. Nothing was declared"
+            )
         if source.kind == "path":
             grouped = in_groups(corpus_from_json(source.to_json()), column)
             refuse_missing_columns_of_files(grouped, "Nothing was declared")

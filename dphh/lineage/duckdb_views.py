@@ -95,6 +95,8 @@ class Search:
     unsteady: frozenset[str] = frozenset()
     #: Whether the same files always give the same rows, by all that was found.
     same: bool = True
+    #: Whether the rows may differ each time, whatever is read: by chance, the clock, a parameter.
+    changes_by_itself: bool = False
     files: set[str] = field(default_factory=set)
     #: Whether the files of everything found are known.
     whole: bool = True
@@ -120,11 +122,11 @@ class Search:
             elif node.get("class") == "FUNCTION":
                 self._search_expression_function(str(node["function_name"]))
             if self._may_change_by_itself(node):
-                self.same = False
+                self.same, self.changes_by_itself = False, True
             self.mixes = self.mixes or mixing(node)
 
     def _mark_unknown(self) -> None:
-        self.whole = False
+        self.whole, self.changes_by_itself = False, True
         self.mixes = self.mixes or NOT_SHOWN
 
     def _search_expression_function(self, called: str) -> None:
@@ -227,6 +229,12 @@ def query_of_relation(relation: Any) -> str:
         return ""
     queries = [_UNNAMED_RELATION.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
     return json.dumps([queries, search.settings])
+
+
+def changes_by_itself(relation: Any) -> bool:
+    """Whether the rows may differ each time though nothing that is read has changed."""
+    search = search_relation(relation)
+    return search is None or search.changes_by_itself
 
 
 def search_relation(relation: Any) -> Search | None:

@@ -209,3 +209,11 @@ def test_the_owner_is_told_how_to_add_a_file(shared: Ledger, working: type[_Work
         with pytest.raises(UsageError, match=r"found no corpus 'new\.parquet'") as refused:
             _service(shared.path).answer(name, "items", asked)
         assert ("dphh ledger add NAME FILE --user" in str(refused.value)) == told
+
+
+def test_the_same_groups_in_another_order_are_the_same_request() -> None:
+    asked = {"corpus": "reviews", "by": "country", "run_id": None}
+    same = (["DE", "US"], ["US", "DE"], "US, DE,US")
+    (one,) = {service._run_id("alice", "counts", {**asked, "groups": each}) for each in same}
+    for other in (["DE"], [["DE"], "US"], None, 5):
+        assert service._run_id("alice", "counts", {**asked, "groups": other}) != one

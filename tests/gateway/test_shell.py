@@ -136,6 +136,13 @@ def test_owners_add_and_remove_analysts_on_the_command_line(place: Place) -> Non
         "letters",
         True,
     )
+    more = ("--corpus", "letters", "--epsilon", "0.75", "--delta", "1e-6")
+    asked = run(place, "serve", "add-analyst", "carol", *more)
+    assert asked.returncode == 2
+    assert "raise the share of carol from (0.5, 1e-06) to (0.75, 1e-06)?" in asked.stderr
+    assert "Nothing was changed; --yes says yes" in asked.stderr
+    assert run(place, "serve", "add-analyst", "carol", *more, "--yes").returncode == 0
+    assert run(place, "serve", "add-analyst", "carol", *share).returncode == 0  # a lower one
     removed = run(place, "serve", "remove-analyst", "carol")
     assert removed.returncode == 0 and "carol's token is no longer accepted" in removed.stderr
     assert place.analysts.who(token) is None

@@ -95,6 +95,9 @@ def test_a_plan_names_a_column_that_files_lack(dphh, own_ledger, tmp_path, kind)
     assert code == 2
     assert "no column 'countr'" in err and "Nothing was declared" in err
     assert dphh("ledger", "groups", "notes", "--groups", "DE", "--by", "country")[0] == 0
+    code, _, err = dphh("ledger", "groups", "notes", "--groups", "a", "--by", "who")
+    assert code == 2 and len(err.splitlines()) == 1
+    assert "by: 'who' says who the users of 'notes' are" in err and "Nothing was declared" in err
 
 
 def test_out_writes_what_load_reads(dphh, path, tmp_path):

@@ -127,6 +127,130 @@ def test_another_request_or_another_run_id_draws_anew(con: Any, ledger: Ledger) 
     assert len(ledger.runs()) == 3
 
 
+COLUMNS = "user_column := 'who', text_column := 'what', epsilon := 1.0, delta := 1e-6"
+
+
+def words(con: Any, corpus: str) -> set[str]:
+    found = con.execute(f"SELECT item FROM dphh_items('{corpus}', {COLUMNS})").fetchall()
+    return {item for (item,) in found}
+
+
+def add_birds(con: Any, table: str) -> None:
+    con.execute(f"INSERT INTO {table} SELECT 'v' || i, 'birds fly' FROM range(600) t(i)")
+
+
+def test_a_file_that_was_rewritten_is_another_request(con: Any, ledger: Ledger, texts: str) -> None:
+    assert "birds" not in words(con, texts)
+    birds = [(f"u{n}", "birds fly") for n in range(600)]
+    pl.DataFrame(birds, schema=["who", "what"], orient="row").write_parquet(texts)
+    assert words(con, texts) == {"birds", "fly"} == words(con, texts)
+    assert len(ledger.runs()) == 2
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["held", "SELECT * FROM held WHERE what <> ''", "SELECT who, max(what) AS what FROM held "
+     "GROUP BY ALL UNION ALL SELECT who, min(what) FROM held GROUP BY ALL"],
+)  # fmt: skip
+@pytest.mark.parametrize("capped", [False, True])
+def test_a_table_that_has_changed_is_another_request(
+    ledger: Ledger, texts: str, asked: str, capped: bool
+) -> None:
+    con: Any = dphh.connect(ledger)
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    if asked != "held":
+        con.execute(f"CREATE VIEW seen AS {asked}")
+    columns = COLUMNS + ", row_wise := true" if "GROUP" in asked else COLUMNS
+    if capped:
+        ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
+        columns += ", account := 'reviews'"
+    name = "held" if asked == "held" else "seen"
+    query = f"SELECT item, score FROM dphh_items('{name}', {columns}) ORDER BY ALL"
+    first = con.execute(query).fetchall()
+    assert con.sql(query).fetchall() == first
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the same rows are known, so there is nothing to say
+        assert con.cursor().execute(query).fetchall() == first
+    assert len(ledger.runs()) == 1
+    con.execute("BEGIN; CREATE TABLE before AS FROM held; COMMIT")
+    add_birds(con, "held")
+    with pytest.warns(Notice, match="asked the same of other rows; this run spends anew"):
+        changed = con.execute(query).fetchall()
+    assert "birds" in {item for item, _ in changed}
+    assert con.execute(query).fetchall() == changed
+    assert len(ledger.runs()) == 2
+    con.execute("DELETE FROM held WHERE what = 'birds fly'")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert con.execute(query).fetchall() == first
+    other: Any = dphh.connect(ledger)
+    other.execute(f"CREATE TABLE held AS FROM '{texts}' ORDER BY what DESC")
+    if asked == "held":
+        with pytest.warns(Notice, match="nothing is spent.*the same of the same rows"):
+            assert other.execute(query).fetchall() == first
+    assert len(ledger.runs()) == 2
+
+
+def test_a_view_over_a_file_that_was_rewritten_is_another_request(
+    con: Any, ledger: Ledger, texts: str
+) -> None:
+    con.execute(f"CREATE VIEW seen AS SELECT * FROM '{texts}' WHERE what <> ''")
+    assert "birds" not in words(con, "seen")
+    birds = [(f"u{n}", "birds fly") for n in range(600)]
+    pl.DataFrame(birds, schema=["who", "what"], orient="row").write_parquet(texts)
+    assert words(con, "seen") == {"birds", "fly"}
+    assert len(ledger.runs()) == 2
+
+
+def test_what_one_statement_mentions_twice_is_drawn_once_though_the_rows_change(
+    ledger: Ledger, texts: str
+) -> None:
+    con: Any = dphh.connect(ledger)
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+
+    def insert(name: str) -> str:
+        add_birds(con.cursor(), "held")
+        return name
+
+    con.create_function("grown", insert, ["VARCHAR"], "VARCHAR", side_effects=True)
+    call = f"FROM dphh_items({{}}, {COLUMNS})"
+    early = call.format("'held'")
+    late = call.format("CASE WHEN word <> '' THEN 'held' END")
+    query = (
+        f"WITH early AS MATERIALIZED (SELECT grown(max(item)) AS word {early}) "
+        f"SELECT word, item FROM early, LATERAL (SELECT item {late})"
+    )
+    assert "birds" not in {item for _, item in con.execute(query).fetchall()}
+    assert con.execute("SELECT count(*) FROM held").fetchone() == (1200,)
+    assert len(ledger.runs()) == 1
+    assert "birds" in words(con, "held")
+
+
+def test_a_view_by_chance_says_of_when_its_release_is(ledger: Ledger, texts: str) -> None:
+    con: Any = dphh.connect(ledger)
+    con.execute(f"CREATE VIEW seen AS SELECT * FROM '{texts}' WHERE random() < 0.9")
+    asked = f"FROM dphh_items('seen', {COLUMNS}, row_wise := true) ORDER BY ALL"
+    first = con.execute(asked).fetchall()
+    (run,) = ledger.runs()
+    with pytest.warns(Notice, match=f"nothing is spent.*run {run.run_id}.*cannot be told"):
+        assert con.execute(asked).fetchall() == first
+    assert len(ledger.runs()) == 1
+
+
+def test_a_prior_that_has_changed_is_another_request(con: Any, ledger: Ledger) -> None:
+    con.execute("CREATE TABLE public AS FROM (VALUES ('the', 5), ('cat', 4)) t(item, count)")
+    asked = (
+        "FROM dphh_ngrams('reviews', prior := 'public', prior_is_public := true, max_n := 2, "
+        "max_items := 9, epsilon := 1.0, delta := 1e-6)"
+    )
+    for _ in range(2):
+        con.execute(asked).fetchall()
+    assert len(ledger.runs()) == 1
+    con.execute("INSERT INTO public VALUES ('dog', 4)")
+    con.execute(asked).fetchall()
+    assert len(ledger.runs()) == 2
+
+
 def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
     found: list[Any] = []
 
