@@ -26,7 +26,7 @@ from dphh.ledger.corpora import named_corpus
 from dphh.ledger.declared import Groups
 from dphh.plan import Plan, verb_function
 from dphh.registry import Verb
-from dphh.report.terminal import Section
+from dphh.report.plan_lines import Section
 
 Arguments = dict[str, Any]
 

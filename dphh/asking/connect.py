@@ -40,7 +40,7 @@ from dphh.public.counted_items import with_declared, with_release
 from dphh.registry import Verb
 from dphh.release import Release
 from dphh.replay import Replay, notice
-from dphh.report.terminal import plan_sections
+from dphh.report.plan_lines import plan_sections
 from dphh.sql import looking
 from dphh.wording.options import named_in_words
 

@@ -163,7 +163,7 @@ def _has_new_run(known: set[str], book: Ledger) -> bool:
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     """What is left in the accounts that pay for this corpus; empty if none has a cap."""
-    from dphh.report.terminal import accounts_of
+    from dphh.report.plan_lines import accounts_of
 
     assert plan.corpus is not None
     return [account.to_json() for account in accounts_of(plan.corpus, book)]

@@ -36,7 +36,7 @@ from dphh.ledger.wording import usage_phrase
 from dphh.plan import Plan
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
-from dphh.report.terminal import price_sections
+from dphh.report.plan_lines import price_sections
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30

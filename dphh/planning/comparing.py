@@ -20,7 +20,7 @@ from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.report.heat import Cell, heat_html
-from dphh.report.terminal import refused
+from dphh.report.plan_lines import refused
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import check_known
 

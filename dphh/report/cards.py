@@ -13,19 +13,18 @@ from dphh.ledger.corpora import how_rows_were_made
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.counted import how_many
-from dphh.report.promise import in_words
-from dphh.report.released import Released
-from dphh.report.style import CHART_CSS
-from dphh.report.terminal import (
+from dphh.report.plan_lines import (
     accounts_of,
     asked,
-    found_from,
     noise_lines,
     privacy_lines,
-    promised,
     promises,
     refused,
 )
+from dphh.report.promise import in_words, promised
+from dphh.report.released import Released
+from dphh.report.style import CHART_CSS
+from dphh.report.terminal import found_from
 from dphh.rows.user import proviso
 from dphh.together import PeriodGuarantees, of_periods_in
 from dphh.wording import shown

@@ -21,10 +21,9 @@ from dphh.report.chart import Chart, chart_html, chart_of, within_groups
 from dphh.report.counted import how_many, is_of_list, which_rows
 from dphh.report.people import PEOPLE
 from dphh.report.phrases import phrases
-from dphh.report.promise import in_words
+from dphh.report.promise import in_words, promised
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
-from dphh.report.terminal import promised
 from dphh.report.total_promise import total_promise
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown

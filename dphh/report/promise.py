@@ -6,7 +6,6 @@ from math import ceil, exp, log
 from typing import Any
 
 from dphh.price import typed
-from dphh.report.terminal import promised
 from dphh.rows.user import checked_row_wise, proviso
 from dphh.together import of_periods_in
 
@@ -72,6 +71,11 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         )
     )
     return said
+
+
+def promised(privacy: dict[str, Any]) -> float:
+    """The epsilon of what is published, for the unit that the privacy statement names."""
+    return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 
 def guessing(epsilon: float, delta: float, their: str) -> str:

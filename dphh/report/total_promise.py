@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of, events_from_json
+from dphh.report.promise import promised
 from dphh.report.released import Released
-from dphh.report.terminal import promised
 from dphh.together import of_periods_in
 
 

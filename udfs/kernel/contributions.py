@@ -1,9 +1,9 @@
 """The kernel: what whole users add to a level's sums (their distinct keys, bounded and weighed).
 
 Every engine calls it with blocks of whole users: rows of lists in DuckDB and Polars
-(`whole_users.py`), blocks in Spark (`udfs/spark/blocks.py`). A user's contribution depends on the user's
-own keys and name, on earlier releases and on the level's salt. It does not depend on the other
-users of the block, nor on which attempt of a task runs.
+(`whole_users.py`), blocks in Spark (`udfs/spark/blocks.py`). A user's contribution depends on the
+user's own keys and name, on earlier releases and on the level's salt. It does not depend on the
+other users of the block, nor on which attempt of a task runs.
 
 A pair of key and user is packed into one integer, and sorting these integers makes pairs distinct:
 NumPy's sort is vectorised and releases the interpreter's lock, so blocks are sorted in parallel.

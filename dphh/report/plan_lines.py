@@ -1,0 +1,163 @@
+"""A plan in sections of lines: its promise, levels, finds, and what the ledger says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dphh.columns import OTHER
+from dphh.corpus import Corpus
+from dphh.errors import DphhError
+from dphh.ledger import Account, Ledger
+from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.requests import request_of
+from dphh.ledger.wording import account_lines, period_lines
+from dphh.price import Finds, Price, Privacy, stated
+from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
+from dphh.wording.lines import plural, shorten
+
+#: A heading and its lines: (label, text).
+Section = tuple[str, list[tuple[str, str]]]
+
+
+def plan_sections(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None = None
+) -> list[Section]:
+    return [*price_sections(price, corpus), ("ledger", ledger_lines(price, corpus, ledger))]
+
+
+def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
+    """A plan without its ledger section, which only the owner may see."""
+    return [
+        ("privacy", privacy_lines(price, corpus)),
+        ("levels", noise_lines(price)),
+        ("finds", finds_lines(price.finds)),
+    ]
+
+
+def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
+    privacy = price.privacy
+    if corpus is not None:
+        made = how_rows_were_made(corpus)
+        privacy = stated(price, corpus.user, made, corpus.period, corpus.periods)
+    return [
+        *promises(privacy),
+        *(("warning", said) for said in privacy.warnings),
+        ("unit", privacy.unit),
+        ("adjacency", privacy.adjacency),
+        ("theorem", privacy.theorem),
+        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
+        *(("note", caveat) for caveat in privacy.caveats),
+    ]
+
+
+def promises(privacy: Privacy) -> list[tuple[str, str]]:
+    if privacy.central_epsilon is None:
+        return [("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy")]
+    return [
+        ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
+        (
+            "the release",
+            f"({privacy.central_epsilon:.4g}, {privacy.delta:g})-differential privacy, "
+            "for one item",
+        ),
+        (
+            "",
+            f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
+            "user's items: what the ledger books",
+        ),
+        *_promises_of_messages(privacy),
+    ]
+
+
+def _promises_of_messages(privacy: Privacy) -> list[tuple[str, str]]:
+    """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
+    if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
+        return []
+    return [
+        (
+            "mixed messages",
+            f"({privacy.shuffled_epsilon:.4g}, {privacy.delta:g})-differential privacy, for one "
+            "item, to who sees messages without senders and not their sums alone",
+        ),
+        (
+            "",
+            f"({privacy.shuffled_user_epsilon:.4g}, {privacy.delta:g})-differential privacy, for "
+            "all of a user's items",
+        ),
+    ]
+
+
+def noise_lines(price: Price) -> list[tuple[str, str]]:
+    lines = [
+        *levels_lines(price.levels),
+        *counting_lines(price.counting),
+        *narrower_lines(price),
+    ]
+    asked: dict[str, Any] = dict(price.parameters)
+    if asked.get("by") is not None:
+        lines.append(
+            ("groups", f"within {', '.join(map(shorten, asked['groups']))} and {OTHER} of "
+                       f"{shorten(asked['by'])}; {OTHER} is all that was not declared")
+        )  # fmt: skip
+    return lines
+
+
+def finds_lines(finds: Finds) -> list[tuple[str, str]]:
+    what = "an n-gram is found" if finds.users_by_length else finds.what
+    head = f"{what} with probability {finds.probability:g} when held by at least"
+    if finds.users_by_length:
+        return [
+            ("", head),
+            *(
+                (f"{users:,} users", f"if it is {plural(length, 'word')} long")
+                for length, users in finds.users_by_length
+            ),
+            ("", f"({finds.note})"),
+        ]
+    if not finds.users_by_held:
+        return [("", head), (f"{finds.users:,} users", f"({finds.note})")]
+    lines = [("", head)]
+    lines += [
+        (f"{users:,} users", f"if each of them holds {plural(held, 'item')} in all")
+        for held, users in finds.users_by_held
+    ]
+    return [*lines, ("", f"({finds.note})")] if finds.note else lines
+
+
+def ledger_lines(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None
+) -> list[tuple[str, str]]:
+    """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
+    if corpus is None:
+        return [("", "the plan has no corpus yet")]
+    try:
+        accounts = accounts_of(corpus, ledger)
+        refusal = refused(price, corpus, ledger)
+        moved = (ledger or Ledger()).moved_here(source_of(corpus))
+    except DphhError as problem:
+        return [("", str(problem))]
+    lines = [line for each in accounts for line in (*account_lines(each), *period_lines(each))] or [
+        ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
+    ]
+    if (said := unseen(corpus)) is not None:
+        lines.append(("not seen", said))
+    lines += [("moved", said) for said in moved]
+    return lines if refusal is None else [("would refuse", refusal), *lines]
+
+
+def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
+    """The accounts that a run on this corpus would charge, if there are any."""
+    book = ledger or Ledger()
+    names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
+    return [book.status(name, corpus.periods) for name in names]
+
+
+def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
+    """Why this run would be refused now, by the ledger or before it; None if it would not be."""
+    return mixed(corpus) or (ledger or Ledger()).would_refuse(request_of(price, corpus))
+
+
+def asked(price: Price) -> str:
+    return ", ".join(
+        f"{key}={shorten(str(value), 120)}" for key, value in price.parameters if value is not None
+    )
