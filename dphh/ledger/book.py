@@ -45,12 +45,14 @@ from dphh.ledger.paying import (
     find_sharing_accounts,
     first_to_refuse,
     locations_of_named,
+    own_account,
     payers,
     refuse_unknown_origin,
     repeated,
 )
 from dphh.ledger.remaining import Ahead, ahead
 from dphh.ledger.schema import reading, writing
+from dphh.ledger.shares import caps_of_share
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
@@ -129,18 +131,30 @@ class Ledger(Accounts):
         try:
             named, _ = self._named_accounts()
             refuse_unknown_origin(request, named)
-            refusing = first_to_refuse(self._payers_of(request), request, self.analyst)
+            paying = self._payers_of(request)
+            if self.analyst is not None:
+                with reading(self.path) as con:
+                    if con is not None:
+                        check_own(con, paying, request, self.analyst)
+            refusing = first_to_refuse(paying, request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)
         return None if refusing is None else refusing.refusal(request)
 
     def ahead(self, request: Request) -> Ahead | None:
         """What this request would use of the account with the least room for it; None if no account
-        has a cap. Changes nothing."""
+        has a cap. For an analyst, of their share alone. Changes nothing."""
+        paying = self._payers_of(request)
+        if self.analyst is None:
+            caps = [(payer.account, met) for payer in paying for met in payer.met(request)]
+        else:
+            own = own_account(paying, request)
+            with reading(self.path) as con:
+                met_own = [] if con is None else caps_of_share(con, self.analyst, own, request)
+            caps = [(own, met) for met in met_own]
         found = [
-            ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
-            for payer in self._payers_of(request)
-            for met in payer.met(request)
+            ahead(f"{account.label}{met.of}", met.prices, met.cap, met.price)
+            for account, met in caps
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 

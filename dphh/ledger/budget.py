@@ -279,9 +279,12 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whos
         more = left(prices, cap)
     runs = plural(len(prices), "run")
     already = f"{percent(used(prices, cap))} of it, by {runs}"
+    with_this = used([*prices, asked], cap)
+    already += f"; with this run, {percent(with_this) if with_this > 1 else 'more than 100%'}"
     if more.epsilon > 0:
         epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
-        rest = f"epsilon {epsilon} for one more run at delta {delta}"
+        of = " of items, ngrams or counts" if how_cap_is_kept(cap, prices) == "divergence" else ""
+        rest = f"epsilon {epsilon} for one more run{of} at delta {delta}"
         advice = "Ask for less, or let the account's owner raise its cap."
     else:
         rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."

@@ -171,10 +171,15 @@ def check_own(
 ) -> None:
     """Check that an analyst names an account of which they have a share, before any account is
     asked."""
+    check_share(con, analyst, own_account(paying, request), request)
+
+
+def own_account(paying: Sequence[Payer], request: Request) -> AccountRow:
+    """The account that an analyst's request names."""
     named = next((p.account for p in paying if p.account.name == request.account), None)
     if request.account is None or named is None:
         raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
-    check_share(con, analyst, named, request)
+    return named
 
 
 def charge(

@@ -23,7 +23,7 @@ from dphh.ledger.budget import (
     spent,
     used,
 )
-from dphh.ledger.by_period import caps_to_fit, fullest, refuse_first, without_room
+from dphh.ledger.by_period import CapToFit, caps_to_fit, fullest, refuse_first, without_room
 from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
@@ -156,6 +156,14 @@ def check_share(
     con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
 ) -> None:
     """Refuse a request that exceeds the analyst's share, inside the transaction that reserves."""
+    met = caps_of_share(con, analyst, account, request)
+    refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
+
+
+def caps_of_share(
+    con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
+) -> list[CapToFit]:
+    """The caps of the analyst's share that the request must fit."""
     cap = _shares_in_force(con, account.id).get(analyst) if has_shares(con) else None
     if cap is None:
         raise BudgetRefused(
@@ -163,8 +171,7 @@ def check_share(
             "Only the account's owner can give one."
         )
     own = records.prices(con, account.id, analyst)
-    met = caps_to_fit(account.source.period, cap, own, None, (), request.price)
-    refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
+    return caps_to_fit(account.source.period, cap, own, None, (), request.price)
 
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:

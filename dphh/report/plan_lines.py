@@ -8,7 +8,9 @@ from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
+from dphh.ledger.budget import percent
 from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.remaining import MOST_RUNS
 from dphh.ledger.requests import request_of
 from dphh.ledger.wording import account_lines, period_lines
 from dphh.price import Finds, Price, Privacy, stated
@@ -134,15 +136,34 @@ def ledger_lines(
         accounts = accounts_of(corpus, ledger)
         refusal = refused(price, corpus, ledger)
         moved = (ledger or Ledger()).moved_here(source_of(corpus))
+        takes = run_takes(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
     lines = [line for each in accounts for line in (*account_lines(each), *period_lines(each))] or [
         ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
     ]
+    if takes is not None:
+        lines.append(("this run", takes))
     if (said := unseen(corpus)) is not None:
         lines.append(("not seen", said))
     lines += [("moved", said) for said in moved]
     return lines if refusal is None else [("would refuse", refusal), *lines]
+
+
+def run_takes(
+    price: Price, corpus: Corpus, ledger: Ledger | None, of: str | None = None
+) -> str | None:
+    """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
+    to an analyst, who may see one alone."""
+    found = (ledger or Ledger()).ahead(request_of(price, corpus))
+    if found is None:
+        return None
+    taken = "more than 100%" if found.share > 1 else percent(found.share)
+    if of is not None:
+        return f"takes {taken} of {of}"
+    runs = plural(found.runs_left, "such run") if found.runs_left < MOST_RUNS else "many such runs"
+    left = f"{runs} {'is' if found.runs_left == 1 else 'are'} left"
+    return f"takes {taken} of the cap of {shorten(found.account)}; {left}"
 
 
 def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:

@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,8 @@ import pytest
 from dphh import Corpus, items
 from dphh.engines import ENGINES
 from dphh.testing import SeededRandomness
+from tests.conftest import NoNoise
+from tests.engines.levels import histogram
 
 USERS = 400
 
@@ -61,3 +64,27 @@ def test_over_full_users_count_for_the_same_keys(tmp_path: Path, other: str, kin
     ]
     assert len(found[0]) > 5
     assert found[0] == found[1]
+
+
+#: NaN, and NaN with a minus.
+NANS = np.array([0x7FF8 << 48, 0xFFF8 << 48], dtype=np.uint64).view(np.float64).tolist()
+ZEROS = [0.0, -0.0]
+#: Equal ids that are written differently.
+ALIKE: dict[str, Any] = {
+    "zeros": ZEROS,
+    "NaNs": NANS,
+    "lists": [[[zero, nan]] for zero, nan in zip(ZEROS, NANS, strict=True)],
+    "structs": [{"x": {"y": [nan]}, "z": "a"} for nan in NANS],
+}
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("kind", ALIKE)
+def test_equal_ids_are_one_user_however_they_are_written(
+    engine: str, tmp_path: Path, kind: str
+) -> None:
+    rows = pa.table({"who": pa.array(ALIKE[kind]), "what": ["a", "b"]})
+    pq.write_table(rows, tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    weight = 724  # of one user who holds two words, floor(2^10 / sqrt(2))
+    assert histogram(engine, corpus, NoNoise(), 10) == {"a": weight, "b": weight}

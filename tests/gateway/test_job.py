@@ -56,7 +56,22 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     assert told == [
         ("yours", "epsilon 1, delta 1e-06"),
         ("used", "nothing of your budget is used; a first run may have epsilon 1 at delta 1e-06"),
+        ("this run", "takes 26% of your budget"),
     ]
+
+
+@pytest.mark.parametrize("of", ["share", "corpus"])
+def test_a_plan_says_that_a_run_would_be_refused_as_the_run_does(shared: Ledger, of: str) -> None:
+    """The analyst's share refuses, or the cap of the corpus."""
+    if of == "share":
+        shared.set_share("reviews", "alice", 0.1, 1e-6)
+    else:
+        shared.set_cap("reviews", 0.1, 1e-6)
+    order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
+    asked = {**macros()["plan_items"].parameters, "corpus": "reviews", "epsilon": 2.9}
+    plan = job._answer_message({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
+    said = {row["fact"]: row["value"] for row in plan.to_pylist() if row["section"] == "ledger"}
+    assert said["would refuse"].startswith("Refused: the run asks for epsilon 2.9, delta 1e-08")
 
 
 EDGES = [0.0, -1.0, 5e-324, 1e-300, 1e-17, 0.5, 1e17, 1e308, math.inf, math.nan, 10**400, 2**63]

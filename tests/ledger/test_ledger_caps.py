@@ -77,7 +77,7 @@ def test_a_refusal_says_what_was_asked_spent_and_left_and_records_nothing(
     said = str(refused.value)
     assert "asks for epsilon 0.5, delta 1e-07" in said
     assert "'reviews'" in said
-    assert "Used: 75% of it, by 1 run." in said
+    assert "Used: 75% of it, by 1 run; with this run, " in said
     assert "Left: epsilon 0.25 for one more run at delta 1e-07" in said
     assert refused.value.exit_code == 3
     assert [entry.run_id for entry in book.runs()] == ["a"]

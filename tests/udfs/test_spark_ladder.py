@@ -50,6 +50,7 @@ from dphh.udfs.spark import ladder
 from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.counts import register_counted
 from dphh.udfs.spark.looked_up import vocabulary
+from dphh.udfs.spark.rounds import register_given_to_words
 
 BITS, CAP = 10, 4
 #: A user's texts, as tokens.
@@ -409,6 +410,47 @@ def test_a_block_whose_grams_did_not_come_fails() -> None:
     assert second > 1
     with pytest.raises(RuntimeError, match="was not there in round 1"):
         shared([*batches[:second], batches[-1]], 900)
+
+
+#: By these words' noised weights users share out their norm.
+W_OF_WORDS = {"a": 900, "b": 30, "c": 5, "d": 400}
+
+
+def with_weights(users: Users, number: int, lacking: str = "") -> list[pa.RecordBatch]:
+    """A block, after the w of each of its words but one."""
+    (block,) = blocks_of(users)
+    words = [*enumerate(vocabulary(block, 0).to_pylist())]
+    parts = [(place, W_OF_WORDS[word]) for place, word in words if word != lacking]
+    rows = [{"block": number, "place": place, "w": w} for place, w in parts]
+    own = {"block": number, "place": None, "w": None, **block.to_pylist()[0]}
+    schema = pa.schema([(name, pa.int64()) for name in ("block", "place", "w")])
+    schema = pa.schema([*schema, *block.schema])
+    return [pa.RecordBatch.from_pylist([row], schema) for row in [*rows, own]]
+
+
+def given_by_w(batches: Iterable[pa.RecordBatch]) -> Counter[Any]:
+    spark = Spark()
+    register_given_to_words(spark, 1 << BITS, 2, 7)  # type: ignore[arg-type]
+    return sums(spark, batches)
+
+
+def test_a_block_is_weighed_by_the_w_of_its_own_words() -> None:
+    one: Users = {"ann": [["a", "b"]], "bob": [["c"], ["c", "b", "d"]]}
+    other: Users = {"cyd": [["d", "b", "a"]], "dan": [["b"]]}
+    added: Counter[str] = Counter()
+    for kept in (["a", "b"], ["b", "d"], ["d", "a"], ["b"]):
+        norm = isqrt(sum(W_OF_WORDS[word] ** 2 for word in kept) - 1) + 1
+        added.update({word: (W_OF_WORDS[word] << BITS) // norm for word in kept})
+    first, second = with_weights(one, 2), with_weights(other, 4)
+    assert given_by_w([*first, *second]) == added
+    assert (
+        given_by_w(pa.Table.from_batches([*first, *second]).combine_chunks().to_batches()) == added
+    )
+    with pytest.raises(RuntimeError, match="that the previous round did not have"):
+        given_by_w([*first, *with_weights(other, 4, lacking="b")])
+    second = with_weights(other, 2)
+    with pytest.raises(RuntimeError, match="two blocks have one number"):
+        given_by_w([*first[:-1], *second[:-1], first[-1], second[-1]])
 
 
 def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.kernel import contributions as kernel
+from dphh.udfs.kernel.contributions import Followed, Weigh, contributions_of_held, equal_weights
 from dphh.udfs.kernel.held import held_of_rows, rows_of_held, without
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 
 #: A key is a number below 2^31 or a pair of such.
 RIGHT_SIGN = 1 << 31
@@ -98,3 +101,59 @@ def test_no_rows_and_no_keys():
     nobody = rows_of_held(*columns([[], [(1, [])], [(2, [-1, -1])]], pa.int32()))
     assert nobody.to_pylist() == [{"user_hashes": [], "keys": [], "owners": []}] * 3
     assert not [*held_of_rows(*(nobody.field(name) for name in ("user_hashes", "keys", "owners")))]
+
+
+UNIT, MOST = 1 << 10, 4
+GRAMS = np.arange(40)
+#: What a user gives a key, and whether keys that get nothing are named too.
+RULES: dict[str, Weigh] = {
+    "equal": equal_weights(MOST, 10, salt=3),
+    "equal, of rounds": equal_weights(MOST, 10, salt=3, keeps_zeros=True),
+    "followed": Followed(UNIT, MOST, 3, 1 + GRAMS * 997 % 1000),
+    "plain": PlainWeights(UNIT),
+    "shared": WeightsByGram(UNIT, Released(GRAMS), GRAMS * 31 % 50),
+}
+
+
+def given(rows: Rows, rule: Weigh, released: set[int]) -> Counter[int]:
+    """What users give to what is left of their keys."""
+    made = rows_of_held(*columns(rows, pa.int64()))
+    names, keys, owners = (made.field(name) for name in ("user_hashes", "keys", "owners"))
+    left = without(keys, owners, lambda held: np.isin(held, [*released]))
+    held = held_of_rows(names, left.field("keys"), left.field("owners"))
+    found: Counter[int] = Counter()
+    for key, weight in zip(*map(np.ndarray.tolist, contributions_of_held(held, rule)), strict=True):
+        found[key] += weight  # also 0: a key that is named
+    return found
+
+
+@pytest.mark.parametrize("piece", [1, 50, 1 << 16])
+@pytest.mark.parametrize("rule", RULES)
+def test_users_give_what_each_of_them_gives_alone_to_what_is_left(monkeypatch, piece, rule):
+    """A user who comes or goes changes the sums by what they give alone, within the norm; and a
+    key that was released is as one that nobody ever had."""
+    monkeypatch.setattr(kernel, "PIECE", piece)
+    rows = made_rows(9, 40)
+    users = [user for row in rows for user in row]
+    for released in (set(), {0, *range(1, 40, 3)}, {*range(38)}, {*range(40)}):
+        left = [
+            [(name, [-1 if key in released else key for key in keys]) for name, keys in row]
+            for row in rows
+        ]
+        together = given(rows, RULES[rule], released)
+        assert together == given(left, RULES[rule], set())
+        assert not released & together.keys()
+        alone = [given([[user]], RULES[rule], released) for user in users]
+        added_up: Counter[int] = Counter()
+        for (_, keys), of_user in zip(users, alone, strict=True):
+            added_up.update(of_user)
+            held = {*keys} - {-1, *released}
+            some = {key for key in of_user if key >= 0}
+            assert some <= held
+            assert sum(weight**2 for weight in of_user.values()) <= UNIT**2
+            if getattr(RULES[rule], "keeps_zeros", False):
+                assert some == held
+            if held and rule != "shared":  # most of the norm, whatever was released
+                assert sum(weight**2 for weight in of_user.values()) > 0.6 * UNIT**2
+        assert added_up == together
+        assert added_up.keys() == together.keys()

@@ -164,7 +164,7 @@ def test_a_plan_says_what_it_does_and_what_it_does_not():
         "add or remove one user",
         "path accountant for TrieHH",
         "both directions",
-        "`items` finds rarer ones at the same price",
+        "`items` finds rarer ones at the same epsilon",
         "levels 1 to 10 each user votes with probability 0.2502",
         "20 votes are enough",
         "121 users",

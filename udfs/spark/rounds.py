@@ -24,6 +24,8 @@ def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt
         rows: pa.RecordBatch, row: int, places: Integers, weights: Integers
     ) -> tuple[Any, Integers]:
         block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
+        if len(places) and np.bincount(places).max() > 1:
+            raise RuntimeError("dphh: two blocks have one number, and each would get the other's w")
         w = np.zeros(len(words), dtype=np.int64)
         w[places] = weights
         rule = Followed(unit, max_items, salt, w, of_spellings(words).__getitem__)

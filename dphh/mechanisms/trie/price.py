@@ -271,6 +271,6 @@ def _price_by_paper(
 
 
 _ITEMS_ADVICE = (
-    "for single items in a central table, `items` finds rarer ones at the same price; `trie` "
-    "follows federated collection",
+    "for single items in a central table, `items` finds rarer ones at the same epsilon and takes "
+    "less of a cap; `trie` follows federated collection",
 )
