@@ -77,9 +77,12 @@ def _options_sql(temporary: bool) -> str:
     again = "A name for the run: the same name gives the same release."
     rows += [(verb, "run_id", None, again) for verb in VERBS]
     values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+    unknown = f"dphh_options: found no such verb; the verbs are {', '.join(VERBS)}"
     body = (
         f'SELECT option, "default", what FROM (VALUES {values}) '
-        'AS told (verb, option, "default", what) WHERE told.verb = asked'
+        'AS told (verb, option, "default", what) '
+        f"WHERE CASE WHEN asked IN ({', '.join(map(literal, VERBS))}) THEN told.verb = asked "
+        f"ELSE error({literal(unknown)}) END"
     )
     return macro_sql("dphh_options", "asked", body, temporary)
 

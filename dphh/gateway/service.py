@@ -92,7 +92,7 @@ class Service:
         # What is counted, or known before, is what they may see.
         for option in ("of", "domain", "prior"):
             if isinstance(run_id := arguments.get(option), str):
-                self._release_for(analyst, run_id)
+                self._release_for(analyst, run_id, option)
         if not macro.spends:
             with self._borrowed_worker(analyst) as worker:
                 return self._ask_worker(worker, analyst, what, arguments, None)
@@ -237,11 +237,15 @@ class Service:
         mine = self._corpora_of(analyst)
         return self._visible_runs(analyst, mine), mine
 
-    def _release_for(self, analyst: str, run_id: Any) -> pa.Table:
+    def _release_for(self, analyst: str, run_id: Any, option: str = "run_id") -> pa.Table:
         visible = self._visible_runs(analyst, self._corpora_of(analyst))
         settled = (run.run_id for run in visible if run.state == "settled")
         if run_id not in settled:
-            raise UsageError("run_id: no such release; FROM dphh_releases() lists those for you")
+            listed = ", or give a list, such as ['new york', 'good morning']"
+            raise UsageError(
+                f"{option}: no such release; FROM dphh_releases() lists those for you"
+                + (listed if option == "of" else "")
+            )
         return self._stored_release(run_id)
 
     def _stored_release(self, run_id: str) -> pa.Table:
@@ -265,6 +269,8 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     request = {name: _with_plain_numbers(value) for name, value in arguments.items()}
     if isinstance(groups := request.get("groups"), (str, list)) and groups:
         request["groups"] = as_set(groups)
+    if isinstance(items := request.get("of"), list):
+        request["of"] = sorted(items, key=json.dumps)
     asked = json.dumps([verb, {**request, "run_id": None}], sort_keys=True)
     own = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
     if given is None or given == own:

@@ -97,8 +97,14 @@ def banner(address: Address) -> str:
     head = f"dphh at {address.uri}: " + (
         "corpora and budget" if rows else "no corpus is named for you yet"
     )
-    tail = "Ask with FROM dphh_ngrams('CORPUS', max_n := 3, epsilon := 0.5, delta := 1e-8);"
-    return "\n".join([head, *lines, *([tail] if rows else [])])
+    asked = "('CORPUS', max_n := 3, epsilon := 0.5, delta := 1e-8);"
+    how = [
+        "  free: FROM dphh_help() lists what there is; a plan says what a run would take",
+        f"    FROM dphh_plan_ngrams{asked}",
+        "  spends, once:",
+        f"    FROM dphh_ngrams{asked}",
+    ]
+    return "\n".join([head, *lines, *(how if rows else [])])
 
 
 def _not_connected(address: Address, problem: duckdb.Error) -> DphhError:

@@ -109,7 +109,8 @@ class Accounts:
             if there is not None:
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
-                    "`dphh ledger cap`."
+                    "`dphh ledger cap`. How its corpus is read is changed by `dphh ledger remove` "
+                    "and adding it again, while nothing is charged to it."
                 )
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id

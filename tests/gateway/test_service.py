@@ -211,6 +211,12 @@ def test_the_owner_is_told_how_to_add_a_file(shared: Ledger, working: type[_Work
         assert ("dphh ledger add NAME FILE --user" in str(refused.value)) == told
 
 
+def test_the_same_items_in_another_order_are_the_same_request() -> None:
+    asked = {"corpus": "reviews", "epsilon": 0.5}
+    same = ["new york", "good morning"], ["good morning", "new york"]
+    assert len({service._run_id("alice", "counts", {**asked, "of": each}) for each in same}) == 1
+
+
 def test_the_same_groups_in_another_order_are_the_same_request() -> None:
     asked = {"corpus": "reviews", "by": "country", "run_id": None}
     same = (["DE", "US"], ["US", "DE"], "US, DE,US")

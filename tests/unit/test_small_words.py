@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -96,6 +97,11 @@ def test_a_connection_names_the_options_that_its_macros_take(verb):
     ((parameters,),) = con.execute(taken, [verb]).fetchall()
     assert ["corpus", *(option for option, _ in rows)] == parameters
     assert all(what for _, what in rows)
+
+
+def test_options_of_no_verb_are_refused_with_the_verbs():
+    with pytest.raises(duckdb.Error, match=r"found no such verb; the verbs are .*ngrams"):
+        dphh.connect().execute("FROM dphh_options('ngram')").fetchall()
 
 
 def test_a_release_of_nothing_names_no_groups():

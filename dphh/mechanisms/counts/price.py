@@ -56,7 +56,8 @@ class Found(Protocol):
 #: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
 Of = str | Path | Found | Sequence[str | Sequence[str]]
 HELP = {
-    "of": "What to count: a release, by its run id or folder; or a text file, one item a line.",
+    "of": "What to count: a release, by its run id or folder; in Python and SQL also a list of "
+    "items; or a text file, one item a line.",
     **BUDGET_HELP,
     "top": "Count at most this many items of a release, taken from its levels in turn.",
     "min_length": "Count only items of at least this many tokens.",
@@ -167,12 +168,12 @@ def checked_items(
             "returns), or a list of items, each a list of its tokens"
         )
     items: dict[tuple[str, ...], None] = {}
-    for place, item in enumerate(of):
+    for place, item in enumerate(of, 1):
         tokens = tuple(item) if _is_list(item) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(
-                f"{option}: number {place} is not an item; give each as a list of its tokens, none "
-                "of them empty, such as ['new', 'york']"
+                f"{option}: number {place} of the list is not an item; give each as a list of its "
+                "tokens, none of them empty, such as ['new', 'york']"
             )
         if len(tokens) >= min_length:
             items[tokens] = None
