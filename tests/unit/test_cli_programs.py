@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -188,3 +189,21 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     assert code == 2 and "leave name= out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
     assert code == 2 and "the ledger has no corpus" in err
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])
+def test_a_folder_that_cannot_be_written_is_found_before_it_is_paid(dphh, weeks, ledger, folder):
+    if not Path(folder).parents[-2].is_dir():
+        pytest.skip("no such file system here")
+    code, out, err = dphh("items", "notes", *COST, "--out", folder, "--json")
+    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
+    assert "cannot be written" in err and err.count("\n") == 1
+    assert ledger.runs() == []
+
+
+def test_what_was_tried_is_removed_where_the_run_is_refused(dphh, weeks, ledger):
+    out = weeks / "new" / "out"
+    assert dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--out", out)[0] == 3
+    assert not out.parent.exists()
+    assert dphh("items", "notes", *COST, "--out", out)[0] == 0
+    assert {each.name for each in out.iterdir()} == {"release.parquet", "release.json"}
