@@ -412,9 +412,9 @@ def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledge
     con: Any = dphh.connect(ledger)
     con.execute(f"ATTACH '{tmp_path / 'app.duckdb'}'")
     assert words(con.cursor(), "app.held") == {"a", "b"}
-    with dphh.connect(ledger, database=tmp_path / "own.duckdb") as own:
-        with pytest.raises(duckdb.CatalogException, match="dphh_ledger does not exist"):
-            own.cursor().execute("FROM dphh_ledger()")
+    own = dphh.connect(ledger, database=tmp_path / "own.duckdb")
+    with pytest.raises(duckdb.CatalogException, match="dphh_ledger does not exist"):
+        own.cursor().execute("FROM dphh_ledger()")
 
 
 def test_every_verb_is_there_with_its_options_and_defaults() -> None:
