@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -313,7 +315,30 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
             f"out: {out} already contains another release, which was paid for; "
             "give a new folder, or move that release"
         )
+    try:
+        _try_to_write(out)
+    except OSError as problem:
+        raise UsageError(
+            f"out: {out} cannot be written ({problem.strerror}); give another folder"
+        ) from None
     return out
+
+
+def _try_to_write(out: Path) -> None:
+    """Make the folder and a file in it, and remove what was made: not every file system on which
+    this user may write takes new folders."""
+    made = []
+    try:
+        for folder in (*reversed(out.parents), out):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(folder)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):  # another process has begun to write there
+                folder.rmdir()
 
 
 def _run_ids_in(out: Path) -> set[str | None]:

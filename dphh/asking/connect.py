@@ -73,6 +73,9 @@ def connect(
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
     `item_column :=`, a table or view of the connection, a Parquet path or a glob.
+
+    With `database=`, a file, cursors of the connection lack the macros, which a file cannot keep:
+    where cursors are needed, leave `database` out and say `ATTACH 'app.duckdb'`.
     """
     import duckdb
 

@@ -145,8 +145,7 @@ def _say_moved(book: Ledger, source: Source) -> None:
 def _existing_ledger(ledger_file: str | None) -> Ledger:
     """The ledger, for commands that only read it. Refuses a ledger that does not exist."""
     book = Ledger(ledger_file)
-    if (why := book.absent()) is not None:
-        raise UsageError(why)
+    book.refuse_absent()
     return book
 
 

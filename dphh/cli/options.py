@@ -13,7 +13,7 @@ import click
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
-from dphh.errors import DphhError, UsageError
+from dphh.errors import DphhError, LedgerError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
@@ -146,7 +146,7 @@ def corpus_of_command(
         )
     if "user" not in content:
         if (lost := ledger.behind()) is not None:
-            raise UsageError(lost)
+            raise LedgerError(lost)
         names = sorted(account.name for account in ledger.accounts() if account.name)
         known = f" (the ledger names {', '.join(names)})" if names else ""
         raise click.UsageError(
@@ -154,11 +154,6 @@ def corpus_of_command(
             "name its user column with --user, and its content with --text or --item"
         )
     return Corpus(asked, **content)
-
-
-def _has_new_run(known: set[str], book: Ledger) -> bool:
-    """Whether the ledger has a new run, which is paid for unless it was cancelled."""
-    return any(entry.run_id not in known and entry.state != "cancelled" for entry in book.runs())
 
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
@@ -209,8 +204,6 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
     if status is not None:
         status.start()
-    # For programs alone, which are told whether this request has spent anything.
-    known = {entry.run_id for entry in book.runs()} if run["as_json"] else set()
     try:
         release = plan.run(
             ledger=book,
@@ -223,13 +216,12 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             progress=progress,
         )
     except DphhError as problem:
-        if run["as_json"]:
-            problem.spent = _has_new_run(known, book)
+        problem.spent = bool(book.paid_here)
         raise
     finally:
         if status is not None:
             status.stop()
-    _show_release(release, plan, book, run, spent=release.run_id not in known)
+    _show_release(release, plan, book, run, spent=release.run_id in book.paid_here)
 
 
 def _show_release(

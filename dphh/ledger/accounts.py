@@ -250,6 +250,11 @@ class Accounts:
             "If there was none, `dphh ledger add NAME CORPUS ...` makes it."
         )
 
+    def refuse_absent(self) -> None:
+        """Refuse a ledger that does not exist: of one that was lost, the request is not wrong."""
+        if (why := self.absent()) is not None:
+            raise LedgerError(why) if self.behind() is not None else UsageError(why)
+
     def behind(self) -> str | None:
         """A message if the ledger was lost or replaced by an older copy, as far as that can be
         detected, else None."""
@@ -342,9 +347,10 @@ class Accounts:
         target = written_here("backup", path)
         if Path(os.path.realpath(target)) == self.path:
             raise UsageError(f"{target} is the ledger itself. Name another file.")
+        self.refuse_absent()
         with reading(self.path) as con:
             if con is None:
-                raise UsageError(self.absent() or "")
+                raise LedgerError(f"The ledger {self.path} has gone meanwhile. Nothing was copied")
             if (older := behind(con, self.path)) is not None:
                 raise LedgerError(f"{older} Nothing was copied")
             refuse_newer_copy(con, target)

@@ -76,6 +76,8 @@ class Ledger(Accounts):
         super().__init__(path)
         self.analyst = analyst
         self._attempt = attempt
+        #: The runs that were charged, or begun, through this object and not cancelled.
+        self.paid_here: set[str] = set()
 
     def reserve(
         self, run_id: str, request: Request, *, files: str | None = None, once: bool = False
@@ -110,7 +112,10 @@ class Ledger(Accounts):
                     check_own(con, paying, request, self.analyst)
                 refusing = first_to_refuse(paying, request, self.analyst)
                 if refusing is None:
-                    return charge(con, request, hold, paying, seen, self.analyst, files)
+                    charged = charge(con, request, hold, paying, seen, self.analyst, files)
+            if refusing is None:
+                self.paid_here.add(hold.run_id)
+                return charged
             raise BudgetRefused(refusing.refusal(request))
 
     def asked_before(self, request: Request, files: str) -> Entry | None:
@@ -198,6 +203,7 @@ class Ledger(Accounts):
                     f"Run {hold.run_id} would read files of an account that it did not pay for: "
                     "links or folders changed since it was reserved. Repeat it with a new run id."
                 )
+        self.paid_here.add(hold.run_id)
         return beginning
 
     def level(self, hold: Hold, step: str) -> bytes | None:
@@ -252,6 +258,7 @@ class Ledger(Accounts):
             run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")
             if records.delete_hold(con, run, hold):
                 records.move(con, run, "cancelled")
+        self.paid_here.discard(hold.run_id)
 
     def release(self, run: str | Hold) -> StoredRelease:
         """The manifest and the Parquet file of a settled run, by its id or by a hold on it."""

@@ -27,6 +27,8 @@ from dphh.sources.reading import StreamedTable, refuse_blocking_files
 from dphh.wording.warned import warn
 
 _METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
+#: Arrow tries a Google store again for 15 minutes where there is no network, unless told otherwise.
+GIVING_UP = "?retry_limit_seconds=5"
 _STORE_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
 _OUTSIDE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
 #: Characters that URL parsers drop or take for a slash. Log writers escape them.
@@ -266,7 +268,8 @@ def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
     if base != rest:  # keep the part up to the last folder before a wildcard
         base = base.rpartition("/")[0]
     try:
-        system, path = fs.FileSystem.from_uri(store + base.strip("/"))
+        limit = GIVING_UP if store == "gs://" else ""
+        system, path = fs.FileSystem.from_uri(store + base.strip("/") + limit)
         names = [
             each.path
             for each in system.get_file_info(

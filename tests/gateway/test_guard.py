@@ -79,7 +79,7 @@ REFUSE = [
     "SELECT nextval('x')",
     "SELECT json_execute_serialized_sql('x')",
     "FROM json_execute_serialized_sql('x')",
-    "SELECT dphh_answer_items('{}')",
+    "SELECT dphh_answer_items('{}', '1')",
     "SELECT repeat('a', 1000000000)",
     "SELECT system.main.lower('x')",
     "SELECT other.lower('x')",

@@ -4,11 +4,19 @@ left; and files of a corpus whose options its owner has said."""
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from pyarrow import fs
 
-from dphh import Corpus, Release
+from dphh import Corpus, Ledger, Release, items
+from dphh.errors import EngineError
+from dphh.ledger.requests import request_of
+from dphh.sources.lakes import GIVING_UP, _remote_tables
 from dphh.sources.reading import unreadable
 
 READ = ("--user", "who", "--text", "what")
@@ -83,6 +91,81 @@ def test_a_run_that_fails_after_payment_says_so(dphh, weeks, tmp_path):
     assert json.loads(out)["error"]["spent"] is True
 
 
+def test_what_others_spend_meanwhile_is_not_what_this_run_spent(dphh, weeks, ledger, monkeypatch):
+    reserve = Ledger.reserve
+
+    def after_another(book, run_id, request, **options):
+        other = reserve(Ledger(book.path), f"other-{run_id}", small)
+        assert other.release is None
+        return reserve(book, run_id, request, **options)
+
+    corpus = ledger.corpus("notes")
+    small = request_of(items(corpus, epsilon=0.01, delta=1e-9).price, corpus)
+    monkeypatch.setattr(Ledger, "reserve", after_another)
+    code, out, _ = dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--json")
+    assert (code, json.loads(out)["error"]["spent"]) == (3, False)
+    assert len(ledger.runs()) == 1
+
+
+def test_of_two_that_ask_the_same_one_is_told_that_it_spent(dphh, weeks, monkeypatch):
+    reserve, asked = Ledger.reserve, ("items", "notes", *COST, "--json", "--quiet")
+    others = []
+
+    def after_the_same(book, run_id, request, **options):
+        monkeypatch.setattr(Ledger, "reserve", reserve)
+        others.append(json.loads(dphh(*asked)[1]))
+        return reserve(book, run_id, request, **options)
+
+    monkeypatch.setattr(Ledger, "reserve", after_the_same)
+    mine = json.loads(dphh(*asked)[1])
+    assert mine["run_id"] == others[0]["run_id"]
+    assert (mine["spent"], others[0]["spent"]) == (False, True)
+
+
+def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, monkeypatch):
+    asked = ("items", "notes", *COST, "--run-id", "mine", "--json", "--quiet")
+
+    def failing(*_):
+        raise EngineError("cut")
+
+    with monkeypatch.context() as cut:
+        cut.setattr("dphh.run.released", failing)
+        for _ in range(2):
+            code, out, _ = dphh(*asked)
+            assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+    told = [json.loads(dphh(*asked)[1])["spent"] for _ in range(2)]
+    assert told == [True, False]
+    assert len(ledger.runs()) == 1
+
+
+def test_a_ledger_that_is_lost_or_cannot_be_read_is_not_the_requests_fault(
+    dphh, weeks, ledger, monkeypatch
+):
+    file = ledger.path
+    asked = [
+        ("items", "notes", *COST, "--json"),
+        ("items", weeks / "week-1.parquet", *READ, *COST, "--json"),
+        ("ledger", "show"),
+        ("ledger", "cap", "notes", "--epsilon", "1", "--delta", "1e-7"),
+        ("ledger", "backup", weeks / "copy"),
+        ("ledger", "export", weeks / "runs.csv"),
+    ]
+    whole = file.read_bytes()
+    assert dphh("items", "notes", *COST)[0] == 0
+    broken = [None, b"no ledger" * 99, whole[: len(whole) // 2]]
+    for found in broken:
+        file.unlink(missing_ok=True)
+        if found is not None:
+            file.write_bytes(found)
+        assert [dphh(*each)[0] for each in asked] == [1] * len(asked), found
+    file.write_bytes(whole)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr("dphh.ledger.schema.TIMEOUT", 0.1)
+        assert [dphh(*each)[0] for each in asked] == [1] * len(asked)
+    assert dphh("ledger", "show", "--ledger", weeks / "none")[0] == 2  # the name may be wrong
+
+
 def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger):
     for week in (1, 2):
         file, out = weeks / f"week-{week}.parquet", weeks / f"out-{week}"
@@ -109,3 +192,38 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     assert code == 2 and "leave name= out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
     assert code == 2 and "the ledger has no corpus" in err
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])
+def test_a_folder_that_cannot_be_written_is_found_before_it_is_paid(dphh, weeks, ledger, folder):
+    if not Path(folder).parents[-2].is_dir():
+        pytest.skip("no such file system here")
+    code, out, err = dphh("items", "notes", *COST, "--out", folder, "--json")
+    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
+    assert "cannot be written" in err and err.count("\n") == 1
+    assert ledger.runs() == []
+
+
+def test_what_was_tried_is_removed_where_the_run_is_refused(dphh, weeks, ledger):
+    out = weeks / "new" / "out"
+    assert dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--out", out)[0] == 3
+    assert not out.parent.exists()
+    assert dphh("items", "notes", *COST, "--out", out)[0] == 0
+    assert {each.name for each in out.iterdir()} == {"release.parquet", "release.json"}
+
+
+def test_a_google_store_that_does_not_answer_is_given_up_in_seconds(monkeypatch):
+    asked = []
+
+    def silent(address):
+        asked.append(address)
+        raise OSError("UNAVAILABLE")
+
+    real = fs.FileSystem.from_uri
+    monkeypatch.setattr("dphh.sources.lakes.fs", SimpleNamespace(
+        FileSystem=SimpleNamespace(from_uri=silent)
+    ))  # fmt: skip
+    with pytest.warns(UserWarning, match="could not be looked whether gcs://bucket/a.parquet"):
+        assert list(_remote_tables("gcs://bucket/a.parquet")) == []
+    assert asked == [f"gs://bucket/a.parquet{GIVING_UP}"]
+    assert real(asked[0])[1] == "bucket/a.parquet"  # Arrow knows the option

@@ -405,6 +405,18 @@ def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
     assert found == (0,)
 
 
+def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledger) -> None:
+    """As the docstring says; of a file that is the connection's own they lack the macros."""
+    with duckdb.connect(str(tmp_path / "app.duckdb")) as app:
+        app.execute("CREATE TABLE held AS SELECT i AS who, 'a b' AS what FROM range(600) t(i)")
+    con: Any = dphh.connect(ledger)
+    con.execute(f"ATTACH '{tmp_path / 'app.duckdb'}'")
+    assert words(con.cursor(), "app.held") == {"a", "b"}
+    own = dphh.connect(ledger, database=tmp_path / "own.duckdb")
+    with pytest.raises(duckdb.CatalogException, match="dphh_ledger does not exist"):
+        own.cursor().execute("FROM dphh_ledger()")
+
+
 def test_every_verb_is_there_with_its_options_and_defaults() -> None:
     for verb, options in ((name, signature_of(verb)) for name, verb in VERBS.items()):
         parameters = macros()[verb].parameters

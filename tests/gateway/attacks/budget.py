@@ -51,8 +51,8 @@ GUARD = [
     f"SELECT (SELECT count(*) FROM {_ONE}) FROM range(3) t(r) TABLESAMPLE 1 ROWS",
     f"PREPARE p AS FROM {_items('$1')}",
     f"DESCRIBE FROM {_ONE}",
-    'SELECT dphh_answer_items(\'{"corpus": "reviews", "epsilon": 9, "delta": 1e-9}\')',
-    'SELECT unnest(dphh_answer_release(\'{"run_id": "bob/quarterly"}\').rows)',
+    'SELECT dphh_answer_items(\'{"corpus": "reviews", "epsilon": 9, "delta": 1e-9}\', \'1\')',
+    "SELECT unnest(dphh_answer_release('{\"run_id\": \"bob/quarterly\"}', '1').rows)",
 ]
 
 GUESSES = ["FROM dphh_stop() UNION FROM dphh_stop()"]
