@@ -335,6 +335,31 @@ def test_options_of_java_that_somebody_gave_come_after_dphhs_own(monkeypatch):
     assert os.environ["SPARK_SUBMIT_OPTS"] == "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1"
 
 
+@pytest.mark.parametrize("how", ["variable", "file"])
+def test_a_collector_that_somebody_chose_is_the_only_one(tmp_path, monkeypatch, how):
+    """Java does not start with two."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    with cluster._set_java_options():
+        assert "-XX:+UseParallelGC" in os.environ["SPARK_SUBMIT_OPTS"]
+    if how == "variable":
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC")
+    else:
+        chosen = "spark.driver.extraJavaOptions -XX:+UseG1GC"
+        (tmp_path / "spark-defaults.conf").write_text(chosen)
+    with cluster._set_java_options():
+        assert "-XX:+UseParallelGC" not in os.environ["SPARK_SUBMIT_OPTS"]
+
+
+def test_memory_of_java_that_somebody_set_stays(monkeypatch):
+    monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
+    with cluster._set_java_options():
+        assert os.environ["SPARK_DRIVER_MEMORY"] == "2g"
+    assert "SPARK_DRIVER_MEMORY" not in os.environ
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "5g")
+    with cluster._set_java_options():
+        assert os.environ["SPARK_DRIVER_MEMORY"] == "5g"
+
+
 @pytest.mark.slow
 def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(spark, tmp_path):
     """With DPHH_FULL=1 (docs/faults.md): each kill starts another Java."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
@@ -34,10 +35,24 @@ _QUIET_SETTINGS = {
     # A run's queries make some 250 classes, most of them at each level and in each run. Spark would
     # keep 100, and compile all others again.
     "spark.sql.codegen.cache.maxEntries": "1000",
+    # Memory for sums and sorts comes in pages of this size. Spark's own would be 16 MB and more,
+    # which Java fills with zeros for each small task.
+    "spark.buffer.pageSize": "1m",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.
 _JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
+#: Java's memory where nobody says another: Spark's default of 1 GB is soon full of a run's classes
+#: and blocks, and then collected over and over.
+_JAVA_MEMORY = "2g"
+#: Java's default collector looks through its whole memory at each array of megabytes, as a block of
+#: users is one. Java refuses to start with two collectors, so another that somebody chose stays.
+_COLLECTOR = "-XX:+UseParallelGC"
+_OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+_JAVA_OPTIONS_OF_OTHERS = (
+    _JAVA_OPTIONS_VARIABLE, "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "PYSPARK_SUBMIT_ARGS",
+)  # fmt: skip
 #: A run is many short queries, of which Java would compile code for longer than it runs them: to be
 #: compiled again with all optimisations, code has to run ten times as often as by Java's default.
 _FOR_SHORT_QUERIES = " ".join((
@@ -121,17 +136,24 @@ def _set_java_options() -> Iterator[None]:
     own options come last and win, because Java takes the last of contradicting options."""
     before = os.environ.get(_JAVA_OPTIONS_VARIABLE)
     options = [_FOR_SHORT_QUERIES, before or ""]
+    if not _OTHER_COLLECTOR.search(_java_options_of_others()):
+        options.insert(0, _COLLECTOR)
     if "log4j" not in (before or ""):
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
         options.append(f"-Dlog4j2.configurationFile={quiet}")
-    os.environ[_JAVA_OPTIONS_VARIABLE] = " ".join(options)
-    try:
+    memory = {"SPARK_DRIVER_MEMORY": os.environ.get("SPARK_DRIVER_MEMORY", _JAVA_MEMORY)}
+    with _set_environment({**memory, _JAVA_OPTIONS_VARIABLE: " ".join(options)}):
         yield
-    finally:
-        if before is None:
-            os.environ.pop(_JAVA_OPTIONS_VARIABLE, None)
-        else:
-            os.environ[_JAVA_OPTIONS_VARIABLE] = before
+
+
+def _java_options_of_others() -> str:
+    """All options of Java that the environment and Spark's file of defaults give."""
+    given = [os.environ.get(name, "") for name in _JAVA_OPTIONS_OF_OTHERS]
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+    if defaults.is_file():
+        given.append(defaults.read_text(errors="replace"))
+    return "\n".join(given)
 
 
 @contextmanager
@@ -162,6 +184,12 @@ def _share_python_path() -> Iterator[None]:
     """Let workers that Java starts import this process's dphh, whatever their working folder."""
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     wanted = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
+    with _set_environment(wanted):
+        yield
+
+
+@contextmanager
+def _set_environment(wanted: dict[str, str]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
