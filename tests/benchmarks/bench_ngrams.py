@@ -1,11 +1,12 @@
-"""`ngrams` beside the exact, non-private count of the same n-grams in DuckDB, in one run.
+"""`ngrams` beside the exact, non-private count of the same n-grams, in one run.
 
     python tests/benchmarks/bench_ngrams.py [--data DIR] [--profile]
 
 Every row is a process of its own: its whole time, imports and planning included, its processor time
-and its peak memory. `bench_text.py` has running text. Three exact counts are measured, because how
+and its peak memory. `bench_text.py` has running text. Five exact counts are measured, because how
 one writes it matters more than anything: self-joins of positions, window functions within each
-text, and strings by a running window.
+text, and strings by a running window, in DuckDB; strings in Polars, and numbers, since so few kinds
+of words are there that n of them fit one integer.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from measuring import HERE, measured  # type: ignore[import-not-found]
 
 from dphh.asking.without_pandas import leave_pandas_out
+
+if TYPE_CHECKING:
+    import polars as pl
 
 POSITIONS = """
 CREATE TEMP TABLE p AS
@@ -73,14 +78,64 @@ def exact_by_strings(con, path: str, user: str, text: str, max_n: int) -> None:
         )
 
 
+def words_in_polars(path: str, user: str, text: str) -> pl.DataFrame:
+    """(r, u, w): every word with its row and its user."""
+
+    import polars as pl
+
+    rows = pl.read_parquet(path, columns=[user, text]).with_row_index("r")
+    return rows.select("r", u=user, w=pl.col(text).str.split(" ")).explode("w")
+
+
+def users_of_grams(words: pl.DataFrame, gram: pl.Expr, n: int) -> pl.DataFrame:
+    import polars as pl
+
+    within = pl.col("r") == pl.col("r").shift(1 - n)
+    held = words.lazy().select("u", g=pl.when(within).then(gram)).drop_nulls("g").unique()
+    return held.group_by("g").agg(users=pl.len()).collect()
+
+
+def exact_by_polars_strings(path: str, user: str, text: str, max_n: int) -> None:
+    import polars as pl
+
+    words = words_in_polars(path, user, text)
+    for n in range(1, max_n + 1):
+        grams = pl.concat_str([pl.col("w").shift(-i) for i in range(n)], separator=" ")
+        users_of_grams(words, grams, n)
+
+
+def exact_by_polars_numbers(path: str, user: str, text: str, max_n: int) -> None:
+    import polars as pl
+
+    words = words_in_polars(path, user, text)
+    words = words.with_columns(w=pl.col("w").cast(pl.Categorical).to_physical().cast(pl.Int64))
+    kinds = int(words["w"].max()) + 1
+    if kinds**max_n >= 2**63:
+        raise SystemExit(f"{max_n} of {kinds} kinds of words do not fit one integer")
+    gram = pl.lit(0, pl.Int64)
+    for n in range(1, max_n + 1):
+        gram = gram * kinds + pl.col("w").shift(1 - n)
+        users_of_grams(words, gram, n)
+
+
 EXACT = {
     "exact: self-joins": exact_by_self_joins,
     "exact: windows in texts": exact_by_windows,
     "exact: strings": exact_by_strings,
 }
+EXACT_IN_POLARS = {
+    "exact: Polars, strings": exact_by_polars_strings,
+    "exact: Polars, numbers": exact_by_polars_numbers,
+}
+
+
+PRIVATE = [f"{how}, {engine}" for how in ("dpne", "forecast") for engine in ("duckdb", "polars")]
 
 
 def run_exact(how: str, path: str, user: str, text: str, max_n: int, memory: str) -> None:
+    if how in EXACT_IN_POLARS:
+        EXACT_IN_POLARS[how](path, user, text, max_n)
+        return
     import duckdb
 
     con = duckdb.connect(config={"threads": 2, "memory_limit": memory})
@@ -88,8 +143,8 @@ def run_exact(how: str, path: str, user: str, text: str, max_n: int, memory: str
 
 
 def run_private(
-    engine: str, path: str, user: str, text: str, max_n: int, memory: str, max_items: int,
-    profile: bool,
+    method: str, engine: str, path: str, user: str, text: str, max_n: int, memory: str,
+    max_items: int, profile: bool,
 ) -> None:  # fmt: skip
     leave_pandas_out()
     import dphh
@@ -98,7 +153,7 @@ def run_private(
         _show_steps()
     corpus = dphh.Corpus(path, user=user, text=text)
     plan = dphh.ngrams(
-        corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items, method="dpne"
+        corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items, method=method
     )
     with tempfile.TemporaryDirectory() as folder:
         limits = {"threads": 2, "memory_limit": memory} if engine == "duckdb" else {}
@@ -124,9 +179,8 @@ def compare(title: str, exact: list[str], corpus: list[str], max_items: int, pro
     flag = ["--profile"] if profile else []
     this = (sys.executable, __file__, "--child")
     rows = {how: measured(*this, how, *corpus) for how in exact}
-    for engine in ("duckdb", "polars"):
-        options = (*corpus, "--max-items", str(max_items), *flag)
-        rows[f"dpne, {engine}"] = measured(*this, engine, *options)
+    for way in PRIVATE:
+        rows[way] = measured(*this, way, *corpus, "--max-items", str(max_items), *flag)
     fastest = [min(rows[how][kind] for how in exact) for kind in (0, 1)]
     for name, (seconds, processors, megabytes) in rows.items():
         ratios = f"{seconds / fastest[0]:9.2f}{processors / fastest[1]:9.2f}"
@@ -142,7 +196,7 @@ def main() -> None:
     msnbc = Path(asked.data) / "msnbc.parquet"
     if msnbc.exists():
         corpus = [str(msnbc), "user_id", "text", "6", "8GB"]
-        compare("MSNBC, n up to 6", list(EXACT), corpus, 10, asked.profile)
+        compare("MSNBC, n up to 6", [*EXACT, *EXACT_IN_POLARS], corpus, 10, asked.profile)
     else:
         print(f"skipped: {msnbc} is not there")
 
@@ -159,8 +213,11 @@ def child(arguments: list[str]) -> None:
     parser.add_argument("--profile", action="store_true")
     x = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if x.how in ("duckdb", "polars"):
-        run_private(x.how, x.path, x.user, x.text, x.max_n, x.memory, x.max_items, x.profile)
+    if x.how in PRIVATE:
+        method, engine = x.how.split(", ")
+        run_private(
+            method, engine, x.path, x.user, x.text, x.max_n, x.memory, x.max_items, x.profile
+        )
     else:
         run_exact(x.how, x.path, x.user, x.text, x.max_n, x.memory)
 

@@ -1,10 +1,12 @@
 """A corpus of running text that is nobody's: Zipf's words, phrases, long users and short ones.
 
     python tests/benchmarks/running_text.py FILE [--words 20_000_000] [--users 20_000]
+        [--vocabulary 1_000_000] [--text 60]
 
 A user's number of words is log-normal (most write little, a few write a hundred times as much), in
-texts of up to 60 words. Three words in ten begin a phrase of two to six, which are as unevenly
-popular as words are. Texts lie in no order of users.
+texts of up to 60 words. Blogs have longer texts and more kinds of words (200, and 4 million). Three
+words in ten begin a phrase of two to six, which are as unevenly popular as words are. Texts lie in
+no order of users.
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ def drawn(rng: np.random.Generator, likelihood: NDArray[np.float64], count: int)
     return np.minimum(ranks, len(likelihood) - 1)
 
 
-def language(rng: np.random.Generator) -> Language:
-    words = np.cumsum(1 / (np.arange(1, VOCABULARY + 1) + 2.7) ** 1.05)
+def language(rng: np.random.Generator, vocabulary: int) -> Language:
+    words = np.cumsum(1 / (np.arange(1, vocabulary + 1) + 2.7) ** 1.05)
     lengths = rng.integers(2, 7, PHRASES)
     # As long as words are, frequent ones being shorter: "t3", "the3039".
-    spelled = pa.array([f"{'abcdefgh'[: len(str(rank))]}{rank:x}" for rank in range(VOCABULARY)])
+    spelled = pa.array([f"{'abcdefgh'[: len(str(rank))]}{rank:x}" for rank in range(vocabulary)])
     return Language(
         spelled,
         words,
@@ -70,9 +72,11 @@ def some_words(rng: np.random.Generator, spoken: Language, count: int) -> NDArra
     return np.resize(found, count)
 
 
-def write(path: Path, words: int, users: int, seed: int = 1) -> None:
-    rng = np.random.default_rng(seed)
-    spoken = language(rng)
+def write(
+    path: Path, words: int, users: int, vocabulary: int = VOCABULARY, text: int = TEXT
+) -> None:
+    rng = np.random.default_rng(1)
+    spoken = language(rng, vocabulary)
     sizes = rng.lognormal(0, 1.2, users)
     sizes = np.maximum(1, sizes / sizes.sum() * words).astype(np.int64)
     ends = np.cumsum(sizes)
@@ -84,7 +88,7 @@ def write(path: Path, words: int, users: int, seed: int = 1) -> None:
             last = max(int(np.searchsorted(ends, before + STRETCH)), first + 1)
             of_these = sizes[first:last]
             place = np.arange(of_these.sum()) - np.repeat(np.cumsum(of_these) - of_these, of_these)
-            starts = np.flatnonzero(place % TEXT == 0)
+            starts = np.flatnonzero(place % text == 0)
             codes = some_words(rng, spoken, len(place))
             offsets = pa.array(np.append(starts, len(place)).astype(np.int32))
             lists = pa.ListArray.from_arrays(offsets, spoken.spelled.take(pa.array(codes)))
@@ -99,8 +103,10 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--words", type=int, default=20_000_000)
     parser.add_argument("--users", type=int, default=20_000)
+    parser.add_argument("--vocabulary", type=int, default=VOCABULARY)
+    parser.add_argument("--text", type=int, default=TEXT, help="words in the longest texts")
     asked = parser.parse_args()
-    write(asked.path, asked.words, asked.users)
+    write(asked.path, asked.words, asked.users, asked.vocabulary, asked.text)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,12 @@ from hypothesis import strategies as st
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.engines.duckdb import gathering
+from dphh.errors import EngineOutOfMemory
 from dphh.privacy.forecast_rounds import bins
 from dphh.session.ladder.classes import ValidClasses, valid_classes
 from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel import gathering as kernel_gathering
 from dphh.udfs.kernel.contributions import Held
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.two_rounds import PlainWeights
@@ -230,6 +232,26 @@ def test_the_sums_are_what_each_user_adds_alone_and_nothing_else(engine, rows, u
 def test_users_who_are_read_in_several_parts_add_the_same(monkeypatch, level):
     monkeypatch.setattr(gathering, "PARTS", (5,))
     assert added("duckdb", MIXED, 9, 1, level) == expected(MIXED, 9, 1, level)
+
+
+def test_a_part_that_is_too_large_is_left_for_smaller_ones(monkeypatch):
+    monkeypatch.setattr(gathering, "PARTS", (1, 3))
+    monkeypatch.setattr(gathering, "SHARE", 1 << 60)  # nothing fits; the smallest parts must
+    monkeypatch.setattr(kernel_gathering, "BYTES", 1)
+    full = []
+    part = gathering.Gathers._gather_part
+
+    def counted(*asked):
+        try:
+            return part(*asked)
+        except EngineOutOfMemory:
+            full.append(asked[2])
+            raise
+
+    monkeypatch.setattr(gathering.Gathers, "_gather_part", counted)
+    level = 2
+    assert added("duckdb", MIXED, 9, 1, level) == expected(MIXED, 9, 1, level)
+    assert set(full) == {1}
 
 
 def both_ways(engine: str, rows: Rows, seed: int) -> Iterator[Any]:

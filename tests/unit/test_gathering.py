@@ -189,9 +189,12 @@ def test_no_more_is_held_than_may_be(monkeypatch):
     monkeypatch.setattr(module, "BYTES", 1)
     gathering = Gathering(words_of_texts(Vocabulary(), Reading()), most=1_000)
     nothing = pa.nulls(10, pa.string())
-    for _ in range(5):
-        gathering.add(pa.array(range(10), pa.int64()), nothing, pa.array([["a"]] * 10), nothing)
+    texts = pa.array(range(10), pa.int64()), nothing, pa.array([["a"]] * 10), nothing
+    for _ in range(2):
+        gathering.add(*texts)
     assert gathering.is_full
+    with pytest.raises(EngineOutOfMemory, match="exceeds its memory"):
+        gathering.add(*texts)
     assert sum(len(table) for table in gathering.rows()) < 50
 
 

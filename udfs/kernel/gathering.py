@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import DTypeLike
 
+from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel.blocks import positions_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
@@ -121,10 +122,13 @@ class Gathering:
         self.holds_null_users = False
 
     def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each."""
-        each = pa.array(np.ones(len(keys), dtype=np.int32))
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each.
+
+        Once more was added than `most` allows, it refuses texts: the rest need not be read.
+        """
         if self.is_full:
-            return each
+            raise EngineOutOfMemory("gather_texts: a part of the users exceeds its memory")
+        each = pa.array(np.ones(len(keys), dtype=np.int32))
         with self._lock:
             self._waiting.append((keys, names, tokens, groups))
             self._bytes += sum(column.nbytes for column in (keys, names, tokens, groups))

@@ -11,7 +11,7 @@ from pyarrow import Table
 
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.errors import CorpusError, EngineOutOfMemory
+from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 
@@ -53,6 +53,9 @@ class Gathers(DuckDBRun):
         register_gathered(self.con, gathering, str(number))
         try:
             self.execute("gather_texts", parts=parts, part=part)
+        except EngineError:
+            if not gathering.is_full:  # else it refused texts, which ended the step
+                raise
         finally:
             with suppress(duckdb.Error):  # keep the step's own error, if there is one
                 self.con.remove_function("dphh_gathered")
