@@ -167,6 +167,8 @@ def add_analyst(
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
+    if any(each.used > 1 for each in book.shares(name) if each.account == corpus):
+        click.echo(f"{name} has spent more than that already, so no run may follow", err=True)
     if new_token or not known:
         click.echo(analysts.add(name))
 
@@ -204,6 +206,8 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
             f"{share.cap.delta:g}); {usage_phrase(share)}"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
+    for analyst in sorted(with_token - {share.analyst for share in shares}):
+        click.echo(f"{analyst}  has a token and no share of any corpus")
 
 
 @click.command()

@@ -174,8 +174,15 @@ def move(
 @ledger_option
 def remove(name: str, ledger_file: str | None) -> None:
     """Forget an account that nothing was ever charged to."""
-    Ledger(ledger_file).remove(name)
+    book = Ledger(ledger_file)
+    analysts = [share.analyst for share in book.shares() if share.account == name]
+    declared = list(book.declared_groups().get(name, ()))
+    book.remove(name)
     click.echo(f"{name} is removed")
+    if analysts:
+        click.echo(f"with it went the shares of {', '.join(analysts)}", err=True)
+    if declared:
+        click.echo(f"with it went the declared groups of {', '.join(declared)}", err=True)
 
 
 @ledger.command()
@@ -263,6 +270,10 @@ def backup(file: str, ledger_file: str | None) -> None:
     book = _existing_ledger(ledger_file)
     book.backup(file)
     click.echo(f"{book.path} is copied to {file}", err=True)
+    from dphh.gateway.analysts import Analysts
+
+    if (tokens := Analysts.of(book).path).exists():
+        click.echo(f"the analysts' tokens are not in it: copy {tokens} too", err=True)
 
 
 @ledger.command()

@@ -200,3 +200,38 @@ def test_a_lost_ledger_is_gone_on_with_from_its_copy(
     with pytest.raises(BudgetRefused):
         ask(book, "c", reviews, 1.3)
     ask(book, "c", reviews, 1.2)
+
+
+def test_the_commands_say_what_goes_with_an_account_and_what_a_copy_lacks(
+    book: Ledger, tmp_path: Path
+) -> None:
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(cli, [*words, "--ledger", str(book.path)])
+        assert done.exit_code == 0
+        return done.output
+
+    book.add("reviews", Source("table", ("told",), "who"), 1.0, 1e-6)
+    book.set_share("reviews", "alice", 0.5, 1e-7)
+    book.declare_groups("reviews", "country", "DE, US")
+    assert "tokens are not in it" not in said("ledger", "backup", str(tmp_path / "a.sqlite"))
+    Analysts.of(book).add("alice")
+    assert f"copy {Analysts.of(book).path} too" in said("ledger", "backup", str(tmp_path / "b"))
+    removed = said("ledger", "remove", "reviews")
+    assert "with it went the shares of alice" in removed
+    assert "with it went the declared groups of country" in removed
+    assert "alice  has a token and no share" in said("serve", "analysts")
+
+
+def test_a_share_below_what_was_spent_says_that_no_run_may_follow(book: Ledger) -> None:
+    source = Source("path", ("/nowhere/a.parquet",), "who")
+    book.add("reviews", source, 1.0, 1e-6)
+    book.set_share("reviews", "alice", 0.5, 1e-7)
+    Analysts.of(book).add("alice")
+    ask(Ledger(book.path, "alice"), "one", source, 0.4, 1e-8, account="reviews")
+    lower = ["--corpus", "reviews", "--epsilon", "0.1", "--delta", "1e-7"]
+    for share, follows in (("0.1", False), ("0.45", True)):
+        lower[3] = share
+        words = ["serve", "add-analyst", "alice", *lower, "--yes", "--ledger", str(book.path)]
+        done = CliRunner().invoke(cli, words)
+        assert done.exit_code == 0
+        assert ("no run may follow" not in done.output) == follows
