@@ -49,7 +49,7 @@ from dphh.udfs.spark import functions as draws
 from dphh.udfs.spark import ladder
 from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.counts import register_counted
-from dphh.udfs.spark.looked_up import vocabulary
+from dphh.udfs.spark.looked_up import brought, vocabulary
 from dphh.udfs.spark.rounds import register_given_to_words
 
 BITS, CAP = 10, 4
@@ -729,3 +729,14 @@ def test_counts_are_asked_for_with_their_own_noise() -> None:
     assert asked(session, "counts_level") == {"sigma": 333, "purpose": "counts"}
     assert asked(session, "show asked") == {"rows": 4 + level.weighing.octaves}
     assert asked(session, "counts_users") == {"others": 1}
+
+
+def test_values_of_two_blocks_with_one_number_are_refused() -> None:
+    def row(*places: int) -> pa.RecordBatch:
+        joined = [[{"place": place, "number": 7} for place in places]]
+        return pa.RecordBatch.from_pydict({"numbers": joined})
+
+    nothing = np.full(3, -1, dtype=np.int32)
+    assert brought(row(2), 0, "numbers", nothing.copy()).tolist() == [-1, -1, 7]
+    with pytest.raises(RuntimeError, match="two blocks have one number"):
+        brought(row(2, 0, 2), 0, "numbers", nothing)

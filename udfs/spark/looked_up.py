@@ -72,8 +72,10 @@ def brought(rows: pa.RecordBatch, row: int, column: str, values: Numbers) -> Num
     `values`."""
     known: Any = rows.column(column)[row].values
     if known is not None:
-        places, given = known.flatten()
-        values[places.to_numpy()] = given.to_numpy()
+        places, given = (column.to_numpy() for column in known.flatten())
+        if len(places) and np.bincount(places).max() > 1:
+            raise RuntimeError("dphh: two blocks have one number, and each has the other's values")
+        values[places] = given
     return values
 
 
