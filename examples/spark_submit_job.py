@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--delta", type=float, default=1e-9)
     parser.add_argument("--ledger", help="the ledger's file, on the machine of the driver")
     parser.add_argument("--account", help="the ledger's account that pays besides the files' own")
+    parser.add_argument("--run-id", help="the same name gives the same release, and spends once")
     parser.add_argument("--out", required=True, help="a folder on the machine of the driver")
     asked = parser.parse_args()
 
@@ -48,7 +49,7 @@ def main() -> None:
         )
     plan = dphh.ngrams(corpus, max_n=asked.max_n, epsilon=asked.epsilon, delta=asked.delta)
     print(plan)
-    release = plan.run(ledger=asked.ledger, out=asked.out)
+    release = plan.run(ledger=asked.ledger, run_id=asked.run_id, out=asked.out)
     print(release)
     spark.stop()
 

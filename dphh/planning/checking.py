@@ -193,10 +193,22 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
         yield Finding("rows", "good", "the query takes rows one by one")
 
 
+def _finds_null_users(corpus: Corpus, look: bool) -> bool | None:
+    """Whether a row has a NULL user id; None if it was not looked at. A Spark frame is asked where
+    it is: its rows do not come here."""
+    if engine_of(corpus) != "spark" or not hasattr(corpus.source, "columns"):
+        return has_rows_of_null_users(corpus, look)
+    if not look:
+        return None
+    from dphh.engines.spark.look import has_rows_of_null_users as frame_has
+
+    return frame_has(corpus)
+
+
 def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
     """Whether each row has a user id."""
     try:
-        found = has_rows_of_null_users(corpus, look)
+        found = _finds_null_users(corpus, look)
     except DphhError as problem:
         return Finding("users", "stops", str(problem), "A run would meet it too.")
     if found is None:
@@ -217,6 +229,8 @@ def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
 
 def _where_users_known(corpus: Corpus) -> str:
     names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
+    if engine_of(corpus) == "spark":
+        return " AND ".join(f"{name} IS NOT NULL" for name in names).join(('frame.where("', '")'))
     columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
     return f"where={columns!r} (on the command line --where {columns!r})"
 

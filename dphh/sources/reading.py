@@ -51,8 +51,8 @@ NO_PERIOD = (
 )
 _NULL_USERS = (
     "user: found rows with a NULL user id{1}; dphh cannot bound what rows without a user "
-    "contribute: leave them out (where='{0}'; on the command line --where '{0}'), or give each a "
-    "user id"
+    "contribute: leave them out (where='{0}'; on the command line --where '{0}'; of a Spark frame, "
+    "frame.where('{0}')), or give each a user id"
 )
 ROWS_OF_NULL_USERS = _NULL_USERS.format("COLUMN IS NOT NULL", "")
 

@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import dphh
 from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines import engine_of, open_session
 from dphh.engines.spark import cluster
@@ -43,6 +44,19 @@ H = {"a": 591 + 1024, "b": 591 + 1024, "c": 591}
 
 def as_frame(spark):
     return {"source": spark.createDataFrame(pa.table(ROWS))}
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_check_asks_spark_for_null_users_and_brings_no_row(spark, null):
+    """It collected the frame's rows in this process, and then failed."""
+    who = [1, 1, 2, None if null else 3]
+    frame = spark.createDataFrame(pa.table({"who": who, "what": ROWS["what"]}))
+    corpus = Corpus(frame, user="who", text="what")
+    found = {each.what: each for each in dphh.check(corpus, look=True).findings}["users"]
+    assert found.verdict == ("stops" if null else "good")
+    assert ('frame.where("who IS NOT NULL")' in str(found)) == null
+    unasked = {each.what: each for each in dphh.check(corpus).findings}["users"]
+    assert unasked.verdict == "unknown"
 
 
 def as_table(spark):

@@ -29,7 +29,9 @@ _SAME_PYTHON_ADVICE = (
     "set spark.pyspark.python to one that all executors have, of this process's version"
 )
 _INSTALL_ADVICE = (
-    "install the same dphh[spark] there as here, or send a packed environment (docs/spark.md)"
+    "install the same dphh[spark] there as here, or send a packed environment; if it is there, "
+    "they run another Python: set PYSPARK_PYTHON, or spark.pyspark.python, to one that has it "
+    "(docs/spark.md)"
 )
 _checked_sessions: set[tuple[str | None, ...]] = set()
 

@@ -1,0 +1,26 @@
+"""Looks at a Spark frame, where its owner asks for it, for rows with a NULL user id. The executors
+look, and at most one row of a constant comes to the driver."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, lit
+
+from dphh.corpus import Corpus
+from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.rows import identifier
+from dphh.sources.reading import refuse_missing_columns
+
+
+def has_rows_of_null_users(corpus: Corpus) -> bool:
+    """Whether a row has a NULL in a column that says whose it is, or in which period."""
+    frame: DataFrame = corpus.source
+    refuse_missing_columns(corpus, frame.columns)
+    columns = [column for _, column in corpus.columns_of_user]
+    if corpus.period is not None:
+        columns.append(corpus.period.column)
+    nobody = reduce(lambda one, other: one | other, (col(identifier(c)).isNull() for c in columns))
+    with engine_errors("look"):
+        return bool(frame.where(nobody).select(lit(1)).limit(1).collect())
