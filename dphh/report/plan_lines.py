@@ -169,7 +169,8 @@ def run_takes(
 def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
     """The accounts that a run on this corpus would charge, if there are any."""
     book = ledger or Ledger()
-    names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
+    touched = book.accounts_touched(source_of(corpus))
+    names = dict.fromkeys((corpus.name, *touched) if corpus.name else touched)
     return [book.status(name, corpus.periods) for name in names]
 
 
