@@ -73,10 +73,16 @@ def brought(rows: pa.RecordBatch, row: int, column: str, values: Numbers) -> Num
     known: Any = rows.column(column)[row].values
     if known is not None:
         places, given = (column.to_numpy() for column in known.flatten())
-        if len(places) and np.bincount(places).max() > 1:
-            raise RuntimeError("dphh: two blocks have one number, and each has the other's values")
+        refuse_places_of_two_blocks(places)
         values[places] = given
     return values
+
+
+def refuse_places_of_two_blocks(places: Integers) -> None:
+    """A join brings one value at most to each place of a block; blocks are joined by a hash, and
+    two blocks of one hash would get each other's values."""
+    if len(places) and np.bincount(places).max() > 1:
+        raise RuntimeError("dphh: two blocks have one number, and each has the other's values")
 
 
 def words_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:

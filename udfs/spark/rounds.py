@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dphh.udfs.kernel.blocks import block_at
 from dphh.udfs.kernel.contributions import Followed, contributions
 from dphh.udfs.spark.ladder import register_sums_of_brought
-from dphh.udfs.spark.looked_up import vocabulary
+from dphh.udfs.spark.looked_up import refuse_places_of_two_blocks, vocabulary
 from dphh.udfs.text.hashes import Integers, of_spellings
 
 
@@ -24,8 +24,7 @@ def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt
         rows: pa.RecordBatch, row: int, places: Integers, weights: Integers
     ) -> tuple[Any, Integers]:
         block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-        if len(places) and np.bincount(places).max() > 1:
-            raise RuntimeError("dphh: two blocks have one number, and each would get the other's w")
+        refuse_places_of_two_blocks(places)
         w = np.zeros(len(words), dtype=np.int64)
         w[places] = weights
         rule = Followed(unit, max_items, salt, w, of_spellings(words).__getitem__)
