@@ -16,7 +16,8 @@ from math import ceil
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.set_union.price import ways
 from dphh.mechanisms.terms import FOUND_WITH

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.ledger.corpora import how_rows_were_made
-from dphh.levels import FoundCounts, Level
+from dphh.levels.counts import FoundCounts
+from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.public.asked_prior import with_prior

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dphh.levels import ForecastLevel, Level, ListedWordsLevel, PrunedLevel, SetUnionLevel
+from dphh.levels.level import Level
+from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel, PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.price import new_other_words
 from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.price import Price

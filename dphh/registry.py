@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import counts_levels
 from dphh.mechanisms.items import price as items

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from dphh.devices.reports.device import answer
 from dphh.devices.reports.round import broadcast_from_json, decoded
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.ldp_trie.collector import (
     MESSAGES,
     broadcast,

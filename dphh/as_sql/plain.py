@@ -11,16 +11,11 @@ from dphh.as_sql.text import Query, Step, Written, literal, macros_called, writt
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
-from dphh.levels import (
-    CHOICE_COMMON,
-    BatchLevel,
-    CountsLevel,
-    ListedWordsLevel,
-    LocalLevel,
-    PrunedLevel,
-    SetUnionLevel,
-    VoteLevel,
-)
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
+from dphh.levels.set_union import CHOICE_COMMON, SetUnionLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
 from dphh.privacy.following import parts_of_round

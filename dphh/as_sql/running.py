@@ -9,18 +9,12 @@ from typing import Any
 from dphh.as_sql.rows import rows_of
 from dphh.as_sql.text import Query, Step, written
 from dphh.corpus import Corpus
-from dphh.levels import (
-    CHOICE_COMMON,
-    BatchLevel,
-    CountsLevel,
-    ForecastLevel,
-    Level,
-    ListedWordsLevel,
-    LocalLevel,
-    PrunedLevel,
-    SetUnionLevel,
-    VoteLevel,
-)
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.level import Level
+from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel, PrunedLevel
+from dphh.levels.set_union import CHOICE_COMMON, SetUnionLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
 from dphh.privacy.following import parts_of_round

@@ -14,7 +14,9 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh.corpus import Corpus
-from dphh.levels import Choice, Mode, Pruning
+from dphh.levels.ldp_trie import Mode
+from dphh.levels.ngrams import Pruning
+from dphh.levels.trie import Choice
 from dphh.mechanisms.counts.price import Of
 from dphh.mechanisms.ngrams.price import Method as NgramsMethod
 from dphh.mechanisms.set_union.price import Method

@@ -32,7 +32,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.requests import request_of
-from dphh.levels import Choice, VoteLevel
+from dphh.levels.trie import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json

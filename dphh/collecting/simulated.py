@@ -10,7 +10,7 @@ from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.session import open_session
 from dphh.errors import UsageError, withholding
-from dphh.levels import Choice
+from dphh.levels.trie import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.session.protocol import Limits
 from dphh.sources.formats import opened

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.subset_reports import draw_aggregate
 

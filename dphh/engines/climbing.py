@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rounds import TwoRoundsOf
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from dphh.levels import BatchLevel, VoteLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.session.trie import Trie
 
 

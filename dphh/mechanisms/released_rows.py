@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.columns import SCORED
-from dphh.levels import Level
+from dphh.levels.level import Level
 from dphh.rows.content import Content
 from dphh.udfs.text.text_units import read_bytes
 

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from dphh.levels import (
-        BatchLevel,
-        Choice,
-        CountsLevel,
-        LocalLevel,
-        PrunedLevel,
-        SetUnionLevel,
-        VoteLevel,
-    )
+    from dphh.levels.counts import CountsLevel
+    from dphh.levels.ldp_trie import LocalLevel
+    from dphh.levels.ngrams import PrunedLevel
+    from dphh.levels.set_union import SetUnionLevel
+    from dphh.levels.trie import BatchLevel, Choice, VoteLevel
     from dphh.privacy.following import Following
     from dphh.session.ladder.rounds import TwoRoundsOf
     from dphh.session.ladder.rungs import Ladder, ValidGrams

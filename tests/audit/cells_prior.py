@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from dphh import Corpus, Plan, ngrams
-from dphh.levels import ListedWordsLevel
+from dphh.levels.ngrams import ListedWordsLevel
 from dphh.privacy.forecast_rounds import plain_weight
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from tests.audit.cells_union import _found

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dphh import Corpus, Plan, counts, items, ngrams
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
 from dphh.collecting import Collection, read_ballot, vote
-from dphh.levels import BatchLevel
+from dphh.levels.trie import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
 from tests.audit.measure import Measured, counted, released_once, scores, written

@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from dphh import Corpus, Plan, trie
-from dphh.levels import VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
 
 #: Of one bound; a test makes a few of them.

@@ -25,7 +25,7 @@ import dphh
 from dphh import Corpus, Ledger, Plan, journal
 from dphh.asking.verbs import items, ngrams, trie
 from dphh.corpus import as_sequences
-from dphh.levels import VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 

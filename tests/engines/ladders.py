@@ -10,7 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 from dphh import Corpus, ngrams
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness

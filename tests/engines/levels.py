@@ -8,7 +8,7 @@ from typing import Any
 
 from dphh import Corpus
 from dphh.engines import open_session
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.session.protocol import Limits, Session
 from dphh.udfs.kernel.reading import Reading

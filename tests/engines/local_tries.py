@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.mechanisms.released_rows import LevelDone

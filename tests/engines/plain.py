@@ -15,17 +15,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels import (
-    BatchLevel,
-    Choice,
-    CountsLevel,
-    ListedWordsLevel,
-    LocalLevel,
-    PrunedLevel,
-    SetUnionLevel,
-    VoteLevel,
-    WeighedLevel,
-)
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise

@@ -18,7 +18,7 @@ import pytest
 
 from dphh import Corpus, Ledger, items
 from dphh.errors import EngineError
-from dphh.levels import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise

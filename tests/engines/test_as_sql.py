@@ -23,7 +23,7 @@ from dphh.as_sql.running import parts_of
 from dphh.as_sql.text import filled, macros_called
 from dphh.cli import cli
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.session.ladder.rungs import first_ladder
 from dphh.sql import query

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dphh import items
-from dphh.levels import CHOICE_COMMON
+from dphh.levels.set_union import CHOICE_COMMON
 from dphh.mechanisms.items.levels import items_levels
 from tests.engines.levels import session_on
 

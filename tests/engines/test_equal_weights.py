@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold

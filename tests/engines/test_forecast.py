@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Plan, ngrams
-from dphh.levels import ForecastLevel
+from dphh.levels.ngrams import ForecastLevel
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, ldp_trie
-from dphh.levels import BY_CHANCE, level_from_json
+from dphh.levels.ldp_trie import BY_CHANCE
+from dphh.levels.level import level_from_json
 from dphh.testing import SeededRandomness
 
 USERS, RUNS = 400, 20

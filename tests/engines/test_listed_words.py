@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus
-from dphh.levels import ListedWordsLevel
+from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words

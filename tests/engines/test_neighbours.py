@@ -29,7 +29,9 @@ from hypothesis import strategies as st
 from dphh import Corpus, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
-from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.mechanisms.set_union.levels import set_union_levels

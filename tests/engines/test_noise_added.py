@@ -19,7 +19,9 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus
-from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.session.ladder.rungs import first_ladder
 from dphh.session.protocol import Session
 from dphh.udfs.draws.randomness import SystemRandomness

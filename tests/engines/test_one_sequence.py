@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from dphh import CorpusError, trie
 from dphh.corpus import as_sequences
-from dphh.levels import VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.session.trie import Trie
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
-from dphh.levels import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels

@@ -28,7 +28,7 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
 from dphh import Corpus, items, ldp_trie, ngrams, trie
-from dphh.levels import VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.privacy.set_union import weight
 from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function

@@ -24,7 +24,7 @@ from dphh.engines import open_session
 from dphh.ledger import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
-from dphh.levels import VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.session.protocol import Limits
 from dphh.session.trie import Trie
 from dphh.udfs.draws.randomness import RunRandomness

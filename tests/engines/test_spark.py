@@ -25,7 +25,7 @@ import dphh
 from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines import engine_of, open_session
 from dphh.engines.spark import cluster
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
-from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.session.trie import Trie

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from dphh.errors import UsageError
-from dphh.levels import ForecastLevel
+from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.prior import deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh import items
-from dphh.levels import AloneLevel, ChoiceLevel
+from dphh.levels.set_union import AloneLevel, ChoiceLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dphh.columns import OTHER
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
 from dphh.report.chart import within_groups

@@ -21,7 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
 from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight

@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus, UsageError, ngrams, plan_from_json
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_rounds

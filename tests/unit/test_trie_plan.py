@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from dphh import Corpus, UsageError, plan_from_json, trie
-from dphh.levels import BatchLevel, VoteLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
 from dphh.privacy.accounting import compose

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.duckdb.items import Items
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.udfs.kernel.gathering import given_items_of_texts
 from dphh.udfs.kernel.given_grams import GivenGrams, register_counted
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dphh.engines.duckdb.gathering import Gathers
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.udfs.kernel.gathering import words_of_texts
 from dphh.udfs.kernel.reading import Reading
 

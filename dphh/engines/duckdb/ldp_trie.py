@@ -9,7 +9,7 @@ from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.udfs.draws.randomness import SEATS
 
 

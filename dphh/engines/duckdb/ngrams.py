@@ -7,7 +7,7 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dphh.engines.duckdb.items import Items
 from dphh.engines.rounds import InRounds
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
 from dphh.udfs.kernel.whole_users import EQUAL
 

@@ -8,7 +8,7 @@ from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.walking import Walking
-from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.session.trie import Trie
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import counts as queries
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.udfs.kernel.gathering import given_items_of_texts
 from dphh.udfs.kernel.given_grams import GivenGrams
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
-from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.levels.counts import CountsLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.gathering import words_of_texts

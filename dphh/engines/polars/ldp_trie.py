@@ -13,7 +13,7 @@ from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
 

@@ -10,7 +10,7 @@ from dphh.engines.climbing import Climbing
 from dphh.engines.polars.forecast import PolarsRounds
 from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.rounds import Rounds
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.spurious import lifted_grams
 from dphh.session.ladder.word_list import WordList

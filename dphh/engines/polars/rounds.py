@@ -10,7 +10,7 @@ import polars as pl
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import rounds, set_union
 from dphh.engines.rounds import InRounds
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
 from dphh.udfs.kernel.whole_users import EQUAL
 

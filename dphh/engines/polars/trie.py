@@ -12,7 +12,7 @@ from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.walking import Walking
-from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.session.trie import Trie
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.draws.votes import draw_votes

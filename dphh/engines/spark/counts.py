@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.spark.counts import register_counted
 from dphh.udfs.spark.functions import register_noise

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels.ngrams import PrunedLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.spark.blocks import register_blocks

@@ -13,7 +13,7 @@ from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.udfs.draws.randomness import SEATS
 from dphh.udfs.spark.functions import register_report, register_word
 

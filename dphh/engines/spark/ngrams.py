@@ -9,7 +9,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.forecast import SparkRounds
 from dphh.engines.spark.forecast_functions import register_lifted
 from dphh.engines.spark.rounds import Rounds
-from dphh.levels import PrunedLevel
+from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
 from dphh.udfs.spark.ladder import (

@@ -8,7 +8,7 @@ from typing import Any
 from dphh.engines.rounds import InRounds
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
 from dphh.udfs.spark.functions import register_noise, register_weight
 from dphh.udfs.spark.ladder import register_keys_of_blocks, register_sums_of_words

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
-from dphh.levels import CountsLevel, FoundCounts
+from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from dphh.columns import checked_groups
 from dphh.errors import UsageError
-from dphh.levels import FoundCounts
+from dphh.levels.counts import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeGuard
 
 from dphh.columns import checked_groups
 from dphh.errors import UsageError
-from dphh.levels import CountsLevel
+from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, of_fields
 from dphh.errors import UsageError
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.price import Price
 from dphh.privacy.coin_reports import sizes
 from dphh.privacy.subset_selection import SubsetSelection

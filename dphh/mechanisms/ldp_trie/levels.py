@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
-from dphh.levels import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price

@@ -32,7 +32,7 @@ import numpy as np
 
 from dphh.devices.reports.round import MOST_CHARACTERS
 from dphh.errors import UsageError
-from dphh.levels import LocalLevel, Mode
+from dphh.levels.ldp_trie import LocalLevel, Mode
 from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
     Reports,

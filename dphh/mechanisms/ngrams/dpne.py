@@ -26,7 +26,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
+from dphh.levels.level import Level
+from dphh.levels.ngrams import PrunedLevel, Pruning
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.mechanisms.terms import FOUND_WITH, set_aside

@@ -8,7 +8,8 @@ from math import isfinite
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels import Pruning, SetUnionLevel
+from dphh.levels.ngrams import Pruning
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
 from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import ceil, fsum, nextafter
 
 from dphh.errors import UsageError
-from dphh.levels import AloneLevel, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import Rounds, level_of, levels_of, new_delta, sips_shares
 from dphh.mechanisms.terms import set_aside

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone

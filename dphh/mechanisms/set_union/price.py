@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels import AloneLevel, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isqrt, nextafter, prod
 
-from dphh.levels import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.terms import set_aside
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import GROWN
-from dphh.levels import BatchLevel, VoteLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.session.protocol import Session

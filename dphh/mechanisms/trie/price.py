@@ -28,7 +28,8 @@ from math import floor, ldexp
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels import BatchLevel, Choice, Level, VoteLevel
+from dphh.levels.level import Level
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.counts.of_found import Counting, counts_beside, found_counts
 from dphh.mechanisms.terms import (
     ADJACENCY,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.levels import Pruning
+from dphh.levels.ngrams import Pruning
 
 Integers = NDArray[np.int64]
 PAIR = 32

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.columns import SCORED
-from dphh.levels import ForecastLevel, ListedWordsLevel
+from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
-from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel, WeighedLevel
+from dphh.levels.level import Level
+from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
+from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
     NEW_WORDS,

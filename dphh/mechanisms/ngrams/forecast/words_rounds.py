@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.levels import SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.price import (
     budget_of,

@@ -1,0 +1,1 @@
+"""Kinds of levels: one file for each mechanism's."""

@@ -1,0 +1,149 @@
+"""Counts of public keys: a level of its own, or after all levels for what they found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from math import sqrt
+from typing import Any, ClassVar
+
+from dphh.columns import OTHER
+from dphh.levels.level import LevelOnGrid
+from dphh.privacy.counts import (
+    Ends,
+    Weighing,
+    checked_confidence,
+    counts_bits,
+    ends,
+    sigma_on_grid,
+)
+from dphh.wording.lines import number
+
+
+@dataclass(frozen=True)
+class CountsLevel(LevelOnGrid):
+    """How many users hold each of a given list of keys: one Gaussian vector, no threshold."""
+
+    kind: ClassVar[str] = "counts"
+    shown = ("sigma", "half_width")
+
+    level: int
+    #: n, the number of counts: items times groups.
+    keys: int
+    #: K: a user who holds more keys adds less than one user to each.
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: Sigma over a user's L2 norm sqrt(K), as priced. The noise that is drawn has at least this.
+    relative_sigma: float
+    confidence: float
+    simultaneous: bool
+    #: The noised sums of what bounding removed, one for each octave; None in a plan.
+    lost_grid: tuple[int, ...] | None = None
+    #: True: a key matches the beginning of a sequence, or all of it. False: any run of a text.
+    beginnings: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        relative_sigma: float,
+        keys: int,
+        max_items: int,
+        confidence: float,
+        simultaneous: bool,
+        beginnings: bool = False,
+    ) -> CountsLevel:
+        """The level whose noise is `relative_sigma` times a user's L2 norm."""
+        most = min(max_items, keys)
+        bits = counts_bits(relative_sigma * sqrt(most), keys, most)
+        return cls(
+            level=1,
+            keys=keys,
+            max_items=most,
+            grid_bits=bits,
+            sigma_grid=sigma_on_grid(relative_sigma, most, bits),
+            relative_sigma=relative_sigma,
+            confidence=checked_confidence(confidence),
+            simultaneous=simultaneous,
+            beginnings=beginnings,
+        )
+
+    @property
+    def weighing(self) -> Weighing:
+        return Weighing(self.keys, self.max_items, self.grid_bits)
+
+    @property
+    def reach(self) -> Ends:
+        """How far an interval extends below and above a noised count."""
+        together = self.keys if self.simultaneous else 1
+        return ends(self.sigma_grid, self.confidence, self.weighing.octaves, together)
+
+    @property
+    def half_width(self) -> float:
+        """Half an interval's width in users, not including what bounding may have removed."""
+        return self._grid_to_users(max(self.reach.below, self.reach.above))
+
+    def in_words(self) -> tuple[str, ...]:
+        whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
+        shares = ", ".join(
+            f"{self.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
+        )
+        together = "all intervals hold at once" if self.simultaneous else "each interval holds"
+        bounded = self.max_items < self.keys
+        return (
+            whole + (", and for less of each beyond that" if bounded else ""),
+            f"noise: {number(self.sigma)} users (one standard deviation)",
+            f"{together} with probability {self.confidence:g}, {number(self.half_width)} users to "
+            f"either side: {shares}"
+            + ("; high also covers what bounding takes" if bounded else ""),
+        )
+
+
+@dataclass(frozen=True)
+class FoundCounts:
+    """How a run counts the users of what it found: the `CountsLevel` for the keys it will find."""
+
+    #: Sigma over a user's L2 norm, as priced.
+    relative_sigma: float
+    #: K, or the number of keys found, if that is less.
+    max_items: int
+    confidence: float = 0.95
+    #: For tries: count users with a sequence that begins with the key, or is the key.
+    beginnings: bool = False
+    #: The column of groups, and its declared values; all other values form one more group.
+    by: str | None = None
+    groups: tuple[str, ...] = ()
+    #: What is found and whose interval begins below so many users is left out.
+    min_users: int = 0
+
+    @property
+    def passes_below(self) -> float:
+        """How often, at most, what fewer than `min_users` users hold is not left out."""
+        return (1 - self.confidence) / 2
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names of the groups; (None,) where there are no groups."""
+        return (None,) if self.by is None else (*self.groups, OTHER)
+
+    def level(self, keys: int) -> CountsLevel:
+        return CountsLevel.of(
+            self.relative_sigma, keys, self.max_items, self.confidence, False, self.beginnings
+        )
+
+    @property
+    def widest(self) -> CountsLevel:
+        """The level with 2 K keys. No other number of keys has more noise."""
+        return self.level(2 * self.max_items)
+
+    def to_json(self) -> dict[str, Any]:
+        said = {**asdict(self), "groups": list(self.groups)}
+        if self.by is None:  # the format of plans that were made before groups existed
+            del said["by"], said["groups"]
+        if not self.min_users:
+            del said["min_users"]
+        return {**said, "sigma": self.widest.sigma, "half_width": self.widest.half_width}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> FoundCounts:
+        said = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+        return cls(**{**said, "groups": tuple(said.get("groups", ()))})

@@ -1,0 +1,117 @@
+"""Levels of LDP TrieHH: users send randomised reports."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, Literal
+
+from dphh.levels.level import Level
+from dphh.privacy.coin_reports import Form, Sampling
+from dphh.privacy.special import bdtrc
+from dphh.privacy.subset_selection import SubsetSelection, estimate
+from dphh.wording.lines import plural
+
+#: Whether `ldp_trie` draws every report, or only the number of reports that contain each value.
+Mode = Literal["messages", "aggregate"]
+#: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
+BY_CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class LocalLevel(Level):
+    """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
+
+    A value is a prefix of the level below and what follows it: one of the characters, or the end.
+    `nothings` further values mean "nothing", a different one for each report of a user, so that no
+    user reports a value twice. The form "coins" (and mode "aggregate") has no such value; older
+    plans had one for all reports of a user. The number of values is fixed here, before any row is
+    read, so the set of possible reports does not depend on the data.
+    """
+
+    kind: ClassVar[str] = "local"
+    before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
+    shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
+
+    level: int
+    #: Several tries are grown one after the other, from disjoint users: the trie's number.
+    pass_number: int
+    #: Users have seats in a secret random order; the level asks the `users` from this seat on.
+    first_seat: int
+    users: int
+    contributions: int
+    sampling: Sampling
+    mode: Mode
+    #: The maximum number of prefixes from the level below, and the number of characters.
+    prefixes: int
+    characters: int
+    nothings: int
+    form: Form
+    #: A report is a set of `size` values (with coins, on average). It contains the user's own value
+    #: with probability numerator / 2^64.
+    size: int
+    numerator: int
+    #: At most this many values, those in the most reports, become prefixes of the next level.
+    keep: int
+
+    @property
+    def domain(self) -> int:
+        return self.values + self.nothings
+
+    @property
+    def values(self) -> int:
+        """The number of values that can be kept: all but "nothing"."""
+        return self.prefixes * (self.characters + 1)
+
+    @property
+    def mechanism(self) -> SubsetSelection:
+        return SubsetSelection(self.domain, self.size, self.numerator)
+
+    @property
+    def reports(self) -> int:
+        return self.users * self.contributions
+
+    @property
+    def noise(self) -> float:
+        """The standard error of the estimate for a value that no report is for, in reports."""
+        return sqrt(self.mechanism.variance(self.reports))
+
+    @property
+    def stands_out(self) -> float:
+        """The least estimate, in reports, that with probability 1 - BY_CHANCE noise alone brings
+        none of the level's values to."""
+        values, other = self.values, self.mechanism.q
+        counts = range(self.reports + 1)
+        least = bisect_left(
+            counts,
+            True,
+            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= BY_CHANCE / values),
+        )
+        return float(estimate(least, self.reports, self.mechanism))
+
+    @property
+    def p(self) -> float:
+        return self.mechanism.p
+
+    @property
+    def q(self) -> float:
+        return self.mechanism.q
+
+    @property
+    def stands_out_share(self) -> float:
+        return self.stands_out / self.reports
+
+    def in_words(self) -> tuple[str, ...]:
+        size = f"{self.size:,}" if self.form == "subsets" else f"about {self.size:,}"
+        return (
+            f"{plural(self.users, 'user')} not asked before send "
+            f"{plural(self.contributions, 'report')} each ({self.sampling} sampling, mode "
+            f"{self.mode!r})",
+            f"a report holds {size} of {self.domain:,} values, the user's own with "
+            f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
+            f"{self.keep:,} that most reports hold go on",
+            f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
+            f"({self.stands_out / self.reports:.3%}) stands out of the noise: but with "
+            f"probability {BY_CHANCE:g} nothing that nobody holds comes so high",
+        )

@@ -1,0 +1,130 @@
+"""Levels of n-grams: of DPNE, and of the forecast ladder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dphh.levels.level import Level, LevelOnGrid
+from dphh.wording.lines import number, plural
+
+Pruning = Literal["both", "single"]
+
+
+@dataclass(frozen=True)
+class PrunedLevel(LevelOnGrid):
+    """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
+
+    The threshold limits the number of spurious grams. It depends on the released sets below: it is
+    None in a plan, and a run fills in `threshold_grid` and `valid`.
+    """
+
+    kind: ClassVar[str] = "pruned"
+    shown = ("sigma", "threshold")
+
+    level: int
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: eta: expected spurious grams here, at most, over the number released at the level below.
+    spurious: float
+    pruning: Pruning
+    threshold_grid: int | None = None
+    #: |V_k|: how many grams are valid, given the released level below.
+    valid: int | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        return None if self.threshold_grid is None else self._grid_to_users(self.threshold_grid)
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"each user counts for at most {plural(self.max_items, 'valid n-gram')}",
+            f"noise: {number(self.sigma)} users; the threshold follows from what is released",
+        )
+
+
+@dataclass(frozen=True)
+class ForecastLevel(Level):
+    """A level of the forecast ladder above the first: two rounds, planned from the level below.
+
+    How levels share the noise's budget is open in a plan; a run fills it in.
+    """
+
+    kind: ClassVar[str] = "forecast"
+    shown = ("pruning",)
+
+    level: int
+    #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
+    total_sigma: float
+    #: The sigma of each round, on a grid where a user's norm is what the round's share allows.
+    sigma_grid: int
+    #: Expected spurious grams here, at most, over the number released at the level below.
+    spurious: float
+    #: |V_k|: how many grams are valid, given the released level below.
+    valid: int | None = None
+    #: The sigmas of the two rounds, in users.
+    first_sigma: float | None = None
+    second_sigma: float | None = None
+
+    @property
+    def pruning(self) -> Pruning:
+        return "both"
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            "each user counts for all their valid n-grams, in two rounds",
+            f"noise: a share of what all rounds come to together, {number(self.total_sigma)} "
+            "users; it and the thresholds follow from what is released",
+        )
+
+
+@dataclass(frozen=True)
+class ListedWordsLevel(Level):
+    """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
+    of which has its noise whether anybody holds it or not, and over other words, which have
+    thresholds. Both kinds share a user's norm (docs/prior-proof.md)."""
+
+    kind: ClassVar[str] = "listed_words"
+    shown = ("first_sigma", "second_sigma")
+
+    level: int
+    #: How many words the list has.
+    listed: int
+    #: Of other words, how many a user counts for.
+    max_items: int
+    #: Noise that all rounds of all levels come to together, in users.
+    total_sigma: float
+    sigma_grid: int
+    #: A user's norm in each round, in grid units; and what other words must reach.
+    first_unit: int
+    second_unit: int
+    first_threshold_grid: int
+    second_threshold_grid: int
+    #: eta: of the listed words that round 1 lets expect, at most this share is expected to be
+    #: spurious in the release, or one word.
+    spurious: float
+    #: b, what that comes to: a plan leaves it open, and a run fills it in.
+    spurious_words: float | None = None
+
+    @property
+    def first_sigma(self) -> float:
+        """Noise of the rounds, in users."""
+        return self.sigma_grid / self.first_unit
+
+    @property
+    def second_sigma(self) -> float:
+        return self.sigma_grid / self.second_unit
+
+    @property
+    def second_threshold(self) -> float:
+        return self.second_threshold_grid / self.second_unit
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"each user counts for all their words of a list of {self.listed:,}, and for at most "
+            f"{plural(self.max_items, 'other word')}, in two rounds",
+            f"noise: {number(self.first_sigma)} and {number(self.second_sigma)} users",
+            f"threshold of words that the list lacks: {number(self.second_threshold)} users; what "
+            "words of the list must reach follows from what the rounds show",
+        )

@@ -1,0 +1,77 @@
+"""Levels of set union: rounds in which each user weighs items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import ClassVar
+
+from dphh.levels.level import LevelOnGrid
+from dphh.privacy.following import Grid
+from dphh.wording.lines import number, plural
+
+#: If at least this many items reach the first round's threshold, rounds follow.
+CHOICE_COMMON = 3
+
+
+@dataclass(frozen=True)
+class SetUnionLevel(LevelOnGrid):
+    """One level of the weighted Gaussian policy."""
+
+    kind: ClassVar[str] = "set_union"
+    shown = ("sigma", "threshold")
+
+    level: int
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    threshold_grid: int
+    #: DP-SIPS runs several rounds over the same level.
+    round: int = 1
+
+    @property
+    def threshold(self) -> float:
+        """In users: without noise, this many users who hold only this item reach the threshold."""
+        return self._grid_to_users(self.threshold_grid)
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(self.sigma_grid, self.grid_bits)
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"each user counts for at most {plural(self.max_items, 'item')}",
+            f"noise: {number(self.sigma)} users (one standard deviation)",
+            f"threshold: {number(self.threshold)} users, so {ceil(self.threshold):,} "
+            "who hold nothing else carry an item over without noise",
+        )
+
+
+@dataclass(frozen=True)
+class WeighedLevel(SetUnionLevel):
+    """A later round of a set union: users weigh items by the noised weights of earlier rounds.
+    Its threshold is valid for any weights."""
+
+    kind: ClassVar[str] = "weighed"
+
+
+@dataclass(frozen=True)
+class ChoiceLevel(SetUnionLevel):
+    """A first round of `items`, which releases nothing: how many items reach its threshold chooses
+    between an `AloneLevel` and rounds."""
+
+    kind: ClassVar[str] = "choice"
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            "chooses, and releases nothing: one round follows, or else several, if at least "
+            f"{plural(CHOICE_COMMON, 'item')} reach {number(self.threshold)} users",
+            f"noise: {number(self.sigma)} users (one standard deviation)",
+        )
+
+
+@dataclass(frozen=True)
+class AloneLevel(SetUnionLevel):
+    """The one round of `items` that takes the place of rounds where few items are popular."""
+
+    kind: ClassVar[str] = "alone"

@@ -1,0 +1,49 @@
+"""Levels of TrieHH: users vote for one more token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dphh.levels.level import Level
+
+#: How `trie` chooses the one sequence of a user who has several, once a run.
+Choice = Literal["drawn", "most-frequent"]
+
+
+@dataclass(frozen=True)
+class VoteLevel(Level):
+    """One level of TrieHH: each user votes with probability p; a prefix with theta votes grows."""
+
+    kind: ClassVar[str] = "vote"
+    shown = ("p",)
+
+    level: int
+    #: p = numerator / 2^64, both in the price and in the draws.
+    numerator: int
+    theta: int
+
+    @property
+    def p(self) -> float:
+        return self.numerator / 2.0**64
+
+    def in_words(self) -> tuple[str, ...]:
+        return (f"each user votes with probability {self.p:.4g}; {self.theta} votes are enough",)
+
+
+@dataclass(frozen=True)
+class BatchLevel(Level):
+    """One level of TrieHH as in the papers: `batch` of `users`, sampled without replacement."""
+
+    kind: ClassVar[str] = "batch"
+
+    level: int
+    users: int
+    batch: int
+    theta: int
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"{self.batch:,} of {self.users:,} users are drawn and vote; "
+            f"{self.theta} votes are enough",
+        )
