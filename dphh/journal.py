@@ -1,6 +1,6 @@
 """Stores each drawn level in the ledger before it is used, so that no level is drawn twice.
 
-A session's drawing verbs return released rows. The journal wraps the session: before each draw it
+A session's draws return released rows. The journal wraps the session: before each draw it
 looks in the ledger for the stored rows of that step. If there are none, it draws, stores the rows
 in one transaction, and reads them back. If another process with the same run id stored its rows
 first, both processes use those. The levels know nothing of this: from the same rows they
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -27,7 +26,7 @@ from dphh.ledger.files_of_periods import with_files_of_periods
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.price import Price
-from dphh.session.protocol import DRAWING, Session
+from dphh.session.protocol import Session
 
 
 def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
@@ -45,22 +44,17 @@ class _Journaled:
         self._drawn: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._session, name)
-        return self._draw_once(found) if name in DRAWING else found
+        return getattr(self._session, name)
 
-    def _draw_once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
-        def stands(*asked: Any) -> Any:
-            *_, step = asked
-            if step in self._drawn:  # the second draw would get the rows of the first
-                raise AssertionError(f"two draws of one run are called {step!r}")
-            self._drawn.add(step)
-            stored = self._book.level(self._hold, step)
-            if stored is None:
-                drawn = as_stored(draw(*asked))
-                stored = self._book.keep_level(self._hold, step, drawn)
-            return stored_table(stored)
-
-        return stands
+    def draw(self, asked: object, step: str) -> Any:
+        if step in self._drawn:  # the second draw would get the rows of the first
+            raise AssertionError(f"two draws of one run are called {step!r}")
+        self._drawn.add(step)
+        stored = self._book.level(self._hold, step)
+        if stored is None:
+            drawn = as_stored(self._session.draw(asked, step))
+            stored = self._book.keep_level(self._hold, step, drawn)
+        return stored_table(stored)
 
 
 def as_stored(released: Any) -> bytes:

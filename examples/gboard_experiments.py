@@ -33,6 +33,7 @@ import duckdb
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import open_session
+from dphh.levels.ldp_trie import Seats
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -94,9 +95,9 @@ class OneReading:
     """A session that has read the corpus already; each run takes users in the same seats."""
 
     def __init__(self, session: Session) -> None:
-        self.local_level = session.local_level
+        self.draw = session.draw
 
-    def hold_contributions(self, *_: Any) -> None:
+    def hold(self, what: object) -> None:
         """They are held."""
 
 
@@ -139,7 +140,7 @@ def experiments(
 
     opened = open_session("duckdb", corpus, SystemRandomness(), Limits())
     try:
-        opened.hold_contributions(string.printable, per_level * LEVELS, False)
+        opened.hold(Seats(string.printable, per_level * LEVELS, False))
         session = OneReading(opened)
         if only == "users":
             return {"users": by_user_epsilon(coverage, plan_of)}

@@ -32,7 +32,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.requests import request_of
-from dphh.levels.trie import Choice, VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
@@ -40,7 +40,7 @@ from dphh.release import Release
 from dphh.rows.content import Characters, Reading
 from dphh.run import released, settled
 from dphh.session.protocol import Session
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, TrieOn
 from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -238,13 +238,13 @@ class _DevicesAsSession:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def hold_sequences(self, choice: Choice) -> None:
+    def hold(self, what: OneSequence) -> None:
         """Does nothing: each device has its own sequence."""
 
-    def trie_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def draw(self, asked: TrieOn, purpose: str) -> Any:
         """What grew at this level; devices look up their own nodes in the ballot."""
         try:
-            return pq.read_table(_level_folder(self.folder, level.level) / GROWN)
+            return pq.read_table(_level_folder(self.folder, asked.level.level) / GROWN)
         except FileNotFoundError:
             raise _RoundIsOpenError from None
 

@@ -13,6 +13,7 @@ from dphh.errors import UsageError, withholding
 from dphh.levels.trie import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.session.protocol import Limits
+from dphh.session.trie import OneSequence
 from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import Randomness
 
@@ -35,7 +36,7 @@ def votes_of_corpus(
         raise UsageError("randomness: a test's is for a test's collection only; leave it out")
     session = open_session(opened(as_sequences(corpus, unit)), randomness, Limits())
     try:
-        session.hold_sequences(choice)
+        session.hold(OneSequence(choice))
         votes = session.cast_votes(
             ballot.parquet(), ballot.level, ballot.numerator, f"trie/level {ballot.level}"
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from dphh.engines.answering import draws
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.levels.ngrams import PrunedLevel
-from dphh.session.ladder.rounds import TwoRoundsOf
-from dphh.session.ladder.rungs import Ladder, ValidGrams
+from dphh.session.ladder.rounds import ForecastOn
+from dphh.session.ladder.rungs import GramsOn, Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
 from dphh.udfs.draws.randomness import Randomness
 
@@ -44,29 +45,31 @@ class Climbing(ABC):
     def _two_rounds(self, purpose: str) -> ForecastRounds:
         """The two rounds of a forecast level, over `positions`."""
 
-    def grams_level(
-        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
-    ) -> Any:
-        self._find_missing_positions(ladder)
-        self._write_noised_grams(level, purpose)
-        released = self._released_grams(level, valid, purpose)
-        self.drop("noised")
-        self.drop("lifted")
-        return released
-
-    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder | WordList, purpose: str) -> Any:
-        if isinstance(ladder, WordList):
-            self._find_listed_positions(ladder, purpose)
-        else:
-            self._find_missing_positions(ladder)
-        rounds = self._two_rounds(purpose)
-        released = level.run(rounds).to_table()
-        rounds.close()
-        if isinstance(ladder, WordList):
-            self.drop("positions")
-        return released
-
     def _find_missing_positions(self, ladder: Ladder) -> None:
         """Place all missing rungs: a continued run does not ask for levels that it drew before."""
         for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
             self._find_positions_of_top_rung(ladder.up_to(rungs))
+
+
+@draws(Climbing, GramsOn)
+def grams_level(session: Climbing, asked: GramsOn, purpose: str) -> Any:
+    session._find_missing_positions(asked.ladder)
+    session._write_noised_grams(asked.level, purpose)
+    released = session._released_grams(asked.level, asked.valid, purpose)
+    session.drop("noised")
+    session.drop("lifted")
+    return released
+
+
+@draws(Climbing, ForecastOn)
+def forecast_level(session: Climbing, asked: ForecastOn, purpose: str) -> Any:
+    if isinstance(asked.ladder, WordList):
+        session._find_listed_positions(asked.ladder, purpose)
+    else:
+        session._find_missing_positions(asked.ladder)
+    rounds = session._two_rounds(purpose)
+    released = asked.level.run(rounds).to_table()
+    rounds.close()
+    if isinstance(asked.ladder, WordList):
+        session.drop("positions")
+    return released

@@ -12,9 +12,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from dphh.engines.answering import draws
 from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following, parts_of_round
-from dphh.session.protocol import Ran, RoundsOf
+from dphh.session.rounds import Ran, RoundsAsOne
 
 
 class InRounds(ABC):
@@ -48,18 +49,21 @@ class InRounds(ABC):
     def _drop_rounds(self) -> None:
         """Drop `noised` and the sums over earlier rounds."""
 
-    def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
-        ran: list[Ran] = []
-        self._start_rounds()
-        try:
-            while (level := rounds.next(ran)) is not None:
-                following = rounds.following(ran, level)
-                if ran:
-                    (first, _), (last, released) = ran[0], ran[-1]
-                    self._add_to_earlier_rounds(parts_of_round(first.grid, last.grid))
-                    self.forget(released, rounds.keeps_texts)
-                self._write_noised_round(level, following, f"{purpose}/round {level.round}")
-                ran.append((level, self._released_of_round(level.threshold_grid)))
-            return rounds.table(ran)
-        finally:
-            self._drop_rounds()
+
+@draws(InRounds, RoundsAsOne)
+def union_rounds(session: InRounds, asked: RoundsAsOne, purpose: str) -> Any:
+    rounds = asked.rounds
+    ran: list[Ran] = []
+    session._start_rounds()
+    try:
+        while (level := rounds.next(ran)) is not None:
+            following = rounds.following(ran, level)
+            if ran:
+                (first, _), (last, released) = ran[0], ran[-1]
+                session._add_to_earlier_rounds(parts_of_round(first.grid, last.grid))
+                session.forget(released, rounds.keeps_texts)
+            session._write_noised_round(level, following, f"{purpose}/round {level.round}")
+            ran.append((level, session._released_of_round(level.threshold_grid)))
+        return rounds.table(ran)
+    finally:
+        session._drop_rounds()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from dphh.engines.answering import draws
 from dphh.levels.trie import BatchLevel, VoteLevel
-from dphh.session.trie import Trie
+from dphh.session.trie import Trie, TrieOn
 
 
 class Walking(ABC):
@@ -31,11 +32,6 @@ class Walking(ABC):
     def _move_walkers(self, level: int, step: Any) -> None:
         """Move the walkers whose prefix grew, by a table of `Trie.steps`; drop the others."""
 
-    def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
-        if isinstance(level, VoteLevel):
-            return self._vote_level(level, trie, purpose)
-        return self._batch_level(level, trie, purpose)
-
     def _walk_down(self, trie: Trie) -> None:
         """Walk all missing levels: a continued run does not ask for levels that it drew before."""
         if self.gone is None:
@@ -44,3 +40,10 @@ class Walking(ABC):
         for step in trie.steps[self.gone :]:
             self.gone += 1
             self._move_walkers(self.gone, step)
+
+
+@draws(Walking, TrieOn)
+def trie_level(session: Walking, asked: TrieOn, purpose: str) -> Any:
+    if isinstance(asked.level, VoteLevel):
+        return session._vote_level(asked.level, asked.trie, purpose)
+    return session._batch_level(asked.level, asked.trie, purpose)

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
+
 Way = tuple[str, ...]
 
 
@@ -40,3 +42,19 @@ class Trie:
         """The deepest level as an Arrow table (node, tokens)."""
         numbers = np.arange(len(self.ways), dtype=np.int64)
         return pa.table({"node": numbers, "tokens": pa.array(self.ways, pa.list_(pa.string()))})
+
+
+@dataclass(frozen=True)
+class OneSequence:
+    """Asks a session to hold one sequence of each user, the same for the whole run."""
+
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class TrieOn:
+    """Asks for the next level of the trie, by coins or of a batch of a fixed size: an Arrow table
+    (node, token, ended) of what grows."""
+
+    level: VoteLevel | BatchLevel
+    trie: Trie

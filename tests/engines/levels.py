@@ -11,6 +11,7 @@ from dphh.engines import open_session
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.session.protocol import Limits, Session
+from dphh.session.rounds import RoundsAsOne
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -39,7 +40,7 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
     """The integer weights of all items, before any noise (randomness: no_noise)."""
     with session_on(engine, corpus, randomness) as session:
         session.hold(Reading())
-        passed = session.union_level(bare_level(max_items), "test")
+        passed = session.draw(bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
     )
@@ -56,7 +57,7 @@ def in_rounds(
         for level in levels:
             if passed is not None:
                 session.forget(passed)
-            passed = session.union_level(level, f"round {level.round}")
+            passed = session.draw(level, f"round {level.round}")
             keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
     return found
@@ -70,7 +71,7 @@ def in_adaptive_rounds(
     rounds = AdaptiveRounds(tuple(levels))
     with session_on(engine, corpus, randomness) as session:
         session.hold(Reading())
-        drawn = session.union_rounds(rounds, "items")
+        drawn = session.draw(RoundsAsOne(rounds), "items")
     for _, passed in rounds.read(drawn):
         keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
         found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, counts, exact_ngrams, ngrams
+from dphh.levels.counts import CountsOn
 from dphh.testing import SeededRandomness
 from tests.conftest import full
 from tests.engines.levels import session_on
@@ -45,7 +46,7 @@ def drawn(engine, plan, randomness):
     """The noised sums of all keys, as the session gives them."""
     (level,) = plan.levels
     with session_on(engine, plan.corpus, randomness) as session:
-        table = session.counts_level(level, plan["of"], plan["groups"], "counts")
+        table = session.draw(CountsOn(level, plan["of"], plan["groups"]), "counts")
     found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
     assert sorted(found) == list(range(level.weighing.keys + level.weighing.octaves))
     return [found[key] for key in sorted(found)]

@@ -49,13 +49,13 @@ def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, how: 
         with session_on(engine, corpus, NoNoise()) as session:
             if how == "items":
                 session.hold(Reading())
-                drawn = session.union_level(level, "round")
+                drawn = session.draw(level, "round")
             elif how == "words":
                 session.hold(Reading(ends=True))
-                drawn = session.union_level(level, "round")
+                drawn = session.draw(level, "round")
             else:
                 session.hold(Reading(lengths=(1 if "1" in how else 2, 2)))
-                drawn = session.union_level(level, "round")
+                drawn = session.draw(level, "round")
         check(drawn.column("noisy").to_pylist())
 
 

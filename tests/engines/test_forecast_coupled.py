@@ -30,6 +30,7 @@ from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import bins
 from dphh.public.made import prior_of_items
 from dphh.session.ladder.lift import LIFTS, public_lift
+from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
@@ -113,7 +114,7 @@ def climbed(
             if prior is not None:
                 numbers = [WORDS.index(word) for word in prior.vocabulary.to_pylist()]
                 lift = public_lift(prior, np.array(numbers), ladder.rungs)
-            table = session.forecast_level(run.step(lift), ladder, str(level))
+            table = session.draw(ForecastOn(run.step(lift), ladder), str(level))
             released = ForecastRelease.from_table(table)
             seen.ladders.append(ladder)
             seen.released.append(released)

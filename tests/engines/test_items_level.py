@@ -96,7 +96,7 @@ def test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn(engine, writ
     corpus = written([(user, f"w{user}") for user in range(3000)])
     with session_on(engine, corpus, SystemRandomness()) as session:
         session.hold(Reading())
-        passed = session.union_level(bare_level(1, threshold=1024), "test")
+        passed = session.draw(bare_level(1, threshold=1024), "test")
     scores = passed.column("noisy").to_pylist()
     assert scores == sorted(scores, reverse=True)
     assert 0 < len(scores) < 3000
@@ -107,9 +107,9 @@ def test_items_that_are_released_are_taken_from_every_user(engine, written, no_n
     rows = [(user, f"shared own{user}") for user in range(5)]
     with session_on(engine, written(rows), no_noise) as session:
         session.hold(Reading())
-        first = session.union_level(bare_level(9, threshold=2000), "one")
+        first = session.draw(bare_level(9, threshold=2000), "one")
         session.forget(first)
-        second = session.union_level(bare_level(9), "two")
+        second = session.draw(bare_level(9), "two")
     assert first.column("key").to_pylist() == ["shared"]
     found = dict(zip(*(second.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
     assert found == {f"own{user}": 1024 for user in range(5)}

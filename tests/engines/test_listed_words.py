@@ -25,6 +25,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, 
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.public.made import prior_of_items
+from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.word_list import WordList
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
@@ -90,7 +91,7 @@ def drawn(
         session.hold(Reading(ends=True))
         step = words_step(level, PRIOR, 1, 1 / level.total_sigma)
         words = WordList(PRIOR.vocabulary, level.max_items)
-        table = session.forecast_level(step, words, "level 1")
+        table = session.draw(ForecastOn(step, words), "level 1")
     return WordsRelease.from_table(table), seen[0]
 
 

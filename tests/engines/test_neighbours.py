@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 from dphh import Corpus, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
+from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import VoteLevel
@@ -37,7 +38,7 @@ from dphh.mechanisms.set_union.adaptive import follows
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
 from dphh.session.ladder.rungs import first_ladder
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, Trie, TrieOn
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise
@@ -104,7 +105,7 @@ def test_words_of_every_round_of_a_set_union(engine, keep_texts, others, newcome
         with opened(engine, rows, NoNoise()) as session:
             session.hold(Reading(ends=True)) if keep_texts else session.hold(Reading())
             for number, released in enumerate([*ROUNDS, []]):
-                yield sums(session.union_level(bare_level(3, bits=BITS), f"round {number}"))
+                yield sums(session.draw(bare_level(3, bits=BITS), f"round {number}"))
                 table = pa.table(
                     {"key": pa.array(released, pa.string()), "noisy": [0] * len(released)}
                 )
@@ -140,7 +141,7 @@ def test_whole_grams_of_every_length(engine, others, newcomer):
             for lengths in ((1, 3), (2, 2)):
                 session.hold(Reading(lengths=lengths))
                 level = bare_level(4, bits=BITS)
-                yield sums(session.union_level(level, f"lengths {lengths}"))
+                yield sums(session.draw(level, f"lengths {lengths}"))
 
     is_added_up(levels, others, newcomer, 2**BITS)
 
@@ -163,10 +164,10 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
 
     def steps(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, SeededRandomness(3)) as session:
-            session.hold_sequences(choice)
+            session.hold(OneSequence(choice))
             trie = Trie()
             for level, token in enumerate(["w0", "w1", "w2"], start=1):
-                session.trie_level(VoteLevel(level, 1 << 63, 2), trie, f"level {level}")
+                session.draw(TrieOn(VoteLevel(level, 1 << 63, 2), trie), f"level {level}")
                 yield walkers(session)
                 step = {"node": [0, 0], "token": [token, None], "ended": [False, True]}
                 trie = trie.with_next(pa.table(step))
@@ -222,12 +223,12 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
             patch.object(module, "aggregate_reports", hear),
             opened(engine, rows, InTheirSeat(3), text=None, item="what") as session,
         ):
-            session.hold_contributions("abc", seats, True)
+            session.hold(Seats("abc", seats, True))
             prefixes = pa.table({"prefix": ["\x01", "\x02", "\x03"], "value": [0, 4, 8]})
             known = pa.table({"word": pa.array(["\x02"], pa.string())})
             for seat in range(seats):
                 level = replace(plan.levels[0], first_seat=seat, users=1)
-                session.local_level(level, prefixes, known, f"seat {seat}")
+                session.draw(LocalOn(level, prefixes, known), f"seat {seat}")
         return iter(heard)
 
     user = [("new", word) for word in newcomer]
@@ -325,10 +326,12 @@ def test_items_by_auto_whichever_way_it_goes(
         shown = iter([common, *released])
         words: list[str] = []
         with opened(engine, rows, NoNoise()) as session:
-            union_level, add_to_earlier = session.union_level, session._add_to_earlier_rounds
+            draw, add_to_earlier = session.draw, session._add_to_earlier_rounds
 
-            def show_level(level: Any, purpose: str) -> pa.Table:
-                looked.append(sums(union_level(replace(level, threshold_grid=-(10**12)), purpose)))
+            def show_level(asked: Any, purpose: str) -> pa.Table:
+                if not isinstance(asked, SetUnionLevel):
+                    return draw(asked, purpose)
+                looked.append(sums(draw(replace(asked, threshold_grid=-(10**12)), purpose)))
                 return public(next(shown))
 
             def show_round(_: int) -> pa.Table:
@@ -343,7 +346,7 @@ def test_items_by_auto_whichever_way_it_goes(
                 tell(session, [(w, (5 * every.index(w) ** 2 - 3) << bits + 4) for w in words])
 
             with (
-                patch.object(session, "union_level", show_level),
+                patch.object(session, "draw", show_level),
                 patch.object(session, "_released_of_round", show_round),
                 patch.object(session, "_add_to_earlier_rounds", tell_public),
             ):

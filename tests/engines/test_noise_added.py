@@ -19,10 +19,10 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus
-from dphh.levels.counts import CountsLevel
+from dphh.levels.counts import CountsLevel, CountsOn
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.session.ladder.rungs import first_ladder
+from dphh.session.ladder.rungs import GramsOn, first_ladder
 from dphh.session.protocol import Session
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
@@ -77,24 +77,24 @@ def union_level(threshold: int = EVERYTHING) -> SetUnionLevel:
 
 def items(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold(Reading())
-    return session.union_level(union_level(threshold), "test"), sums(1)
+    return session.draw(union_level(threshold), "test"), sums(1)
 
 
 def words(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold(Reading(ends=True))
-    return session.union_level(union_level(threshold), "test"), sums(1)
+    return session.draw(union_level(threshold), "test"), sums(1)
 
 
 def whole_grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold(Reading(lengths=(1, 2)))
-    return session.union_level(union_level(threshold), "test"), sums(1, 2)
+    return session.draw(union_level(threshold), "test"), sums(1, 2)
 
 
 def grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold(Reading(ends=True))
     ladder = first_ladder(pa.array(["a", "b"]), "both")
     level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", threshold, 4)
-    return session.grams_level(level, ladder, ladder.valid_grams(), "test"), sums(2)
+    return session.draw(GramsOn(level, ladder, ladder.valid_grams()), "test"), sums(2)
 
 
 def counts(session: Session) -> tuple[Any, Any]:
@@ -103,7 +103,7 @@ def counts(session: Session) -> tuple[Any, Any]:
     asked = [["a"], ["b"], ["a", "b"], ["no"], ["b", "no"]]
     users = [5, 6, 5, 0, 0]
     added = [count << BITS for count in users] + [0] * level.weighing.octaves
-    return session.counts_level(level, asked, (), "test"), dict(enumerate(added))
+    return session.draw(CountsOn(level, asked, ()), "test"), dict(enumerate(added))
 
 
 @pytest.mark.parametrize("out", OUT)
@@ -142,5 +142,5 @@ def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: An
     with session_on(engine, corpus, OneWord(1.25)) as session:
         session.hold(Reading(ends=True))
         valid = ladder.valid_grams()
-        held = session.grams_level(level, ladder, valid, "test").column("noisy").to_pylist()
+        held = session.draw(GramsOn(level, ladder, valid), "test").column("noisy").to_pylist()
     assert Counter(held) >= Counter([own + 1_250, own + 1_250, 7 * one + 1_250])

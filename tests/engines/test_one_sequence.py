@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from dphh import CorpusError, trie
 from dphh.corpus import as_sequences
 from dphh.levels.trie import VoteLevel
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, Trie, TrieOn
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 from tests.engines.tries import (
@@ -97,11 +97,11 @@ def test_levels_that_were_run_before_are_walked_through(engine, written):
     words = ["abc"] * 3 + ["abd"] * 2 + ["xyz"] * 5
     corpus = as_sequences(written(list(enumerate(words)), text=None, item="what"), 1)
     with session_on(engine, corpus, Heads()) as session:
-        session.hold_sequences("drawn")
+        session.hold(OneSequence("drawn"))
         trie = Trie()
         for token in "ab":
             trie = trie.with_next(pa.table({"node": [0], "token": [token], "ended": [False]}))
-        votes = session.trie_level(VoteLevel(3, 1 << 63, 3), trie, "trie/level 3")
+        votes = session.draw(TrieOn(VoteLevel(3, 1 << 63, 3), trie), "trie/level 3")
     assert votes.to_pylist() == [{"node": 0, "token": "c", "ended": False}]
 
 

@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
+from dphh.levels.counts import CountsOn
+from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
@@ -374,7 +376,7 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     plan = counts(corpus, of=asked, max_items=most, epsilon=1.0, delta=1e-8, **groups)
     (level,) = plan.levels
     with session_on(engine, plan.corpus, SeededRandomness(seed)) as session:
-        drawn = session.counts_level(level, plan["of"], plan["groups"], "counts")
+        drawn = session.draw(CountsOn(level, plan["of"], plan["groups"]), "counts")
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
     names = ["DE", "FR", "other"] if grouped else [None]
     table = pa.table(
@@ -453,7 +455,7 @@ def test_every_level_of_local_reports_is_the_plain_one(
     growth = collector.planted(plan.price)
     plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
     with session_on(engine, corpus, SeededRandomness(seed)) as session:
-        session.hold_contributions(plan["character_set"], 3 * len(levels), True)
+        session.hold(Seats(plan["character_set"], 3 * len(levels), True))
         for level in levels:
             said = collector.broadcast(growth, level)
             width = len(said.characters) + 1
@@ -464,7 +466,7 @@ def test_every_level_of_local_reports_is_the_plain_one(
                 }
             )
             known = pa.table({"word": pa.array(said.known, pa.string())})
-            found = session.local_level(level, places, known, said.round)
+            found = session.draw(LocalOn(level, places, known), said.round)
             below, left_out = (
                 [tuple(decoded(word, growth.characters)) for word in words]
                 for words in (said.prefixes, said.known)

@@ -232,7 +232,7 @@ def test_a_levels_noise_is_the_exact_inversion_of_its_words(engine: str, tmp_pat
     level = replace(bare_level(1), sigma_grid=sigma)
     with session_on(engine, corpus, Dealt(list(words))) as session:
         session.hold(Reading())
-        passed = session.union_level(level, "items/round 1")
+        passed = session.draw(level, "items/round 1")
     drawn = np.array(passed.column("noisy").to_pylist()) - weight(level.grid_bits, 1)
     # Each batch deals from the start, so only which sizes there are is sure.
     assert set(drawn.tolist()) == set(sizes)
@@ -252,7 +252,7 @@ def test_noise_is_fresh_for_every_row_level_session_and_run(
         with session_on(engine, corpus, RunRandomness(SystemRandomness())) as session:
             session.hold(Reading())
             for purpose in purposes:
-                passed = session.union_level(level, purpose)
+                passed = session.draw(level, purpose)
                 keys = [int(key[1:]) for key in passed.column("key").to_pylist()]
                 noisy = np.empty(count, dtype=np.int64)
                 noisy[keys] = passed.column("noisy").to_pylist()

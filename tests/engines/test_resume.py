@@ -26,7 +26,7 @@ from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels.trie import VoteLevel
 from dphh.session.protocol import Limits
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, Trie, TrieOn
 from dphh.udfs.draws.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (
@@ -217,8 +217,8 @@ def test_other_keys_draw_other_sequences(engine: str, corpora: dict[str, Corpus]
         session = open_session(engine, corpora["drawn"], randomness, Limits())
         try:
             randomness.draw_once_by(key)
-            session.hold_sequences("drawn")
-            rows = session.trie_level(VoteLevel(1, 2**63, 1), Trie(), "trie/level 1")
+            session.hold(OneSequence("drawn"))
+            rows = session.draw(TrieOn(VoteLevel(1, 2**63, 1), Trie()), "trie/level 1")
         finally:
             session.close()
         return set(rows.column("token").to_pylist())

@@ -30,7 +30,7 @@ from dphh.engines import ENGINES
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.rounds import FirstRound, ForecastOn, Passed
 from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading
@@ -170,7 +170,7 @@ def on_engine(engine: str, users: Lists, noted: Noted, drive: Drive, folder: Pat
     with session_on(engine, corpus, noted) as session:
         session.hold(Reading(ends=True))
         ladder = first_ladder(pa.array([str(word) for word in range(WORDS)]), "both")
-        session.forecast_level(Step(), ladder, "level")  # type: ignore[arg-type]
+        session.draw(ForecastOn(Step(), ladder), "level")  # type: ignore[arg-type]
 
 
 HOW = ["in memory", *ENGINES]

@@ -204,7 +204,7 @@ def words_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
     """Of the ladder's first level, where a user is in one block."""
     with session_on("spark", corpus, no_noise) as session:
         session.hold(Reading(ends=True))
-        passed = session.union_level(bare_level(100), "test")
+        passed = session.draw(bare_level(100), "test")
     return dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
 
 

@@ -226,7 +226,7 @@ def test_users_of_one_hash_are_told_apart(no_noise):
     with session_on("duckdb", corpus, no_noise) as session:
         session.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
         session.hold(Reading())
-        passed = session.union_level(bare_level(10), "test")
+        passed = session.draw(bare_level(10), "test")
     found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
     assert found == expected(rows)
 

@@ -17,7 +17,7 @@ from dphh.corpus import as_sequences
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, Trie, TrieOn
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import session_on
 
@@ -97,9 +97,9 @@ def first_levels(
 ) -> list[list[str]]:
     """The tokens that grow at level 1, of many batches from one reading of the corpus."""
     with session_on(engine, corpus, SystemRandomness()) as session:
-        session.hold_sequences("drawn")
+        session.hold(OneSequence("drawn"))
         return [
-            session.trie_level(BatchLevel(1, users, batch, theta), Trie(), "test")
+            session.draw(TrieOn(BatchLevel(1, users, batch, theta), Trie()), "test")
             .column("token")
             .to_pylist()
             for _ in range(runs)

@@ -21,13 +21,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.levels.counts import CountsLevel
+from dphh.levels.counts import CountsLevel, CountsOn
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
 from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
 from dphh.session.ladder.classes import valid_classes
+from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
@@ -654,7 +655,7 @@ def asked(session: Asked, name: str) -> dict[str, Any]:
 
 def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> None:
     session, level = Asked(), SetUnionLevel(1, CAP, BITS, 777, 3_000)
-    session.union_level(level, "items/round 1")
+    session.draw(level, "items/round 1")
     assert [query for query, _ in session.run] == [
         "contributions_of_words", "noised", "released", "drop noised",
     ]  # fmt: skip
@@ -712,7 +713,7 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
 
     session = Rounds()
     vocabulary = first_ladder(pa.array(VOCABULARY), "both")
-    session.forecast_level(Step(), vocabulary, "level 2")  # type: ignore[arg-type]
+    session.draw(ForecastOn(Step(), vocabulary), "level 2")  # type: ignore[arg-type]
     assert seen == [plain(rows, 900), dict(shared(with_grams(rows, 100), 500))]
     run = [query for query, _ in session.run if not query.startswith(("drop", "show"))]
     assert run == [
@@ -727,7 +728,7 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
 
 def test_counts_are_asked_for_with_their_own_noise() -> None:
     session, level = Asked(), CountsLevel(1, 4, 2, BITS, 333, 1.0, 0.95, False)
-    session.counts_level(level, [["to"], ["be"]], ["DE"], "counts")
+    session.draw(CountsOn(level, [["to"], ["be"]], ["DE"]), "counts")
     assert asked(session, "counts_level") == {"sigma": 333, "purpose": "counts"}
     assert asked(session, "show asked") == {"rows": 4 + level.weighing.octaves}
     assert asked(session, "counts_users") == {"others": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -12,14 +13,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import items
-from dphh.engines.duckdb.session import DuckDBSession
-from dphh.engines.polars.session import PolarsSession
+from dphh.engines.answering import DRAWING, HOLDING, Answering
 from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
 from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.ledger.requests import request_of
+from dphh.levels.counts import CountsOn
+from dphh.levels.ldp_trie import LocalOn, Seats
+from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.events import GaussianEvent
-from dphh.session.protocol import DRAWING, Session
+from dphh.session.ladder.rounds import ForecastOn
+from dphh.session.ladder.rungs import GramsOn
+from dphh.session.protocol import Session
+from dphh.session.rounds import RoundsAsOne
+from dphh.session.trie import OneSequence, TrieOn
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 
@@ -32,25 +39,32 @@ def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
     )
 
 
-ENGINES_SESSIONS = (DuckDBSession, PolarsSession)
+def test_every_engine_answers_what_the_others_do(engine: str) -> None:
+    """And with a function of its own session: a level that one engine lacks would be found missing
+    only when it is run, and paid for."""
+    (session,) = (
+        each
+        for each in vars(import_module(f"dphh.engines.{engine}.session")).values()
+        if isinstance(each, type) and issubclass(each, Answering) and each is not Answering
+    )
+    for answers, every in (
+        (HOLDING, {Reading, OneSequence, Seats}),
+        (DRAWING, {SetUnionLevel, RoundsAsOne, GramsOn, ForecastOn, CountsOn, TrieOn, LocalOn}),
+    ):
+        assert {asked for one, asked in answers if issubclass(session, one)} == every
+        assert {asked for _, asked in answers} == every
 
 
-def test_what_draws_is_said() -> None:
-    assert {
-        "union_level", "union_rounds", "grams_level", "forecast_level", "counts_level",
-        "trie_level", "local_level",
-    } == DRAWING  # fmt: skip
-
-
-@pytest.mark.parametrize("session", [Session, *ENGINES_SESSIONS])
-def test_what_draws_and_nothing_else_takes_a_purpose_last(session: type) -> None:
-    verbs = {name: getattr(session, name) for name in dir(session) if not name.startswith("_")}
-    taken = {
-        name: list(signature(verb).parameters) for name, verb in verbs.items() if callable(verb)
-    }
-    asked = {name for name in vars(Session) if "purpose" in taken.get(name, ())}
-    assert asked == DRAWING
-    assert all(taken[name][-1] == "purpose" for name in DRAWING)
+def test_what_draws_and_nothing_else_takes_a_purpose_last() -> None:
+    import_module("dphh.engines.duckdb.session")
+    for answers, many in ((HOLDING, 2), (DRAWING, 3)):
+        for function in answers.values():
+            names = list(signature(function).parameters)
+            assert len(names) == many
+            assert (names[-1] == "purpose") == (answers is DRAWING)
+    taken = {name: signature(verb).parameters for name, verb in vars(Session).items()
+             if callable(verb) and not name.startswith("_")}  # fmt: skip
+    assert [name for name, names in taken.items() if "purpose" in names] == ["draw"]
 
 
 def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
@@ -62,9 +76,9 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
         ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, "a test's"), bytes(32))
         journal = journaled(session, ledger, hold)
         journal.hold(Reading())
-        journal.union_level(level, "items/round 1")
+        journal.draw(level, "items/round 1")
         with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
-            journal.union_level(level, "items/round 1")
+            journal.draw(level, "items/round 1")
 
 
 class Drawn:
@@ -77,7 +91,7 @@ class Drawn:
         self.last += 1
         return table([("number", self.last)], pa.string())
 
-    hold = union_level = grams_level = forecast_level = counts_level = trie_level = _next
+    hold = draw = _next
 
 
 def begun(ledger: Ledger, run: str) -> Hold:
@@ -96,8 +110,8 @@ def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
     hold, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
         journal = journaled(session, ledger, hold)
-        assert number(journal.union_level(None, "round 1")) == 1
-        assert number(journal.counts_level(None, [], (), "counts")) == 2
+        assert number(journal.draw(None, "round 1")) == 1
+        assert number(journal.draw(None, "counts")) == 2
         assert session.last == 2, f"attempt {attempt} drew again"
 
 
@@ -108,10 +122,10 @@ def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
         for run in ("one", "two"):
             session.last = 100 * (run == "two")
             journal = journaled(session, ledger, begun(ledger, run))
-            drawn = [number(journal.grams_level(None, None, None, step)) for step in steps]
+            drawn = [number(journal.draw(None, step)) for step in steps]
             assert drawn == [100 * (run == "two") + 1 + place for place in range(len(steps))]
     journal = journaled(Drawn(), ledger, begun(ledger, "one"))
-    backwards = [number(journal.forecast_level(None, None, step)) for step in steps[::-1]]
+    backwards = [number(journal.draw(None, step)) for step in steps[::-1]]
     assert backwards == list(range(len(steps), 0, -1))
 
 
@@ -120,15 +134,15 @@ def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) ->
     other.last = 41
 
     class Slower(Drawn):
-        def union_level(self, *asked: object) -> pa.Table:
-            first = journaled(other, ledger, hold).union_level(*asked)
+        def draw(self, *asked: object) -> pa.Table:
+            first = journaled(other, ledger, hold).draw(*asked)
             assert number(first) == 42
-            return super().union_level(*asked)
+            return super().draw(*asked)
 
     session = Slower()
-    assert number(journaled(session, ledger, hold).union_level(None, "round 1")) == 42
+    assert number(journaled(session, ledger, hold).draw(None, "round 1")) == 42
     assert session.last == 1
-    assert number(journaled(Drawn(), ledger, hold).union_level(None, "round 1")) == 42
+    assert number(journaled(Drawn(), ledger, hold).draw(None, "round 1")) == 42
 
 
 def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
@@ -142,10 +156,10 @@ def test_a_run_that_is_settled_or_somebody_elses_draws_nothing(ledger: Ledger) -
     hold, session = begun(ledger, "one"), Drawn()
     theirs = Hold(hold.run_id, "f" * 32)
     with pytest.raises(LedgerError):
-        journaled(session, ledger, theirs).union_level(None, "round 1")
+        journaled(session, ledger, theirs).draw(None, "round 1")
     ledger.settle(hold, {}, b"rows")
     with pytest.raises(LedgerError):
-        journaled(session, ledger, hold).union_level(None, "round 1")
+        journaled(session, ledger, hold).draw(None, "round 1")
     assert session.last == 0
 
 

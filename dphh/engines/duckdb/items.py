@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dphh.engines.answering import draws, holds
 from dphh.engines.duckdb.gathering import Gathers
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
@@ -19,7 +20,7 @@ class Items(Gathers):
     #: Whether the words' positions are needed longer: longer n-grams are found there.
     texts_are_needed = False
 
-    def hold(self, reading: Reading) -> None:
+    def hold_words(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
         self.drop("held_words")
         self.words_are_held, self.texts_are_needed = False, reading.ends
@@ -68,3 +69,7 @@ class Items(Gathers):
             "sigma": level.sigma_grid,
             "purpose": purpose,
         }
+
+
+holds(Items, Reading)(Items.hold_words)
+draws(Items, SetUnionLevel)(Items.union_level)

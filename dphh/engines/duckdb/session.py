@@ -1,12 +1,12 @@
-"""A session on DuckDB: the verbs of this package's files, on one private instance."""
+"""A session on DuckDB: what this package's files hold and draw, on one private instance."""
 
 from __future__ import annotations
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.counts import Counts
-from dphh.engines.duckdb.ldp_trie import LocalTries
+from dphh.engines.answering import Answering
 from dphh.engines.duckdb.ngrams import Ngrams
 from dphh.engines.duckdb.trie import Tries
+from dphh.folders import import_folder
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
@@ -15,7 +15,10 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Duck
     return DuckDBSession(corpus, randomness, limits)
 
 
-class DuckDBSession(Ngrams, Counts, Tries, LocalTries):
+class DuckDBSession(Answering, Ngrams, Tries):
     """The session of a run on DuckDB."""
 
     name = "duckdb"
+
+
+import_folder("dphh.engines.duckdb")  # each file registers what it holds and draws

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dphh.engines.answering import holds
 from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.walking import Walking
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.session.trie import Trie
+from dphh.session.trie import OneSequence, Trie
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 
 #: With more rows than this, users are processed in parts; a user takes about 60 bytes.
@@ -22,12 +23,12 @@ class Tries(DuckDBRun, Walking):
     choice: Choice = "drawn"
     chosen = False
 
-    def hold_sequences(self, choice: Choice) -> None:
+    def hold_sequences(self, asked: OneSequence) -> None:
         """Make the rows available. Which users' sequences are needed depends on the level."""
         self.hold_rows()
         self.execute("sequences_of_rows")
         self.refuse_null_users("sequences_of_rows")
-        self.choice = choice
+        self.choice = asked.choice
 
     def choose_for_each(self) -> None:
         """Fill `one_each` with every user's one sequence."""
@@ -114,3 +115,6 @@ class Tries(DuckDBRun, Walking):
         grown = self.fetch("grown", theta=theta)
         self.drop("votes")
         return grown
+
+
+holds(Tries, OneSequence)(Tries.hold_sequences)

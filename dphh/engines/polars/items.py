@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from dphh.engines.answering import draws, holds
 from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
 from dphh.levels.counts import CountsLevel
@@ -25,7 +26,7 @@ class Items(Gathers):
     #: Whether the words' positions are needed longer: longer n-grams are found there.
     texts_are_needed = False
 
-    def hold(self, reading: Reading) -> None:
+    def hold_words(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
         self.drop("held_words")
         self.texts_are_needed = reading.ends
@@ -103,3 +104,7 @@ class Items(Gathers):
         noise = draw_rounded_gaussian(self.randomness, sigma, sums.height, purpose, names)
         noisy = sums["weight"] + pl.Series(noise, dtype=pl.Int64)
         return sums.with_columns(noisy=noisy).drop("weight")
+
+
+holds(Items, Reading)(Items.hold_words)
+draws(Items, SetUnionLevel)(Items.union_level)

@@ -1,12 +1,12 @@
-"""A session on Polars: the verbs of this package's files, on the frames of one run."""
+"""A session on Polars: what this package's files hold and draw, on the frames of one run."""
 
 from __future__ import annotations
 
 from dphh.corpus import Corpus
-from dphh.engines.polars.counts import Counts
-from dphh.engines.polars.ldp_trie import LocalTries
+from dphh.engines.answering import Answering
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
+from dphh.folders import import_folder
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
@@ -15,7 +15,10 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Pola
     return PolarsSession(corpus, randomness, limits)
 
 
-class PolarsSession(Ngrams, Counts, Tries, LocalTries):
+class PolarsSession(Answering, Ngrams, Tries):
     """The session of a run on Polars."""
 
     name = "polars"
+
+
+import_folder("dphh.engines.polars")  # each file registers what it holds and draws

@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from dphh.engines.answering import holds
 from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.walking import Walking
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.session.trie import Trie
+from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.session.trie import OneSequence, Trie
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.draws.votes import draw_votes
 
@@ -23,15 +24,15 @@ NAME_SEPARATOR = "\x1f"
 class Tries(PolarsRun, Walking):
     """The methods of a Polars session for TrieHH."""
 
-    def hold_sequences(self, choice: Choice) -> None:
+    def hold_sequences(self, asked: OneSequence) -> None:
         self.make("sequences", tries.sequences_of_rows(self.load()))
         self.refuse_null_users(self.tables["sequences"]["user_id"])
         sequences = self.table("sequences")
-        if choice == "drawn":
+        if asked.choice == "drawn":
             one_each = tries.sequences_drawn(sequences, self._draws_of_sequences().lazy())
         else:
             one_each = tries.sequences_most_frequent(sequences)
-        self.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
+        self.make("one_each", one_each, step=f"sequences_{asked.choice.replace('-', '_')}")
         self.drop("sequences")
 
     def _draws_of_sequences(self) -> pl.DataFrame:
@@ -97,3 +98,6 @@ def _grown_prefixes(votes: pl.DataFrame, theta: int) -> Any:
     """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
     grown = votes.filter(pl.col("votes") >= theta).select("node", "token", "ended")
     return grown.sort("node", "ended", "token").to_arrow()
+
+
+holds(Tries, OneSequence)(Tries.hold_sequences)

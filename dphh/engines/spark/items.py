@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.engines.answering import draws, holds
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ngrams import PrunedLevel
@@ -37,7 +38,7 @@ class Items(SparkRun):
     #: Whether `texts` has the original texts, and `blocks` what is left of them after rounds.
     texts_kept = False
 
-    def hold(self, reading: Reading) -> None:
+    def hold_words(self, reading: Reading) -> None:
         """Fill `blocks` with the users' texts, or with their n-grams of the requested lengths."""
         self.reach()
         with engine_errors("blocks"):
@@ -122,3 +123,7 @@ class Items(SparkRun):
             register()
         self.look(step)
         self.execute("noised", sigma=level.sigma_grid, purpose=purpose)
+
+
+holds(Items, Reading)(Items.hold_words)
+draws(Items, SetUnionLevel)(Items.union_level)

@@ -6,74 +6,78 @@ repeated task could give two readers different draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
+from dphh.engines.answering import draws, holds
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
-from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.udfs.draws.randomness import SEATS
 from dphh.udfs.spark.functions import register_report, register_word
 
 
-class LocalTries(SparkRun):
-    """The methods of a Spark session for LDP TrieHH."""
+@holds(SparkRun, Seats)
+def hold_contributions(session: SparkRun, asked: Seats) -> None:
+    session.load()
+    session.execute("ldp_local_words", characters=list(asked.characters))
+    session.refuse_null_users("local_words")
+    with engine_errors("dphh_word"):
+        register_word(session.spark, session.randomness)
+    session.execute(
+        "ldp_draws", idle=_missing_users(session, asked.seats, asked.pad), purpose=SEATS
+    )
+    session.execute("ldp_seats", seats=asked.seats)
+    session.execute("ldp_contributions")
+    for done in ("local_words", "draws", "seats"):
+        session.drop(done)
 
-    def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
-        self.load()
-        self.execute("ldp_local_words", characters=list(characters))
-        self.refuse_null_users("local_words")
-        with engine_errors("dphh_word"):
-            register_word(self.spark, self.randomness)
-        self.execute("ldp_draws", idle=self._missing_users(seats, pad), purpose=SEATS)
-        self.execute("ldp_seats", seats=seats)
-        self.execute("ldp_contributions")
-        for done in ("local_words", "draws", "seats"):
-            self.drop(done)
 
-    def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
-        seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
-        self.show("prefixes", prefixes)
-        self.show("known", known)
-        with engine_errors("dphh_word"):
-            register_word(self.spark, self.randomness)
-        self.execute(
-            "ldp_choice_draws",
+@draws(SparkRun, LocalOn)
+def local_level(session: SparkRun, asked: LocalOn, purpose: str) -> Any:
+    level = asked.level
+    seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
+    session.show("prefixes", asked.prefixes)
+    session.show("known", asked.known)
+    with engine_errors("dphh_word"):
+        register_word(session.spark, session.randomness)
+    session.execute(
+        "ldp_choice_draws",
+        **seats,
+        level=level.level,
+        characters=level.characters,
+        purpose=purpose,
+    )
+    session.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
+    if level.mode == "messages":
+        with engine_errors("dphh_report"):
+            register_report(session.spark, session.randomness)
+        session.execute(
+            "ldp_messages",
             **seats,
-            level=level.level,
-            characters=level.characters,
+            contributions=level.contributions,
+            domain=level.domain,
+            nothings=level.nothings,
+            size=level.size,
+            numerator=level.numerator,
+            form=level.form,
             purpose=purpose,
         )
-        self.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
-        if level.mode == "messages":
-            with engine_errors("dphh_report"):
-                register_report(self.spark, self.randomness)
-            self.execute(
-                "ldp_messages",
-                **seats,
-                contributions=level.contributions,
-                domain=level.domain,
-                nothings=level.nothings,
-                size=level.size,
-                numerator=level.numerator,
-                form=level.form,
-                purpose=purpose,
-            )
-            self.execute("ldp_reports")
-            self.drop("messages")
-        else:
-            held = self.fetch("ldp_held")
-            self.show("reports", aggregate_reports(self.randomness, held, level, purpose))
-        values = prefixes.num_rows * (level.characters + 1)
-        kept = self.fetch("ldp_kept", values=values, keep=level.keep)
-        for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
-            self.drop(done)
-        return kept
+        session.execute("ldp_reports")
+        session.drop("messages")
+    else:
+        held = session.fetch("ldp_held")
+        session.show("reports", aggregate_reports(session.randomness, held, level, purpose))
+    values = asked.prefixes.num_rows * (level.characters + 1)
+    kept = session.fetch("ldp_kept", values=values, keep=level.keep)
+    for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
+        session.drop(done)
+    return kept
 
-    def _missing_users(self, seats: int, pad: bool) -> int:
-        """How many idle users must be made up because the corpus has fewer users than seats."""
-        with engine_errors("local_words"):
-            users = self.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-        return missing_users_of_ldp_trie(users, seats, pad)
+
+def _missing_users(session: SparkRun, seats: int, pad: bool) -> int:
+    """How many idle users must be made up because the corpus has fewer users than seats."""
+    with engine_errors("local_words"):
+        users = session.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
+    return missing_users_of_ldp_trie(users, seats, pad)

@@ -1,12 +1,13 @@
-"""What a run on Spark can be asked: the verbs of its files, over one session and one folder."""
+"""What a run on Spark can be asked: what this package's files hold and draw, over one session
+and one folder."""
 
 from __future__ import annotations
 
 from dphh.corpus import Corpus
-from dphh.engines.spark.counts import Counts
-from dphh.engines.spark.ldp_trie import LocalTries
+from dphh.engines.answering import Answering
 from dphh.engines.spark.ngrams import Ngrams
 from dphh.engines.spark.trie import Tries
+from dphh.folders import import_folder
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness
 
@@ -15,7 +16,10 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Spar
     return SparkSessionOfRun(corpus, randomness, limits)
 
 
-class SparkSessionOfRun(Ngrams, Counts, Tries, LocalTries):
+class SparkSessionOfRun(Answering, Ngrams, Tries):
     """The session of a run on Spark."""
 
     name = "spark"
+
+
+import_folder("dphh.engines.spark")  # each file registers what it holds and draws

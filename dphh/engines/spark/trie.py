@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dphh.engines.answering import holds
 from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.engines.walking import Walking
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.session.trie import Trie
+from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.session.trie import OneSequence, Trie
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 from dphh.udfs.spark.functions import register_votes, register_word
 
@@ -17,15 +18,15 @@ from dphh.udfs.spark.functions import register_votes, register_word
 class Tries(SparkRun, Walking):
     """The methods of a Spark session for TrieHH."""
 
-    def hold_sequences(self, choice: Choice) -> None:
+    def hold_sequences(self, asked: OneSequence) -> None:
         self.load()
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
         self.look("sequences_of_rows")
         with engine_errors("sequences_of_rows"):
             self.spark.table("sequences_of_rows").createOrReplaceTempView("choices")
-        drawn = {"purpose": ONE_SEQUENCE} if choice == "drawn" else {}
-        self.execute(f"sequences_{choice.replace('-', '_')}", **drawn)
+        drawn = {"purpose": ONE_SEQUENCE} if asked.choice == "drawn" else {}
+        self.execute(f"sequences_{asked.choice.replace('-', '_')}", **drawn)
         self.refuse_null_users("one_each")
 
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
@@ -65,3 +66,6 @@ class Tries(SparkRun, Walking):
         grown = self.fetch("grown", theta=theta)
         self.drop("votes")
         return grown
+
+
+holds(Tries, OneSequence)(Tries.hold_sequences)

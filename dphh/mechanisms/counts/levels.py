@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
-from dphh.levels.counts import CountsLevel, FoundCounts
+from dphh.levels.counts import CountsLevel, CountsOn, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
@@ -51,7 +51,7 @@ def counted_items(
     session: Session, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and for each item and group, the columns users, low and high."""
-    drawn = session.counts_level(level, items, groups, "counts")
+    drawn = session.draw(CountsOn(level, items, groups), "counts")
     keys = whole(drawn.column("key"), pa.int64()).to_numpy()
     noisy = whole(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])

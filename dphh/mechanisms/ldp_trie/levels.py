@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
-from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.ldp_trie import LocalLevel, LocalOn, Seats
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
@@ -21,13 +21,15 @@ from dphh.session.protocol import Session
 def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
-    session.hold_contributions(price["character_set"], seats, price["pad"])
+    session.hold(Seats(price["character_set"], seats, price["pad"]))
     growth = collector.planted(price)
     #: What earlier passes released; later passes do not release it again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         said = collector.broadcast(growth, level)
-        kept = session.local_level(level, _prefix_table(said), _word_table(said.known), said.round)
+        kept = session.draw(
+            LocalOn(level, _prefix_table(said), _word_table(said.known)), said.round
+        )
         growth, steps = collector.grown(growth, levels, kept)
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)

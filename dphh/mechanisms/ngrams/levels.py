@@ -17,7 +17,7 @@ from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
-from dphh.session.ladder.rungs import Ladder, first_ladder, spelled
+from dphh.session.ladder.rungs import GramsOn, Ladder, first_ladder, spelled
 from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import SEPARATOR
@@ -32,7 +32,7 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     session.hold(Reading(ends=True))
-    passed = session.union_level(base, "ngrams/level 1")
+    passed = session.draw(base, "ngrams/level 1")
     keys = whole(passed.column("key"), pa.string())
     order = pc.sort_indices(keys)
     vocabulary = keys.take(order)
@@ -49,7 +49,7 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         if len(valid) == 0:  # nothing below was released: nothing can be valid, nothing is read
             yield LevelDone(level, SCORED.empty_table())
             continue
-        passed = session.grams_level(level, ladder, valid, f"ngrams/level {level.level}")
+        passed = session.draw(GramsOn(level, ladder, valid), f"ngrams/level {level.level}")
         keys = whole(passed.column("key"), pa.int64()).to_numpy()
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
@@ -67,7 +67,7 @@ def whole_grams_levels(price: Price, session: Session, joiner: str) -> Iterator[
         if passed is None or not together:
             shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
             session.hold(Reading(lengths=(shortest.level, longest.level)))
-            passed = session.union_level(level, f"ngrams/{price.method} {level.level}")
+            passed = session.draw(level, f"ngrams/{price.method} {level.level}")
         items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
         noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))

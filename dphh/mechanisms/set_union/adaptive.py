@@ -20,7 +20,7 @@ from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following
-from dphh.session.protocol import Ran
+from dphh.session.rounds import Ran
 
 SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
 

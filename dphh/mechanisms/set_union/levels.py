@@ -15,6 +15,7 @@ from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.price import Price
 from dphh.session.protocol import Session
+from dphh.session.rounds import RoundsAsOne
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -42,7 +43,7 @@ def _run_chosen(
 ) -> Iterator[tuple[SetUnionLevel, Any]]:
     """Run one round or several, by how many items the first round finds; it releases none."""
     first, alone, *rounds = levels
-    passed = session.union_level(first, "items/choice")
+    passed = session.draw(first, "items/choice")
     yield first, passed.slice(0, 0)
     if passed.num_rows < CHOICE_COMMON:
         yield from _run_separately([alone], session)
@@ -54,7 +55,7 @@ def _run_adaptive(
     levels: list[SetUnionLevel], session: Session
 ) -> Iterator[tuple[SetUnionLevel, Any]]:
     adaptive = AdaptiveRounds(tuple(levels))
-    return adaptive.read(session.union_rounds(adaptive, "items"))
+    return adaptive.read(session.draw(RoundsAsOne(adaptive), "items"))
 
 
 def _run_separately(
@@ -66,7 +67,7 @@ def _run_separately(
         level, *levels = levels
         if passed is not None:
             session.forget(passed)
-        passed = session.union_level(level, f"items/round {level.round}")
+        passed = session.draw(level, f"items/round {level.round}")
         yield level, passed
         if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
             levels = [round_alone(levels)]

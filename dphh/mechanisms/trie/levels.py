@@ -14,18 +14,18 @@ from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.session.protocol import Session
-from dphh.session.trie import Trie, Way
+from dphh.session.trie import OneSequence, Trie, TrieOn, Way
 
 
 def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    session.hold_sequences(price["choice"])
+    session.hold(OneSequence(price["choice"]))
     trie = Trie()
     for level in price.levels:
         if not trie.ways:  # the trie has stopped growing, so no user is asked
             yield LevelDone(level, GROWN.empty_table())
             continue
         assert isinstance(level, (VoteLevel, BatchLevel))
-        grown = session.trie_level(level, trie, f"trie/level {level.level}")
+        grown = session.draw(TrieOn(level, trie), f"trie/level {level.level}")
         ended = whole(grown.column("ended"), pa.bool_())
         yield LevelDone(level, _released_rows(level.level, trie.longer(grown), ended, joiner))
         trie = trie.with_next(grown)

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from dphh.privacy.forecast_rounds import Bins
 from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.rungs import Integers
+from dphh.session.ladder.rungs import Integers, Ladder
+from dphh.session.ladder.word_list import WordList
 
 
 @dataclass(frozen=True)
@@ -68,3 +69,12 @@ class TwoRoundsOf(Protocol):
     """A level that runs its two rounds on an engine, one after the other."""
 
     def run(self, rounds: Rounds) -> Released: ...
+
+
+@dataclass(frozen=True)
+class ForecastOn:
+    """Asks for both rounds of a level of the forecast ladder: a `ForecastRelease` as a table. The
+    level stands on releases, or on a list of words: then a `WordsRelease`."""
+
+    level: TwoRoundsOf
+    ladder: Ladder | WordList

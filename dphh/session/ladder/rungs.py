@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.levels.ngrams import Pruning
+from dphh.levels.ngrams import PrunedLevel, Pruning
 
 Integers = NDArray[np.int64]
 PAIR = 32
@@ -147,3 +147,13 @@ def spelled(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
     offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
     tokens = pa.ListArray.from_arrays(offsets, flat)
     return pc.binary_join(tokens, joiner), tokens
+
+
+@dataclass(frozen=True)
+class GramsOn:
+    """Asks for the level above a ladder of releases: an Arrow table (key, noisy) of the valid grams
+    that passed, including those that nobody holds."""
+
+    level: PrunedLevel
+    ladder: Ladder
+    valid: ValidGrams

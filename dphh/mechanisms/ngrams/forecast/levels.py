@@ -20,9 +20,11 @@ from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
 from dphh.session.ladder.lift import public_lift
+from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.rungs import Integers, first_ladder, spelled
 from dphh.session.ladder.word_list import WordList
 from dphh.session.protocol import Session
+from dphh.session.rounds import RoundsAsOne
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -86,7 +88,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
             yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
-        table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
+        table = session.draw(ForecastOn(step, ladder), f"ngrams/forecast, level {planned.level}")
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
         level = _level_as_run(planned, released_grams, len(step.valid))
@@ -107,8 +109,8 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     prior = price.prior.prior
     step = words_step(level, prior, lengths, 1 / level.total_sigma)
-    table = session.forecast_level(
-        step, WordList(prior.vocabulary, level.max_items), "ngrams/forecast, level 1"
+    table = session.draw(
+        ForecastOn(step, WordList(prior.vocabulary, level.max_items)), "ngrams/forecast, level 1"
     )
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.budget)
@@ -120,7 +122,7 @@ def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     rounds = WordsRounds.of(price)
-    drawn = session.union_rounds(rounds, "ngrams/words")
+    drawn = session.draw(RoundsAsOne(rounds), "ngrams/words")
     for (level, passed), share in words_rounds_run(rounds, drawn, price["max_n"]):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()

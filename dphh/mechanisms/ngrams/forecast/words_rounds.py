@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.price import Price
-from dphh.session.protocol import Ran
+from dphh.session.rounds import Ran
 
 
 @dataclass(frozen=True, kw_only=True)
