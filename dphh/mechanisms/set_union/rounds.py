@@ -107,8 +107,11 @@ def price_rounds(
 
     weighed: whether the later rounds' weights depend on the earlier ones.
     """
-    spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)
-    spare = set_aside(spare, epsilon, delta)
+    spare = set_aside(
+        sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon),
+        epsilon,
+        delta,
+    )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
     sigmas = split_sigma(counting.finding(total), shares)
     levels = levels_of(sigmas, [share * delta / 2 for share in shares], bounds, weighed)

@@ -217,8 +217,8 @@ def listed_words(
 
 def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
     """The delta that the thresholds of both rounds cost."""
-    noise = rounded_gaussian(level.sigma_grid)
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
+    noise = rounded_gaussian(level.sigma_grid)
     return (
         delta_of(noise, first, level.first_threshold_grid),
         delta_of(noise, second, level.second_threshold_grid),
