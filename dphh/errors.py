@@ -104,16 +104,22 @@ class Notice(UserWarning):
     """A message about what a run costs, shown as a warning if the caller passed no `progress`."""
 
 
-def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def withholding(
+    function: Callable[Parameters, Result], check: Callable[..., None] | None = None
+) -> Callable[Parameters, Result]:
     """Decorate a function that reads private rows so that only dphh's own errors leave it.
 
     An engine's message may quote data, and stack frames hold rows in their variables, so the error
     is raised again without its cause, context and inner frames. `raise ... from None` is not
     enough: it hides the cause in a printed traceback, but error trackers still read it.
+
+    check: called with the arguments first, before anything is read.
     """
 
     @wraps(function)
     def without_private_details(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        if check is not None:
+            check(*arguments, **named)
         try:
             return function(*arguments, **named)
         except DphhError as problem:

@@ -25,7 +25,13 @@ from dphh.report.terminal import plan_text
 from dphh.rows.period import PeriodColumn, Spans, checked_spans, parsed_period
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
-from dphh.wording.options import check_given, check_known, check_places, named_in_words, plain
+from dphh.wording.options import (
+    check_given,
+    check_known,
+    check_places,
+    named_and_withholding,
+    plain,
+)
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -81,7 +87,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
-    @named_in_words
+    @named_and_withholding
     def run(
         self,
         *,

@@ -19,7 +19,7 @@ import pyarrow as pa
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError, withholding
+from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
@@ -49,7 +49,6 @@ from dphh.wording.warned import warn
 Progress = Callable[[str], None]
 
 
-@withholding
 def run(
     price: Price,
     corpus: Corpus,

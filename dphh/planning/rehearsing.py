@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.errors import UsageError, withholding
+from dphh.errors import UsageError
 from dphh.ledger import Ledger, source_of
 from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.plan import Plan
@@ -21,7 +21,7 @@ from dphh.release import Release
 from dphh.run import released
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
-from dphh.wording.options import named_in_words
+from dphh.wording.options import named_and_withholding
 
 #: Shown wherever the release is shown.
 STAND_IN = (
@@ -29,8 +29,7 @@ STAND_IN = (
 )
 
 
-@withholding
-@named_in_words
+@named_and_withholding
 def rehearse(
     plan: Plan,
     corpus: Corpus,

@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -18,6 +18,23 @@ def named_in_words(
     function: Callable[Options, Result], what: str = ""
 ) -> Callable[Options, Result]:
     """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
+    check = arguments_check(function, what)
+
+    @wraps(function)
+    def named(*arguments: Options.args, **options: Options.kwargs) -> Result:
+        check(*arguments, **options)
+        return function(*arguments, **options)
+
+    return named
+
+
+def named_and_withholding(function: Callable[Options, Result]) -> Callable[Options, Result]:
+    """Decorate a function that reads private rows: `named_in_words` and `withholding` in one."""
+    return withholding(function, arguments_check(function))
+
+
+def arguments_check(function: Callable[..., object], what: str = "") -> Callable[..., None]:
+    """What refuses wrong arguments of a function, in words."""
     what = what or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {name: option for name, option in asked.parameters.items() if name != "self"}
@@ -25,8 +42,7 @@ def named_in_words(
         name for name, option in takes.items() if option.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
 
-    @wraps(function)
-    def named(*arguments: Options.args, **options: Options.kwargs) -> Result:
+    def check(*arguments: object, **options: object) -> None:
         try:
             asked.bind(*arguments, **options)
         except TypeError:
@@ -35,9 +51,8 @@ def named_in_words(
             check_known(options, takes, what)
             check_given([*options.keys(), *by_place[:places]], takes, what)
             raise
-        return function(*arguments, **options)
 
-    return named
+    return check
 
 
 def no_column(option: str, column: str, names: Collection[str], has: str, compared: bool) -> str:
