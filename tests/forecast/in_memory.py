@@ -18,7 +18,7 @@ from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
 from dphh.session.ladder.rounds import Passed
 from dphh.session.ladder.rungs import PAIR
-from dphh.session.protocol import Ran, RoundsOf
+from dphh.session.rounds import Ran, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
