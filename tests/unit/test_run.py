@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 
 import polars as pl
@@ -18,6 +19,7 @@ from dphh import (
     Release,
     UsageError,
     items,
+    ngrams,
 )
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.ledger import source_of
@@ -326,3 +328,22 @@ def test_files_without_the_column_are_told_before_a_run_pays(tmp_path, ledger):
     assert said.count(told) == 1
     plan.run(ledger=ledger, progress=said.append)  # which spends nothing, and reads nothing
     assert said.count(told) == 1
+
+
+def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):
+    """As docs/architecture.md counts them: what is between a reader's call and the SQL."""
+    seen: list[tuple[str, int]] = []
+    execute = DuckDBSession.execute
+
+    def counted(session, name, **parameters):
+        stack, frame = [], sys._getframe()
+        while frame is not None:
+            stack.append(frame.f_code.co_filename)
+            frame = frame.f_back
+        seen.append((name, stack.index(__file__, 1)))
+        return execute(session, name, **parameters)
+
+    monkeypatch.setattr(DuckDBSession, "execute", counted)
+    ngrams(written(ROWS), max_n=2, **ASK).run(ledger=ledger)
+    assert seen[0] == ("gather_texts", 10)
+    assert max(calls for _, calls in seen) == 12
