@@ -56,7 +56,7 @@ def find_sharing_accounts(
     of_files = marks.of_files(here.paths) if to_keep else None
     found = []
     for row in rows:
-        there = places(row.source)
+        there = here if row.source.is_at(source) else places(row.source)
         if there.overlap(here):
             found.append(Shared(row, here.paths & there.paths))
             continue

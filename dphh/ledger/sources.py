@@ -106,6 +106,10 @@ class Source:
         canonical = json.dumps([self.kind, sorted(set(where)), self.user, *unit])
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    def is_at(self, other: Source) -> bool:
+        """Whether both name the same paths, in the same words."""
+        return self.kind == other.kind == "path" and self.where == other.where
+
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
