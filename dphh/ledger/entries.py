@@ -192,7 +192,7 @@ class Request:
         asked = [
             self.verb,
             self.parameters,
-            self.source.to_json(),
+            self.source.asked(),
             self.account,
             events,
             self.price.epsilon,
