@@ -64,7 +64,9 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
 
 
 def _names_a_place(said: str, ledger: str) -> bool:
-    """Whether a message names the ledger's path or a corpus's, which only the owner may see."""
+    """Whether a message names the ledger's path or a corpus's, which only the owner may see. What
+    the message means its type tells; this looks for texts that must not leave, whatever it means.
+    """
     sources = [account.source for account in Ledger(ledger).accounts()]
     places = [ledger, *(where for source in sources for where in source.where)]
     return any(place in said for place in places)

@@ -51,7 +51,7 @@ from dphh.ledger.paying import (
     repeated,
 )
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.shares import caps_of_share
+from dphh.ledger.shares import askers, caps_of_share
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
@@ -282,10 +282,16 @@ class Ledger(Accounts):
             for run, account in [] if con is None else charges(con):
                 payers[run].append(labels[account])
             drawn = {} if con is None else records.drawn(con)
+            analysts = {} if con is None else askers(con)
         if name is not None and name not in labels.values():
             raise unknown_account(name)
         entries = [
-            records.entry(run, tuple(payers[run["sequence"]]), drawn.get(run["sequence"]))
+            records.entry(
+                run,
+                tuple(payers[run["sequence"]]),
+                drawn.get(run["sequence"]),
+                analysts.get(run["sequence"]),
+            )
             for run in found
         ]
         return [entry for entry in entries if name is None or name in entry.accounts]

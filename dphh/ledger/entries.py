@@ -77,6 +77,7 @@ class Entry:
     when: datetime  # the day on which it was reserved
     changed: datetime  # the day on which it came into its state
     drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
+    analyst: str | None = None  # who asked for it, if an analyst did
 
 
 @dataclass(frozen=True)

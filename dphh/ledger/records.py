@@ -438,7 +438,10 @@ def release(con: sqlite3.Connection, found: dict[str, Any]) -> StoredRelease:
 
 
 def entry(
-    found: dict[str, Any], payers: tuple[str, ...], drawn: tuple[Event, ...] | None = None
+    found: dict[str, Any],
+    payers: tuple[str, ...],
+    drawn: tuple[Event, ...] | None = None,
+    analyst: str | None = None,
 ) -> Entry:
     return Entry(
         sequence=found["sequence"],
@@ -454,6 +457,7 @@ def entry(
         when=_day_of(found["recorded"]),
         changed=_day_of(found["changed"]),
         drawn=drawn,
+        analyst=analyst,
     )
 
 
