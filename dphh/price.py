@@ -89,25 +89,15 @@ class Privacy:
     def from_json(cls, found: dict[str, Any]) -> Privacy:
         return cls(
             **{
-                **{name: value for name, value in typed(found).items() if name != "warnings"},
+                **{name: value for name, value in found.items() if name != "warnings"},
+                "protects": found["protects"],  # a statement without these two is refused
+                "both_directions": found["both_directions"],
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
                 "row_wise": checked_row_wise(found.get("row_wise")),
                 "of_periods": of_periods_in(found),
             }
         )
-
-
-def typed(found: dict[str, Any]) -> dict[str, Any]:
-    """The statement with all typed fields. Older statements have no `protects` and no
-    `both_directions`; both are derived from the sentences that those versions wrote."""
-    unit, adjacency = str(found.get("unit", "")), found.get("adjacency", "")
-    less = "contribution" if unit.startswith("an item") else "combination"
-    then = {
-        "protects": "user" if unit.startswith("a user") else less,
-        "both_directions": "one direction" not in adjacency,
-    }
-    return {**then, **found}
 
 
 def stated(

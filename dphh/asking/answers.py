@@ -95,15 +95,11 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         return verb_function(verb)(corpus, **options)
     except DphhError:
         raise
-    except TypeError as problem:
+    except (TypeError, ValueError, ArithmeticError) as problem:
+        what = "of another type" if isinstance(problem, TypeError) else "that is out of range"
         raise UsageError(
-            f"dphh_{verb.name}: {str(problem).partition(': ')[2] or problem}; pass each option by "
-            "name, as in epsilon := 1.0, delta := 1e-8"
-        ) from None
-    except (ValueError, ArithmeticError):
-        raise UsageError(
-            f"dphh_{verb.name}: an option has a value that is out of range; docs/options.md lists "
-            "the options and their ranges"
+            f"dphh_{verb.name}: an option has a value {what}; docs/options.md lists the options "
+            "and their ranges"
         ) from None
 
 

@@ -158,10 +158,10 @@ def corpus_of_command(
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     """What is left in the accounts that pay for this corpus; empty if none has a cap."""
-    from dphh.report.plan_lines import accounts_of
+    from dphh.report.plan_lines import outlook_of
 
     assert plan.corpus is not None
-    return [account.to_json() for account in accounts_of(plan.corpus, book)]
+    return [account.to_json() for account in outlook_of(plan.price, plan.corpus, book).accounts]
 
 
 def refuse_missing_columns(corpus: Corpus, ending: str) -> None:

@@ -32,12 +32,11 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.service import budgets
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
-from dphh.ledger.requests import request_of
 from dphh.ledger.wording import usage_phrase
 from dphh.plan import Plan
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
-from dphh.report.plan_lines import price_sections, run_takes
+from dphh.report.plan_lines import outlook_of, price_sections, run_takes
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
@@ -65,7 +64,9 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
 
 
 def _names_a_place(said: str, ledger: str) -> bool:
-    """Whether a message names the ledger's path or a corpus's, which only the owner may see."""
+    """Whether a message names the ledger's path or a corpus's, which only the owner may see. What
+    the message means its type tells; this looks for texts that must not leave, whatever it means.
+    """
     sources = [account.source for account in Ledger(ledger).accounts()]
     places = [ledger, *(where for source in sources for where in source.where)]
     return any(place in said for place in places)
@@ -102,9 +103,9 @@ def _answer_message(message: Message) -> pa.Table:
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     told = [("yours", str(budget.cap)), ("used", usage_phrase(budget, "your budget"))]
     if plan.corpus is not None:
-        takes = run_takes(plan.price, plan.corpus, book, "your budget")
+        outlook = outlook_of(plan.price, plan.corpus, book)
+        takes, refusal = run_takes(outlook, "your budget"), outlook.refusal
         told += [] if takes is None else [("this run", takes)]
-        refusal = book.would_refuse(request_of(plan.price, plan.corpus))
         told += [] if refusal is None else [("would refuse", refusal)]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 

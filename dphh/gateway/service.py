@@ -229,8 +229,7 @@ class Service:
         return [
             run
             for run in self._ledger.runs()
-            if mine & set(run.accounts)
-            and (mine >= set(run.accounts) or run.run_id.startswith(f"{analyst}/"))
+            if mine & set(run.accounts) and (mine >= set(run.accounts) or run.analyst == analyst)
         ]
 
     def _settled_runs(self, analyst: str) -> tuple[list[Entry], Set[str]]:

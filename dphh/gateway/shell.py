@@ -109,7 +109,7 @@ def banner(address: Address) -> str:
 
 def _not_connected(address: Address, problem: duckdb.Error) -> DphhError:
     said = str(problem).partition("\n")[0]  # the lines below quote a macro of dphh
-    if "Authentication failed" in said:
+    if "Authentication failed" in said:  # DuckDB's words: it has one type for all of these
         return UsageError(
             f"--connect: {address.uri} does not know this token. Ask the owner of the gateway for "
             "a new one, and give it in $DPHH_TOKEN or with --token-file"

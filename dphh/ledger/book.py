@@ -37,8 +37,8 @@ from dphh.ledger.entries import (
     unknown_account,
     unknown_run,
 )
+from dphh.ledger.outlook import Outlook
 from dphh.ledger.paying import (
-    Payer,
     charge,
     charges,
     check_own,
@@ -50,9 +50,8 @@ from dphh.ledger.paying import (
     refuse_unknown_origin,
     repeated,
 )
-from dphh.ledger.remaining import Ahead, ahead
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.shares import caps_of_share
+from dphh.ledger.shares import askers, caps_of_share
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
@@ -133,44 +132,30 @@ class Ledger(Accounts):
     def would_refuse(self, request: Request) -> str | None:
         """The message with which `reserve` would refuse this request now, or None. Changes nothing,
         so another run may come first."""
-        try:
-            named, _ = self._named_accounts()
-            refuse_unknown_origin(request, named)
-            paying = self._payers_of(request)
-            if self.analyst is not None:
-                with reading(self.path) as con:
-                    if con is not None:
-                        check_own(con, paying, request, self.analyst)
-            refusing = first_to_refuse(paying, request, self.analyst)
-        except BudgetRefused as problem:
-            return str(problem)
-        return None if refusing is None else refusing.refusal(request)
+        return self.outlook(request).refusal
 
-    def ahead(self, request: Request) -> Ahead | None:
-        """What this request would use of the account with the least room for it; None if no account
-        has a cap. For an analyst, of their share alone. Changes nothing."""
-        paying = self._payers_of(request)
-        if self.analyst is None:
-            caps = [(payer.account, met) for payer in paying for met in payer.met(request)]
-        else:
-            own = own_account(paying, request)
-            with reading(self.path) as con:
-                met_own = [] if con is None else caps_of_share(con, self.analyst, own, request)
-            caps = [(own, met) for met in met_own]
-        found = [
-            ahead(f"{account.label}{met.of}", met.prices, met.cap, met.price)
-            for account, met in caps
-        ]
-        return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
-
-    def _payers_of(self, request: Request) -> list[Payer]:
-        seen = find_sharing_accounts(request.source, *self._named_accounts())
+    def outlook(self, request: Request) -> Outlook:
+        """What the ledger would say of this request now: who pays, whether it is refused, and what
+        it uses of a cap. Looks at the accounts and walks the files once. Changes nothing."""
+        named, known = self._named_accounts()
+        seen = find_sharing_accounts(request.source, named, known)
         with reading(self.path) as con:
-            if con is not None:
-                return payers(con, records.accounts(con), request, seen)
-        if request.account is not None:
-            raise unknown_account(request.account)
-        return []
+            if con is None and request.account is not None:
+                raise unknown_account(request.account)
+            paying = [] if con is None else payers(con, records.accounts(con), request, seen)
+            caps = [(payer.account.label, met) for payer in paying for met in payer.met(request)]
+            try:
+                refuse_unknown_origin(request, named)
+                if self.analyst is not None and con is not None:
+                    caps = []  # an analyst may know of their share alone
+                    own = own_account(paying, request)
+                    met_own = caps_of_share(con, self.analyst, own, request)
+                    caps = [(own.label, met) for met in met_own]
+                    check_own(con, paying, request, self.analyst)
+                refusing = first_to_refuse(paying, request, self.analyst)
+            except BudgetRefused as problem:
+                return Outlook(request, tuple(paying), tuple(caps), str(problem))
+        return Outlook(request, tuple(paying), tuple(caps), refusing)
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
@@ -297,10 +282,16 @@ class Ledger(Accounts):
             for run, account in [] if con is None else charges(con):
                 payers[run].append(labels[account])
             drawn = {} if con is None else records.drawn(con)
+            analysts = {} if con is None else askers(con)
         if name is not None and name not in labels.values():
             raise unknown_account(name)
         entries = [
-            records.entry(run, tuple(payers[run["sequence"]]), drawn.get(run["sequence"]))
+            records.entry(
+                run,
+                tuple(payers[run["sequence"]]),
+                drawn.get(run["sequence"]),
+                analysts.get(run["sequence"]),
+            )
             for run in found
         ]
         return [entry for entry in entries if name is None or name in entry.accounts]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError
+from dphh.errors import NoColumnError
 from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.wording.options import no_column
 
@@ -42,8 +42,8 @@ def refuse_missing_columns_of_files(corpus: Corpus, ending: str) -> None:
     for option, column in corpus.columns.items():
         if found and column not in found:
             compared = column in corpus.content.columns_asked
-            said = no_column(option, column, found, f"it has {', '.join(found)}", compared)
-            raise CorpusError(f"{said}. {ending}")
+            said = no_column(column, found, f"it has {', '.join(found)}", compared)
+            raise NoColumnError(option, f"{said}. {ending}")
 
 
 def _parquet_files(corpus: Corpus) -> list[str]:

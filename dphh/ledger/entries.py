@@ -77,6 +77,7 @@ class Entry:
     when: datetime  # the day on which it was reserved
     changed: datetime  # the day on which it came into its state
     drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
+    analyst: str | None = None  # who asked for it, if an analyst did
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Request:
         asked = [
             self.verb,
             self.parameters,
-            self.source.to_json(),
+            self.source.asked(),
             self.account,
             events,
             self.price.epsilon,

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from dphh.corpus import Corpus
 from dphh.ledger.entries import Request
 from dphh.ledger.origins import origin_of, source_of
+from dphh.lineage.origin import Origin
 from dphh.privacy.events import Event
 from dphh.rows.user import as_json
 
@@ -37,8 +38,10 @@ class Priced(Protocol):
     def privacy(self) -> Claimed: ...
 
 
-def request_of(price: Priced, corpus: Corpus) -> Request:
-    origin = origin_of(corpus)
+def request_of(price: Priced, corpus: Corpus, origin: Origin | None = None) -> Request:
+    """The request for a price on a corpus. `origin`: what lineage found, if it was analysed
+    before."""
+    origin = origin or origin_of(corpus)
     return Request(
         source_of(corpus, origin),
         price.verb,

@@ -181,6 +181,11 @@ def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
         _settle_how_kept(con, account, analyst)
 
 
+def askers(con: sqlite3.Connection) -> dict[int, str]:
+    """The analyst who asked for a run, by the run's number, for those that an analyst asked for."""
+    return dict(con.execute("SELECT run, analyst FROM askers")) if has_shares(con) else {}
+
+
 def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> None:
     """Settle the rule of the share's cap by the first run that the analyst requested."""
     query = """

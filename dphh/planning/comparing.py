@@ -13,14 +13,15 @@ from typing import Any, Literal, Union, get_args, get_origin
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.ledger.corpora import mixed
+from dphh.ledger.origins import origin_of
 from dphh.ledger.remaining import MOST_RUNS, Ahead
-from dphh.ledger.requests import request_of
 from dphh.plan import Plan, verb_function
 from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.report.heat import Cell, heat_html
-from dphh.report.plan_lines import refused
+from dphh.report.plan_lines import outlook_of
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import check_known
 
@@ -207,9 +208,10 @@ def _compare_one(
     found = () if stand_in is None else _found_by_length(rehearse(made, stand_in, ledger=book))
     if made.corpus is None:
         return Compared(chosen, made, None, None, None, found)
-    request = request_of(made.price, made.corpus)
-    refusal = refused(made.price, made.corpus, book)
-    return Compared(chosen, made, None, book.ahead(request), refusal, found)
+    origin = origin_of(made.corpus)
+    outlook = outlook_of(made.price, made.corpus, book, origin)
+    refusal = mixed(made.corpus, origin) or outlook.refusal
+    return Compared(chosen, made, None, outlook.ahead, refusal, found)
 
 
 def _found_by_length(release: Release) -> tuple[tuple[int, int], ...]:

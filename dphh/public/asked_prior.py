@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dphh.corpus import Corpus, replace_corpus
-from dphh.errors import CorpusError, LedgerError, UsageError
+from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
 from dphh.ledger import Ledger
 from dphh.priors.given_prior import GivenPrior
 from dphh.priors.prior import Prior
@@ -153,12 +153,10 @@ def _cached_counts(text: Corpus, max_n: int) -> Prior:
     try:
         prior = counted(text, max_n)
     except CorpusError as problem:
-        said, of_user = str(problem), "user: "
-        if text.user == text.content.column and said.startswith(of_user):
+        if isinstance(problem, NoColumnError) and text.user == text.content.column:
             # prior_text names the one column of a text that is not given as a corpus.
-            said = f"prior_text: of the prior, {said.removeprefix(of_user)}"
-            raise CorpusError(said) from None
-        raise CorpusError(f"prior: {said}") from None
+            raise NoColumnError("prior_text", f"of the prior, {problem.told}") from None
+        raise CorpusError(f"prior: {problem}") from None
     if state and _fingerprint_of_files(text) == state:
         keep(name, prior)
     return prior

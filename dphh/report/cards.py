@@ -9,17 +9,17 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
-from dphh.ledger.corpora import how_rows_were_made
+from dphh.ledger.corpora import how_rows_were_made, mixed
+from dphh.ledger.origins import origin_of
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.counted import how_many
 from dphh.report.plan_lines import (
-    accounts_of,
     asked,
     noise_lines,
+    outlook_of,
     privacy_lines,
     promises,
-    refused,
 )
 from dphh.report.promise import in_words, promised
 from dphh.report.released import Released
@@ -65,10 +65,10 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)
     )
+    refused, left = _ledger_html(price, corpus, ledger)
     return _card_html(
         f"<p><b>plan: {escape(price.verb)}</b> <code>{escape(asked(price))}</code></p>"
-        f"{_refusal_html(price, corpus, ledger)}{_finds_html(price.finds)}"
-        f"{_budget_left_html(corpus, ledger)}"
+        f"{refused}{_finds_html(price.finds)}{left}"
         f"<p>{escape(promise)}</p>{_lines_html(weak)}"
         + _folded_html("Noise and thresholds", noise_lines(price))
         + _folded_html(
@@ -82,27 +82,20 @@ def _lines_of_periods(found: PeriodGuarantees | None) -> list[tuple[str, str]]:
     return [] if found is None else [("In several periods", said) for said in found.lines]
 
 
-def _refusal_html(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:
-    try:
-        refusal = None if corpus is None else refused(price, corpus, ledger)
-    except DphhError:
-        return ""  # `_budget_left_html` reports the error
-    if refusal is None:
-        return ""
-    return f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
-
-
-def _budget_left_html(corpus: Corpus | None, ledger: Ledger | None) -> str:
-    """What is left in the accounts that would pay."""
+def _ledger_html(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> tuple[str, str]:
+    """Whether the ledger would refuse the run, and what is left in the accounts that would pay."""
     if corpus is None:
-        return "<p>The plan has no corpus yet.</p>"
+        return "", "<p>The plan has no corpus yet.</p>"
+    origin = origin_of(corpus)
     try:
-        accounts = accounts_of(corpus, ledger)
+        outlook = outlook_of(price, corpus, ledger, origin)
     except DphhError as problem:
-        return f"<p>{escape(str(problem))}</p>"
-    if not accounts:
-        return "<p>No cap: nobody has capped this corpus; <code>Ledger.add</code> does.</p>"
-    return "".join(account_html(account) for account in accounts)
+        return "", f"<p>{escape(str(problem))}</p>"
+    refusal = mixed(corpus, origin) or outlook.refusal
+    refused = refusal and f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
+    left = "".join(account_html(account) for account in outlook.accounts)
+    uncapped = "<p>No cap: nobody has capped this corpus; <code>Ledger.add</code> does.</p>"
+    return refused or "", left or uncapped
 
 
 def _finds_html(finds: Finds) -> str:

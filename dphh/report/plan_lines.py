@@ -7,12 +7,15 @@ from typing import Any
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
-from dphh.ledger import Account, Ledger
+from dphh.ledger import Ledger
 from dphh.ledger.budget import percent
-from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.corpora import how_rows_were_made, mixed, unseen
+from dphh.ledger.origins import origin_of
+from dphh.ledger.outlook import Outlook
 from dphh.ledger.remaining import MOST_RUNS
 from dphh.ledger.requests import request_of
 from dphh.ledger.wording import account_lines, period_lines
+from dphh.lineage.origin import Origin
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
 from dphh.wording.lines import plural, shorten
@@ -132,30 +135,34 @@ def ledger_lines(
     """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
+    origin = origin_of(corpus)
     try:
-        accounts = accounts_of(corpus, ledger)
-        refusal = refused(price, corpus, ledger)
-        moved = (ledger or Ledger()).moved_here(source_of(corpus))
-        takes = run_takes(price, corpus, ledger)
+        outlook = outlook_of(price, corpus, ledger, origin)
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [line for each in accounts for line in (*account_lines(each), *period_lines(each))] or [
-        ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
-    ]
-    if takes is not None:
+    lines = [
+        line for each in outlook.accounts for line in (*account_lines(each), *period_lines(each))
+    ] or [("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")]
+    if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
-    if (said := unseen(corpus)) is not None:
+    if (said := unseen(corpus, origin)) is not None:
         lines.append(("not seen", said))
-    lines += [("moved", said) for said in moved]
+    lines += [("moved", said) for said in outlook.moved]
+    refusal = mixed(corpus, origin) or outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-def run_takes(
-    price: Price, corpus: Corpus, ledger: Ledger | None, of: str | None = None
-) -> str | None:
+def outlook_of(
+    price: Price, corpus: Corpus, ledger: Ledger | None, origin: Origin | None = None
+) -> Outlook:
+    """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
+    return (ledger or Ledger()).outlook(request_of(price, corpus, origin))
+
+
+def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
     to an analyst, who may see one alone."""
-    found = (ledger or Ledger()).ahead(request_of(price, corpus))
+    found = outlook.ahead
     if found is None:
         return None
     taken = "more than 100%" if found.share > 1 else percent(found.share)
@@ -164,19 +171,6 @@ def run_takes(
     runs = plural(found.runs_left, "such run") if found.runs_left < MOST_RUNS else "many such runs"
     left = f"{runs} {'is' if found.runs_left == 1 else 'are'} left"
     return f"takes {taken} of the cap of {shorten(found.account)}; {left}"
-
-
-def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
-    """The accounts that a run on this corpus would charge, if there are any."""
-    book = ledger or Ledger()
-    touched = book.accounts_touched(source_of(corpus))
-    names = dict.fromkeys((corpus.name, *touched) if corpus.name else touched)
-    return [book.status(name, corpus.periods) for name in names]
-
-
-def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
-    """Why this run would be refused now, by the ledger or before it; None if it would not be."""
-    return mixed(corpus) or (ledger or Ledger()).would_refuse(request_of(price, corpus))
 
 
 def asked(price: Price) -> str:

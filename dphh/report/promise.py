@@ -5,16 +5,22 @@ from __future__ import annotations
 from math import ceil, exp, log
 from typing import Any
 
-from dphh.price import typed
 from dphh.rows.user import checked_row_wise, proviso
 from dphh.together import of_periods_in
 
+#: Of the other direction, where it is not proved, or where the statement does not say.
+_ONE_DIRECTION = {
+    False: "The other way round nothing is proved.",
+    None: "Whether that holds the other way round, this release's manifest does not say.",
+}
+
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
-    """The guarantee as (term, sentence) pairs."""
-    privacy = typed(privacy)
+    """The guarantee as (term, sentence) pairs. Statements of earlier versions have no `protects`
+    and no `both_directions`; of these it says the less."""
     epsilon, delta = promised(privacy), float(privacy["delta"])
     what, their = _who_is_protected(privacy)
+    both_directions: bool | None = privacy.get("both_directions")
     said = [
         (
             f"epsilon = {epsilon:.4g}",
@@ -22,7 +28,7 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
             f"{what} in "
             "the data as without"
             + (", and the other way round. " + guessing(epsilon, delta, their)
-               if privacy["both_directions"] else ". The other way round nothing is proved."),
+               if both_directions else f". {_ONE_DIRECTION[both_directions]}"),
         ),
         (
             f"delta = {delta:g}",
@@ -90,9 +96,10 @@ def guessing(epsilon: float, delta: float, their: str) -> str:
 
 
 def _who_is_protected(privacy: dict[str, Any]) -> tuple[str, str]:
-    if privacy["protects"] == "user":
+    protects = privacy.get("protects")
+    if protects == "user":
         return "one person's rows", "a given person's rows are"
-    if privacy["protects"] == "period":
+    if protects == "period":
         return "one user's rows of one period", "a given user's rows of one period are"
     return "one of what is protected", "one given contribution is"
 

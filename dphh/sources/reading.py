@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, DphhError, UnreachableError
+from dphh.errors import CorpusError, DphhError, NoColumnError, UnreachableError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.sources.quoted import identifier
 from dphh.wording.options import no_column
@@ -133,6 +133,7 @@ def no_such_file(corpus: Corpus) -> CorpusError:
 def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
     """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
     is refused, or it cannot be reached; otherwise the files are not Parquet."""
+    # What the texts below say is told by no type: they are DuckDB's and Polars' messages.
     said, kind = str(problem), type(problem).__name__
     status = getattr(problem, "status_code", None) or 0
     remote = [place for place in corpus.where if is_remote(place)]
@@ -206,7 +207,7 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
             more = len(columns) - TOLD_COLUMNS
             there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
             compared = column in corpus.content.columns_asked
-            raise CorpusError(no_column(option, column, columns, there, compared))
+            raise NoColumnError(option, no_column(column, columns, there, compared))
 
 
 def schema_in_memory(corpus: Corpus) -> Any:

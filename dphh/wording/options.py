@@ -55,12 +55,12 @@ def arguments_check(function: Callable[..., object], what: str = "") -> Callable
     return check
 
 
-def no_column(option: str, column: str, names: Collection[str], has: str, compared: bool) -> str:
+def no_column(column: str, names: Collection[str], has: str, compared: bool) -> str:
     """What is asked for and not there; `has` is what is there instead. `compared`: a condition
     names the column, and may have meant a text."""
     if compared:
         has += f"; a text needs single quotes: '{column}'"
-    return f"{option}: the corpus has no column {column!r}; {nearest(column, names, has)}"
+    return f"the corpus has no column {column!r}; {nearest(column, names, has)}"
 
 
 def nearest(name: str, known: Collection[str], then: str = "") -> str:

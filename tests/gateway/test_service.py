@@ -223,3 +223,14 @@ def test_the_same_groups_in_another_order_are_the_same_request() -> None:
     (one,) = {service._run_id("alice", "counts", {**asked, "groups": each}) for each in same}
     for other in (["DE"], [["DE"], "US"], None, 5):
         assert service._run_id("alice", "counts", {**asked, "groups": other}) != one
+
+
+def test_a_run_is_an_analysts_by_who_asked_for_it_and_not_by_its_name(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    shared.add("all", Source("path", ("/nowhere/*.parquet",), "who", {"column": "what"}), 9, 1e-5)
+    for ledger, run_id in [(shared, "alice/owners"), (Ledger(shared.path, "alice"), "alice/own")]:
+        reserve(ledger, run_id, 0.1)
+    assert all(set(run.accounts) == {"reviews", "all"} for run in shared.runs())
+    hers = _service(shared.path)._visible_runs("alice", {"reviews"})
+    assert [(run.run_id, run.analyst) for run in hers] == [("alice/own", "alice")]

@@ -10,6 +10,7 @@ import pytest
 
 import dphh
 from dphh import Corpus, UsageError
+from dphh.errors import NoColumnError
 from dphh.ledger.requests import request_of
 from dphh.public import texts
 from dphh.public.stored import folder
@@ -113,8 +114,10 @@ def test_what_is_not_declared_public_is_refused(private, news, table, kind):
 
 
 def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news):
-    with pytest.raises(dphh.CorpusError, match=r"^prior_text: .*no column 'boddy'; did you mean"):
+    said = r"^prior_text: .*no column 'boddy'; did you mean"
+    with pytest.raises(NoColumnError, match=said) as refused:
         dphh.ngrams(private, prior=news, prior_text="boddy", **PUBLIC, **ASK)
+    assert refused.value.option == "prior_text"
 
 
 @pytest.mark.parametrize("alone", [{"prior_is_public": True}, {"prior_text": "body"}])

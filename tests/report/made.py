@@ -18,7 +18,8 @@ CONTENT = {
 PRIVACY = {
     "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",
     "adjacency": "add or remove one user", "theorem": "a theorem; both directions",
-    "delta_shares": {"the curve": 5e-9}, "caveats": [],
+    "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
+    "both_directions": True,
 }  # fmt: skip
 PHRASES = {
     "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,

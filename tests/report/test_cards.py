@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dphh import Corpus, Ledger, items, ldp_trie, ngrams, trie
-from dphh.ledger import Request, source_of
+from dphh.files.paths import files_at
+from dphh.ledger import Request, source_of, sources
 from tests.report.made import items as released
 from tests.report.made import ladder
 from tests.report.test_page import Seen
@@ -46,6 +47,17 @@ def test_a_plan_says_that_the_ledger_would_refuse_it(corpus, ledger):
     other_user = Corpus(corpus.where[0], user="what", text="what")
     assert "counts them by" in items(other_user, epsilon=0.4, delta=1e-8).describe(ledger)
     assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("shown", [lambda p, book: p.describe(book), lambda p, _: p._repr_html_()])
+def test_a_plan_walks_its_files_once_for_all_that_the_ledger_says(
+    corpus, ledger, shown, monkeypatch
+):
+    ledger.add("survey", source_of(corpus), 3.0, 1e-6)
+    walked = []
+    monkeypatch.setattr(sources, "files_at", lambda at: walked.append(at) or files_at(at))
+    assert "survey" in shown(items(corpus, epsilon=1.0, delta=1e-8), ledger)
+    assert len(walked) == 1
 
 
 def test_a_plan_with_an_account_that_is_not_there_still_shows(corpus):

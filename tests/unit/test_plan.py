@@ -194,7 +194,7 @@ USERS, PAIRS = (Corpus("x.parquet", user=user, text="what") for user in ("who", 
         ),
     ],
 )  # fmt: skip
-def test_whom_a_plan_protects_is_a_field_and_told_of_plans_before_it(
+def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused(
     made, protects, both_directions
 ):
     plan = made()
@@ -202,8 +202,10 @@ def test_whom_a_plan_protects_is_a_field_and_told_of_plans_before_it(
     said = found["privacy"]
     assert (said["protects"], said["both_directions"]) == (protects, both_directions)
     assert plan_from_json(found) == plan
-    del said["protects"], said["both_directions"]
-    assert plan_from_json(found) == plan
+    for field in ("protects", "both_directions"):
+        without = {**found, "privacy": {k: v for k, v in said.items() if k != field}}
+        with pytest.raises(UsageError, match=f"found '{field}' missing"):
+            plan_from_json(without)
 
 
 @pytest.mark.parametrize(

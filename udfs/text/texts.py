@@ -24,7 +24,8 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
     try:
         lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
     except duckdb.Error as problem:
-        # DuckDB's message may quote the row, and engines log errors.
+        # DuckDB's message may quote the row, and engines log errors. Our own, of error() in the
+        # query, comes as text within DuckDB's.
         too_long = "dphh: too long" in str(problem)
         said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
         raise RuntimeError(said) from None

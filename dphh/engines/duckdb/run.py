@@ -173,6 +173,7 @@ def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
 
 
 def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
+    # DuckDB's text: it names the setting, and its type is that of any wrong setting.
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
