@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import engine_of, open_session
+from dphh.engines import SLOW_TO_START, checked_engine, engine_of, open_session
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
+from dphh.ledger.columns_there import refuse_missing_columns_of_files
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.entries import Reservation, checked_run_id
 from dphh.ledger.origins import origin_of
@@ -88,14 +89,22 @@ def run(
     if out is not None:
         checked_out(out, run_id)
 
+    _refuse_mixed(corpus, origin)
+    engine = checked_engine(engine or engine_of(corpus))
+
+    # A stored release needs no engine, which may take long to start. It is returned even if the
+    # files have changed since.
+    if run_id is not None and (settled_run := book.reserved_before(run_id, request)) is not None:
+        release = _stored(settled_run, corpus, asking, source, known=known)
+        assert release is not None
+        return release if out is None else _save_release(release, out)
+
+    if engine in SLOW_TO_START and not known:
+        refuse_missing_columns_of_files(corpus, "Nothing was spent")
     # Opening a session reads names and types only, so a refusal here costs nothing.
-    session = open_session(
-        engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
-    )
+    session = open_session(engine, corpus, source, Limits(memory_limit, threads))
     try:
-        if (refusal := mixed(corpus, origin)) is not None:
-            raise UsageError(refusal)
-        if not known:  # a stored release is returned even if the files have changed since
+        if not known:
             _refuse_failing_corpus(corpus, session)
             _say_missing_columns(corpus, book, say)
         reservation = book.reserve(
@@ -106,13 +115,8 @@ def run(
         )
         run_id = reservation.run_id
         _say_all(told, say)
-        if not source.is_test:
-            asking.remember(run_id)
-        if reservation.release is not None:
-            if not known:
-                _warn_of_other_data(corpus, run_id, asking.files, reservation.files)
-            manifest, parquet = reservation.release
-            release = Release.from_parquet(parquet, manifest)
+        if (stored := _stored(reservation, corpus, asking, source, known=known)) is not None:
+            release = stored
         else:
             _say_who_pays(reservation, book, say)
             try:
@@ -178,10 +182,34 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
         warn_of_files_of_tables(origin.files)
 
 
+def _refuse_mixed(corpus: Corpus, origin: Origin) -> None:
+    if (refusal := mixed(corpus, origin)) is not None:
+        raise UsageError(refusal)
+
+
 def _refuse_failing_corpus(corpus: Corpus, session: Session) -> None:
     from dphh.engines.duckdb.look import refuse_if_run_would_fail  # an engine
 
     refuse_if_run_would_fail(corpus, session)
+
+
+def _stored(
+    reservation: Reservation,
+    corpus: Corpus,
+    asking: Replay,
+    randomness: RunRandomness,
+    *,
+    known: bool,
+) -> Release | None:
+    """The release that the ledger has of a run, if it is settled. The process remembers the run."""
+    if not randomness.is_test:
+        asking.remember(reservation.run_id)
+    if reservation.release is None:
+        return None
+    if not known:
+        _warn_of_other_data(corpus, reservation.run_id, asking.files, reservation.files)
+    manifest, parquet = reservation.release
+    return Release.from_parquet(parquet, manifest)
 
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:

@@ -11,12 +11,19 @@ from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")
+#: Engines that take seconds to start: what can be refused without them is refused before.
+SLOW_TO_START = {"spark"}
+
+
+def checked_engine(engine: str) -> str:
+    if engine not in ENGINES:
+        raise UsageError(f"engine: found {engine!r}; give one of {', '.join(ENGINES)}")
+    return engine
 
 
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus. Reads names and types only, no row."""
-    if engine not in ENGINES:
-        raise UsageError(f"engine: found {engine!r}; give one of {', '.join(ENGINES)}")
+    checked_engine(engine)
     from dphh.sources.formats import opened  # here, because it imports all file formats
 
     try:

@@ -245,6 +245,15 @@ class Ledger(Accounts):
                 records.move(con, run, "cancelled")
         self.paid_here.discard(hold.run_id)
 
+    def reserved_before(self, run_id: str, request: Request) -> Reservation | None:
+        """What `reserve` would return for a settled run of this id, with its release; None if there
+        is none. Refuses another request of this id, as `reserve` does. Changes nothing."""
+        with reading(self.path) as con:
+            found = None if con is None else records.find_run(con, run_id)
+            if con is None or found is None or found["state"] != "settled":
+                return None
+            return repeated(con, request, Hold(run_id, ""))  # a settled run is not held
+
     def release(self, run: str | Hold) -> StoredRelease:
         """The manifest and the Parquet file of a settled run, by its id or by a hold on it."""
         with reading(self.path) as con:

@@ -44,6 +44,39 @@ def test_the_same_request_on_the_same_files_spends_once_and_says_from_which_run(
     assert len(ledger.runs()) == 1
 
 
+def test_a_repeat_needs_no_engine_which_may_take_long_to_start(
+    written, ledger, monkeypatch, tmp_path
+):
+    corpus = written(ROWS)
+    first = plan(corpus).run(ledger=ledger)
+
+    def no_engine(*_):
+        raise AssertionError("an engine was opened")
+
+    monkeypatch.setattr("dphh.run.open_session", no_engine)
+    asked = {"ledger": ledger, "engine": "spark"}
+    for again in (
+        plan(corpus).run(**asked, out=tmp_path / "out"),
+        plan(corpus).run(**asked, run_id=first.run_id),
+    ):
+        assert again.table == first.table
+    assert (tmp_path / "out" / "release.parquet").exists()
+    with pytest.raises(UsageError, match="with another request"):
+        plan(corpus, epsilon=0.5).run(**asked, run_id=first.run_id)
+    with pytest.raises(UsageError, match="give one of duckdb"):
+        plan(corpus).run(ledger=ledger, engine="sparc")
+    with pytest.raises(AssertionError, match="was opened"):
+        plan(corpus).run(**asked, again=True)
+    assert len(ledger.runs()) == 1
+
+
+def test_a_wrong_column_of_parquet_files_is_told_before_java_starts(written, ledger, monkeypatch):
+    monkeypatch.setattr("dphh.run.open_session", None)
+    wrong = Corpus(*written(ROWS).where, user="who", text="waht")
+    with pytest.raises(CorpusError, match=r"no column 'waht'; did you mean 'what'.*was spent"):
+        plan(wrong).run(ledger=ledger, engine="spark")
+
+
 def test_what_others_asked_for_is_no_analysts_answer(written, ledger):
     corpus = written(ROWS)
     run = plan(corpus).run(ledger=ledger)
