@@ -294,9 +294,24 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
     session.hold(Reading(ends=True))
     session.when_closed(gone)
-    with pytest.raises(Py4JNetworkError):
-        session.close()
+    session.close()
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+def test_where_java_ends_the_error_says_so_and_the_next_run_starts_another(tmp_path):
+    """A traceback out of `close` stood in the error's place."""
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark_ended", str(tmp_path)],
+        cwd=HERE, check=False, timeout=600, capture_output=True, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr
+    error, kind = (tmp_path / "said").read_text().splitlines()
+    assert re.search("Spark's Java process ended in the step '.*more .*the memory limit", error)
+    assert kind == "Release"
+    assert not list(tmp_path.glob("dphh-*"))
 
 
 @pytest.mark.skipif(not full(), reason="starts Java; with DPHH_FULL=1")
@@ -326,7 +341,8 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
         master = appName
 
         def getOrCreate(self):  # noqa: N802 - Spark's
-            return SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=str))
+            context = SimpleNamespace(setLogLevel=str, _accumulatorServer=SimpleNamespace())
+            return SimpleNamespace(sparkContext=context)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(cluster, "SparkSession", SimpleNamespace(builder=Builder()))
