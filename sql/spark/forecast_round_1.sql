@@ -5,8 +5,9 @@
 -- shift) and public_grams (key, class), of a prior; classes (class, valid).
 -- Out, private: named_blocks (user_hashes, lengths, keys, block); held (block, key, weight), what
 -- the users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the
--- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out,
--- public: list_sizes (bin, noisy).
+-- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds, and
+-- absent_signs (class, bin, grams, negatives), which round 2 shows. Out, public: list_sizes (bin,
+-- noisy).
 
 -- Each block with an even number that depends on its users, by which its grams come back to it.
 CREATE TEMP VIEW named_blocks AS
@@ -113,9 +114,10 @@ LEFT JOIN lifts
     ON first_piece.expected_first + last_piece.expected_last = lifts.expected
 LEFT JOIN public_grams ON noised.key = public_grams.key;
 
--- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
--- class fall into each bin is drawn by the noise's own law.
-CREATE TABLE absent AS
+-- Valid grams that nobody holds are too many to write down. Their sums are 0 in both rounds, so how
+-- many of a class fall into each bin, and how many of these are below 0 in round 2 or at it, is
+-- drawn by the noise's own law.
+CREATE TABLE absent_signs AS
 WITH
 
 in_classes AS (
@@ -139,11 +141,27 @@ drawn AS (
         class,
         dphh_absent_bins(class, grams, $sigma, $purpose) AS fallen
     FROM unlisted
+),
+
+absent_rows AS (
+    SELECT
+        drawn.class,
+        fallen_rows.bin,
+        fallen_rows.grams
+    FROM drawn
+        LATERAL VIEW inline(drawn.fallen) fallen_rows AS bin, grams
 )
 
 SELECT
-    drawn.class,
-    fallen_rows.bin,
-    fallen_rows.grams
-FROM drawn
-    LATERAL VIEW inline(drawn.fallen) fallen_rows AS bin, grams;
+    class,
+    bin,
+    grams,
+    dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
+FROM absent_rows;
+
+CREATE TEMP VIEW absent AS
+SELECT
+    class,
+    bin,
+    grams
+FROM absent_signs;
