@@ -14,6 +14,9 @@ from dphh.udfs.spark.functions import register_noise, register_weight
 from dphh.udfs.spark.ladder import register_keys_of_blocks, register_sums_of_words
 from dphh.udfs.spark.rounds import register_given_to_words
 
+#: What a round's queries read of tables.
+_VIEWS = ("told_so_far", "told_before", "named_blocks", "lists_of_blocks", "blocks_and_weights")
+
 
 class Rounds(Items, InRounds):
     """The methods of a Spark session for dependent rounds."""
@@ -56,6 +59,5 @@ class Rounds(Items, InRounds):
         self._noised_before += (kept,)
 
     def _drop_rounds(self) -> None:
-        views = ("told_so_far", "told_before", "named_blocks", "blocks_and_weights")
-        for table in ("noised", *self._noised_before, *views):
+        for table in ("noised", *self._noised_before, *_VIEWS):
             self.drop(table)
