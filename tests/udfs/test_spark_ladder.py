@@ -603,6 +603,7 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     session.spark, session._written, session._count = MagicMock(), {}, 0
     session._access, session._folder = MagicMock(), object.__new__(RunFolder)
     session._folder.path, session._folder._spark = "folder", session.spark
+    session._folder._local = None
     drawn = session.spark.sql.return_value
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list

@@ -30,6 +30,8 @@ _WRITE_OPTIONS = {
     "parquet.page.size.row.check.min": "1",
     "parquet.block.size": str(16 * 2**20),
 }
+#: To read back what no network carries costs less than to compress it.
+_ON_THIS_MACHINE = {"compression": "uncompressed"}
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
@@ -95,8 +97,10 @@ class RunFolder:
         files.deleteOnExit(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        path = f"{self.path}/{name}"
-        rows.write.options(**_WRITE_OPTIONS).parquet(path)
+        path, options = f"{self.path}/{name}", _WRITE_OPTIONS
+        if self._local is not None:
+            options = {**options, **_ON_THIS_MACHINE}
+        rows.write.options(**options).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> None:
