@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dphh
@@ -280,6 +281,25 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+def test_blocks_are_written_and_read_one_by_one(tmp_path):
+    """Who held all blocks of a task ran out of Java's memory."""
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with session_on("spark", corpus, SystemRandomness()) as session:
+        blocks = "SELECT CAST(repeat('many words ', 2000000 + id) AS BINARY) FROM range(0, 3, 1, 1)"
+        session.write("three", session.ask("three", blocks, {}))
+        (path,) = Path(session._folder.path.removeprefix("file://")).rglob("*three/*.parquet")
+        assert pq.ParquetFile(path).num_row_groups == 3
+
+
+def test_one_machine_runs_a_query_as_one_job(spark, tmp_path):
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with session_on("spark", corpus, SystemRandomness()) as session:
+        assert session.spark.conf.get("spark.sql.adaptive.enabled") == "false"
+        assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
 
 
 def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatch):

@@ -616,6 +616,20 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     reading.return_value.createOrReplaceTempView.assert_called_once_with("noised")
 
 
+def test_a_workers_collector_is_told_once_to_spare_what_modules_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PySpark collects after each task, which took 50 ms of processor."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(ladder, "_spared", [])
+    monkeypatch.setattr(ladder.gc, "freeze", lambda: frozen.append(True))
+    spark: Any = Spark()
+    ladder.register_positions_of_words(spark, pa.array(["be"]), False)
+    for _ in range(2):
+        spark.call("dphh_positions", blocks_of(USERS))
+    assert frozen == [True]
+
+
 class Asked(SparkSessionOfRun):
     """A session that writes down which queries it would run, and with what."""
 
