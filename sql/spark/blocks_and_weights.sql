@@ -13,6 +13,12 @@ SELECT
     shiftleft(xxhash64(user_hashes), 1) AS block
 FROM blocks;
 
+CREATE TEMP VIEW lists_of_blocks AS
+SELECT
+    block,
+    words
+FROM named_blocks;
+
 CREATE TEMP VIEW blocks_and_weights AS
 WITH
 
@@ -30,7 +36,7 @@ keys_of_blocks AS (
         block,
         place,
         key
-    FROM dphh_keys_of_blocks(table(named_blocks))
+    FROM dphh_keys_of_blocks(table(lists_of_blocks))
 ),
 
 -- A block's turn is after its weights'. By one number Spark sorts without comparing.

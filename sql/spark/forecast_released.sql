@@ -52,14 +52,25 @@ passed AS (
         first,
         second
     FROM spurious
+),
+
+-- All of it goes to the driver. To sort it in several parts, Spark would have to look at it first.
+spelled AS (
+    SELECT /*+ repartition(1) */
+        passed.key,
+        passed.bin,
+        passed.first,
+        passed.second,
+        other_words.word
+    FROM passed
+    LEFT JOIN other_words ON passed.key = other_words.key
 )
 
 SELECT
-    passed.bin,
-    passed.first,
-    passed.second,
-    other_words.word,
-    least(passed.key, CASE WHEN $others >= 0 THEN $others END) AS key
-FROM passed
-LEFT JOIN other_words ON passed.key = other_words.key
-ORDER BY passed.key;
+    spelled.bin,
+    spelled.first,
+    spelled.second,
+    spelled.word,
+    least(spelled.key, CASE WHEN $others >= 0 THEN $others END) AS key
+FROM spelled
+ORDER BY spelled.key;

@@ -5,8 +5,9 @@
 -- shift) and public_grams (key, class), of a prior; classes (class, valid).
 -- Out, private: named_blocks (user_hashes, lengths, keys, block); held (block, key, weight), what
 -- the users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the
--- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out,
--- public: list_sizes (bin, noisy).
+-- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds, and
+-- absent_signs (class, bin, grams, negatives), which round 2 shows. Out, public: list_sizes (bin,
+-- noisy).
 
 -- Each block with an even number that depends on its users, by which its grams come back to it.
 CREATE TEMP VIEW named_blocks AS
@@ -59,7 +60,11 @@ SELECT
     ) AS noisy
 FROM sums;
 
-CREATE TABLE noised AS
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
+-- that its pieces and a prior foretell, and the bin of its noised weight. Words that a list lacks
+-- are in no class of the list, but in class -1, in two rows: 1 of what round 1 releases, which has
+-- no weight in round 2, and 0 of all else.
+CREATE TABLE round_1 AS
 WITH
 
 plain_sums AS (
@@ -69,54 +74,50 @@ plain_sums AS (
     FROM held
     WHERE key >= 0
     GROUP BY key
-)
+),
 
 -- A test's draws depend on how a word is spelled, and not on its key: other runs join nothing.
-SELECT
-    plain_sums.key,
-    plain_sums.weight + dphh_noise(
-        CASE
-            WHEN $is_test
-                THEN coalesce('other ' || other_words.word, CAST(plain_sums.key AS STRING))
-        END,
-        $sigma,
-        $purpose || '/round 1'
-    ) AS noisy
-FROM plain_sums
-LEFT JOIN other_words ON $is_test AND plain_sums.key = other_words.key;
+noised AS (
+    SELECT
+        plain_sums.key,
+        $others >= 0 AND plain_sums.key >= $others AS is_other,
+        plain_sums.weight + dphh_noise(
+            CASE
+                WHEN $is_test
+                    THEN coalesce('other ' || other_words.word, CAST(plain_sums.key AS STRING))
+            END,
+            $sigma,
+            $purpose || '/round 1'
+        ) AS noisy
+    FROM plain_sums
+    LEFT JOIN other_words ON $is_test AND plain_sums.key = other_words.key
+)
 
--- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
--- that its pieces and a prior foretell, and the bin of its noised weight. Words that a list lacks
--- are in no class of the list, but in class -1, in two rows: 1 of what round 1 releases, which has
--- no weight in round 2, and 0 of all else.
-CREATE TABLE round_1 AS
 SELECT
     noised.key,
     noised.noisy,
-    coalesce(
-        public_grams.class,
-        first_piece.as_first + last_piece.as_last + lifts.shift
-    ) AS class,
-    dphh_bin(noised.noisy, $sigma) AS bin
+    CASE
+        WHEN noised.is_other THEN CAST(-1 AS BIGINT)
+        ELSE coalesce(
+            public_grams.class,
+            first_piece.as_first + last_piece.as_last + lifts.shift
+        )
+    END AS class,
+    CASE
+        WHEN noised.is_other THEN CAST(noised.noisy >= $threshold AS BIGINT)
+        ELSE dphh_bin(noised.noisy, $sigma)
+    END AS bin
 FROM noised
-INNER JOIN forecasts AS first_piece ON shiftright(noised.key, 32) = first_piece.gram
-INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
-INNER JOIN lifts
+LEFT JOIN forecasts AS first_piece ON shiftright(noised.key, 32) = first_piece.gram
+LEFT JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
+LEFT JOIN lifts
     ON first_piece.expected_first + last_piece.expected_last = lifts.expected
-LEFT JOIN public_grams ON noised.key = public_grams.key
-WHERE $others < 0 OR noised.key < $others
-UNION ALL
-SELECT
-    key,
-    noisy,
-    CAST(-1 AS BIGINT) AS class,
-    CAST(noisy >= $threshold AS BIGINT) AS bin
-FROM noised
-WHERE $others >= 0 AND key >= $others;
+LEFT JOIN public_grams ON noised.key = public_grams.key;
 
--- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
--- class fall into each bin is drawn by the noise's own law.
-CREATE TABLE absent AS
+-- Valid grams that nobody holds are too many to write down. Their sums are 0 in both rounds, so how
+-- many of a class fall into each bin, and how many of these are below 0 in round 2 or at it, is
+-- drawn by the noise's own law.
+CREATE TABLE absent_signs AS
 WITH
 
 in_classes AS (
@@ -140,11 +141,27 @@ drawn AS (
         class,
         dphh_absent_bins(class, grams, $sigma, $purpose) AS fallen
     FROM unlisted
+),
+
+absent_rows AS (
+    SELECT
+        drawn.class,
+        fallen_rows.bin,
+        fallen_rows.grams
+    FROM drawn
+        LATERAL VIEW inline(drawn.fallen) fallen_rows AS bin, grams
 )
 
 SELECT
-    drawn.class,
-    fallen_rows.bin,
-    fallen_rows.grams
-FROM drawn
-    LATERAL VIEW inline(drawn.fallen) fallen_rows AS bin, grams;
+    class,
+    bin,
+    grams,
+    dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
+FROM absent_rows;
+
+CREATE TEMP VIEW absent AS
+SELECT
+    class,
+    bin,
+    grams
+FROM absent_signs;

@@ -2,10 +2,9 @@
 -- g of a gram is the weight of its row, which follows from earlier outputs alone. It is joined to
 -- the gram where it lies and brought to the blocks whose users hold the gram: no process ever has
 -- more of them than its block.
--- In, private: named_blocks; held; round_1; absent; other_words. In, public: planned (class, bin,
--- weight).
+-- In, private: named_blocks; held; round_1; other_words. In, public: planned (class, bin, weight).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
--- that somebody holds; absent_signs (class, bin, grams, negatives), of those that nobody holds.
+-- that somebody holds.
 
 -- Each block after the grams that its users hold.
 CREATE TEMP VIEW blocks_and_grams AS
@@ -98,11 +97,3 @@ SELECT
     ) AS second
 FROM sums
 LEFT JOIN other_words ON $is_test AND sums.key = other_words.key;
-
-CREATE TABLE absent_signs AS
-SELECT
-    class,
-    bin,
-    grams,
-    dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
-FROM absent;

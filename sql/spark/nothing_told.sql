@@ -1,5 +1,5 @@
 -- Before the first of several rounds: nothing is told of any word.
-CREATE TABLE told_before AS
+CREATE TEMP VIEW told_before AS
 SELECT
     CAST('' AS STRING) AS key,
     CAST(0 AS BIGINT) AS told

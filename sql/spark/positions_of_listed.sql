@@ -4,12 +4,18 @@
 -- In: numbered_blocks (block, user_hashes, lengths, positions, words). Out, private: other_words
 -- (word, key); positions (user_hashes, lengths, keys, words): a word's number in the list, the key
 -- of a word that the list lacks, -1 where the user does not count for the word.
+CREATE TEMP VIEW lists_of_blocks AS
+SELECT
+    block,
+    words
+FROM numbered_blocks;
+
 CREATE TABLE words_of_blocks AS
 SELECT
     block,
     number,
     word
-FROM dphh_other_words_of_blocks(table(numbered_blocks));
+FROM dphh_other_words_of_blocks(table(lists_of_blocks));
 
 -- Written once, so every reader sees the same key of a word.
 CREATE TABLE other_words AS

@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--tokens 20]
                                             [--shuffle] [--skip-msnbc]
     python tests/benchmarks/bench_spark.py --skip-msnbc --scale 0.1 1 10
-    python tests/benchmarks/bench_spark.py --skip-msnbc --short 500000 [--times 2]
+    python tests/benchmarks/bench_spark.py --skip-msnbc --short 500000 [--times 2] [--words 10]
 
 Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
 its processes, which are what to compare on a machine that others use. The plain job is what one
@@ -13,9 +13,9 @@ and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
 `--shuffle` reads Spark's event log: bytes shuffled and written by each step.
 `--scale` is docs/scale.md's table: the default `ngrams` to n = 3 of so many million users of 10
 words each, what more users add between two sizes, and what a billion would take by that.
-`--short` compares the default `ngrams` of so many users of 10 words, at epsilon 4, with DuckDB's:
-processor seconds of the second run of a process and all below it, in a Spark that dphh started. The
-first run, of 2,000 users, starts Java and workers and reaches each step.
+`--short` compares the default `ngrams` of so many users of 10 words (`--words`), at epsilon 4, with
+DuckDB's: processor seconds of the second run of a process and all below it, in a Spark that dphh
+started. The first run, of 2,000 users, starts Java and workers and reaches each step.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def used_by_tree() -> float:
     return sum(found[pid][1] for pid in own if pid in found)
 
 
-def show_short(folder: Path, users: int, times: int) -> None:
-    path, few = generated(folder, users, 10), generated(folder, 2000, 10)
-    print(f"\n{users:,} users of 10 words, n up to 3, without start-up, of processors")
+def show_short(folder: Path, users: int, words: int, times: int) -> None:
+    path, few = generated(folder, users, words), generated(folder, 2000, words)
+    print(f"\n{users:,} users of {words} words, n up to 3, without start-up, of processors")
     print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
     for _ in range(times):
         duckdb, spark = (
@@ -261,6 +261,7 @@ def main() -> None:
     parser.add_argument("--shuffle", action="store_true")
     parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
     parser.add_argument("--short", type=int, help="users")
+    parser.add_argument("--words", type=int, default=10, help="of a user, with --short")
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
@@ -281,7 +282,7 @@ def main() -> None:
             title = f"{millions:g} million tokens, 500 a user, n up to 5"
             show(title, path, 5, ["ngrams, private", "plain"])
         if asked.short:
-            show_short(Path(folder), asked.short, asked.times)
+            show_short(Path(folder), asked.short, asked.words, asked.times)
         if asked.scale:
             show_scale(Path(folder), asked.scale)
     if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dphh
@@ -282,6 +283,25 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
 
 
+def test_blocks_are_written_and_read_one_by_one(tmp_path):
+    """Who held all blocks of a task ran out of Java's memory."""
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with session_on("spark", corpus, SystemRandomness()) as session:
+        blocks = "SELECT CAST(repeat('many words ', 2000000 + id) AS BINARY) FROM range(0, 3, 1, 1)"
+        session.write("three", session.ask("three", blocks, {}))
+        (path,) = Path(session._folder.path.removeprefix("file://")).rglob("*three/*.parquet")
+        assert pq.ParquetFile(path).num_row_groups == 3
+
+
+def test_one_machine_runs_a_query_as_one_job(spark, tmp_path):
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with session_on("spark", corpus, SystemRandomness()) as session:
+        assert session.spark.conf.get("spark.sql.adaptive.enabled") == "false"
+        assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+
+
 def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatch):
     from py4j.protocol import Py4JNetworkError
 
@@ -294,9 +314,24 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
     session.hold(Reading(ends=True))
     session.when_closed(gone)
-    with pytest.raises(Py4JNetworkError):
-        session.close()
+    session.close()
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+def test_where_java_ends_the_error_says_so_and_the_next_run_starts_another(tmp_path):
+    """A traceback out of `close` stood in the error's place."""
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark_ended", str(tmp_path)],
+        cwd=HERE, check=False, timeout=600, capture_output=True, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr
+    error, kind = (tmp_path / "said").read_text().splitlines()
+    assert re.search("Spark's Java process ended in the step '.*more .*the memory limit", error)
+    assert kind == "Release"
+    assert not list(tmp_path.glob("dphh-*"))
 
 
 @pytest.mark.skipif(not full(), reason="starts Java; with DPHH_FULL=1")
@@ -326,7 +361,8 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
         master = appName
 
         def getOrCreate(self):  # noqa: N802 - Spark's
-            return SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=str))
+            context = SimpleNamespace(setLogLevel=str, _accumulatorServer=SimpleNamespace())
+            return SimpleNamespace(sparkContext=context)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(cluster, "SparkSession", SimpleNamespace(builder=Builder()))

@@ -70,11 +70,21 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    _forget_ended_java()
     if isinstance(corpus.source, DataFrame):
         return _check_running_limits(corpus.source.sparkSession, limits), False
     if SparkContext._active_spark_context is not None or is_remote():
         return _check_running_limits(SparkSession.builder.getOrCreate(), limits), False
     return _start_local_spark(limits), True
+
+
+def _forget_ended_java() -> None:
+    """PySpark keeps a Java process that has ended, and would ask it for ever: let the next one
+    start."""
+    java = getattr(SparkContext._gateway, "proc", None)
+    if java is not None and java.poll() is not None:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
@@ -127,6 +137,9 @@ def _start_local_spark(limits: Limits) -> SparkSession:
             "later, found by JAVA_HOME or on the PATH"
         ) from None
     spark.sparkContext.setLogLevel("OFF")
+    # PySpark's thread for accumulators prints a traceback where Java has ended.
+    counting: Any = spark.sparkContext._accumulatorServer
+    counting.handle_error = lambda *_: None
     return spark
 
 

@@ -24,7 +24,14 @@ _WRITE_OPTIONS = {
     # No values repeat enough for a dictionary to be worth what it costs to make: of a block, whose
     # bytes it would hash, and of keys and noised sums.
     "parquet.enable.dictionary": "false",
+    # A block is a row of tens of megabytes. By its defaults Parquet looks at sizes at every 100th
+    # row, so that who writes or reads would hold all blocks of a task, several times: now it looks
+    # at each row, and a group of rows takes so many bytes, or is one block.
+    "parquet.page.size.row.check.min": "1",
+    "parquet.block.size": str(16 * 2**20),
 }
+#: To read back what no network carries costs less than to compress it.
+_ON_THIS_MACHINE = {"compression": "uncompressed"}
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
@@ -44,6 +51,10 @@ class FolderOfSpark(Protocol):
     def drop(self, name: str) -> None: ...
 
     def close(self) -> None: ...
+
+    def is_gone(self) -> bool:
+        """Whether this process can tell that the folder was removed, without Spark."""
+        ...
 
 
 class RunFolder:
@@ -86,8 +97,10 @@ class RunFolder:
         files.deleteOnExit(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        path = f"{self.path}/{name}"
-        rows.write.options(**_WRITE_OPTIONS).parquet(path)
+        path, options = f"{self.path}/{name}", _WRITE_OPTIONS
+        if self._local is not None:
+            options = {**options, **_ON_THIS_MACHINE}
+        rows.write.options(**options).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> None:
@@ -101,6 +114,9 @@ class RunFolder:
         files, path = self._file_system_and_path(self.path)
         files.delete(path, True)
         files.cancelDeleteOnExit(path)
+
+    def is_gone(self) -> bool:
+        return self._local is not None
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
         """Hadoop's file system for a URL, and the URL as a Hadoop path."""
@@ -157,6 +173,9 @@ class RunDatabase:
 
     def close(self) -> None:
         self._spark.sql(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
+
+    def is_gone(self) -> bool:
+        return False
 
     def _table_name(self, name: str) -> str:
         return f"{self._database}.`{name}`"

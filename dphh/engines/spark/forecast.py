@@ -19,7 +19,7 @@ from dphh.udfs.spark.ladder import register_plain_contributions, register_shared
 #: What a level makes and is shown, in the order of its queries.
 TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "named_blocks", "held", "list_sizes",
-    "noised", "round_1", "absent", "planned", "blocks_and_grams", "round_2", "absent_signs",
+    "round_1", "absent", "planned", "blocks_and_grams", "round_2", "absent_signs",
     "thresholds", "lifted", "other_words",
 )  # fmt: skip
 #: Where no list is, no word is left over.
@@ -47,7 +47,7 @@ class SparkRounds(ForecastRounds):
         others = self.valid.others
         threshold = 0 if others is None else others.first_threshold
         self._execute("forecast_round_1", list_bins=len(LIST_SIZES), threshold=threshold)
-        return session.fetch("forecast_rows"), session.fetch("list_sizes")
+        return session.fetch("forecast_rows"), session.fetch("list_sizes").sort_by("bin")
 
     def _draw_round_2(self, planned: Any, unit: int) -> Any:
         with engine_errors("forecast_round_2"):

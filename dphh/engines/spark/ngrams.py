@@ -69,5 +69,5 @@ class Ngrams(Rounds, Climbing):
             register_positions_of_listed(self.spark, words.words, words.max_items, salt)
         self.execute("numbered_blocks")
         self.execute("positions_of_listed", others=len(words.words))
-        for table in ("words_of_blocks", "numbered_blocks", "keyed_blocks"):
+        for table in ("lists_of_blocks", "words_of_blocks", "numbered_blocks", "keyed_blocks"):
             self.drop(table)

@@ -14,12 +14,19 @@ from dphh.udfs.spark.functions import register_noise, register_weight
 from dphh.udfs.spark.ladder import register_keys_of_blocks, register_sums_of_words
 from dphh.udfs.spark.rounds import register_given_to_words
 
+#: What a round's queries read of tables.
+_VIEWS = ("told_so_far", "told_before", "named_blocks", "lists_of_blocks", "blocks_and_weights")
+
 
 class Rounds(Items, InRounds):
     """The methods of a Spark session for dependent rounds."""
 
+    #: Tables with the noised weights of earlier rounds.
+    _noised_before: tuple[str, ...] = ()
+
     def _start_rounds(self) -> None:
-        self.execute("nothing_told")
+        self._noised_before = ()
+        self.look("nothing_told")
 
     def _write_noised_round(
         self, level: SetUnionLevel, following: Following | None, purpose: str
@@ -44,10 +51,13 @@ class Rounds(Items, InRounds):
         return self.fetch("released_of_round", threshold=threshold)
 
     def _add_to_earlier_rounds(self, parts: int) -> None:
-        self.execute("told_so_far", parts=parts)
-        self.rename("told_so_far", "told_before")
-        self.drop("noised")
+        self.look("told_so_far", parts=parts)
+        with engine_errors("told_so_far"):
+            self.spark.table("told_so_far").createOrReplaceTempView("told_before")
+        kept = f"noised_{len(self._noised_before) + 1}"
+        self.rename("noised", kept)
+        self._noised_before += (kept,)
 
     def _drop_rounds(self) -> None:
-        for table in ("noised", "told_before", "named_blocks", "blocks_and_weights"):
+        for table in ("noised", *self._noised_before, *_VIEWS):
             self.drop(table)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +22,7 @@ from dphh.corpus import Corpus
 from dphh.engines.spark.access import access_to
 from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
-from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.failures import JAVA_IS_GONE, engine_errors
 from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
@@ -40,7 +40,6 @@ _SESSION_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.adaptive.enabled": "true",
     # To broadcast a table, Spark collects it on the driver. The run's own are private; what is
     # public says so itself (`show`).
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -100,6 +99,7 @@ class SparkRun:
             return
         # The folder holds private rows: it goes whether or not Spark still answers.
         with ExitStack() as at_last:
+            at_last.push(self._bear_that_java_is_gone)
             if self._started:
                 at_last.callback(self.owner.stop)
             at_last.callback(self._access.leave)
@@ -108,6 +108,18 @@ class SparkRun:
             if self._folder is not None:
                 at_last.callback(self._folder.close)
             at_last.callback(self._access.end_jobs)
+
+    def _bear_that_java_is_gone(self, _: Any, problem: BaseException | None, __: Any) -> bool:
+        """Whether closing failed because Java no longer answers, of which whatever failed before
+        tells; then what only Java could remove is named."""
+        if not isinstance(problem, JAVA_IS_GONE):
+            return False
+        if self._folder is not None and not self._folder.is_gone():
+            warn(
+                "Spark's Java process ended, and left private rows in "
+                f"{self._folder.path}: remove this folder"
+            )
+        return True
 
     def when_closed(self, undo: Any) -> None:
         self._shut.append(undo)
@@ -184,8 +196,10 @@ class SparkRun:
             self._written[name] = self._written.pop(table)
 
     def drop(self, table: str) -> None:
-        self.spark.catalog.dropTempView(table)
-        self._unregister(table)
+        # With Java its views have gone, and the error that a step raised for it is to be seen.
+        with suppress(*JAVA_IS_GONE):
+            self.spark.catalog.dropTempView(table)
+            self._unregister(table)
 
     def _unregister(self, table: str) -> None:
         name = self._written.pop(table, None)
