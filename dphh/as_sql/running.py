@@ -28,7 +28,6 @@ SALT = "64 random bits, drawn for this level"
 RHO = "the least weight that noise reaches as seldom as `spurious` asks, from the level below"
 PARTS = {"parts": 1, "part": 0}
 GATHER = Step("gather_texts", PARTS)
-WORDS = [GATHER, Step("held_words")]
 HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
@@ -73,7 +72,7 @@ def _items_parts(price: Price) -> Iterator[Part]:
     if price.method == "forecast":
         yield from _forecast_parts(price)
         return
-    yield "whole users", WORDS
+    yield "whole users", [GATHER]
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":
         yield from _adaptive_parts(levels, "items")
@@ -88,9 +87,8 @@ def _items_parts(price: Price) -> Iterator[Part]:
             yield f"{title}, if not", _steps_if_chosen(steps)
         return
     for level in levels:
-        forget = [Step("forget_released")] if level.round > 1 else []
         title = f"level {level.level}, round {level.round}"
-        yield title, [*forget, *_set_union_steps(level, f"items/round {level.round}")]
+        yield title, _set_union_steps(level, f"items/round {level.round}")
 
 
 def _steps_if_chosen(steps: Sequence[Step]) -> list[Step]:
@@ -106,7 +104,6 @@ def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[P
             parts = parts_of_round(levels[0].grid, levels[number - 1].grid)
             before = [
                 Step("told_so_far", {"parts": parts}),
-                Step("forget_released"),
                 Step("weights_of_round", asdict(following)),
             ]
             later["w"] = "what (word_id, w) of the step above is handed over as, to be looked up"
@@ -142,7 +139,7 @@ def _ngrams_parts(price: Price) -> Iterator[Part]:
 def _dpne_parts(price: Price) -> Iterator[Part]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    yield "whole users", WORDS
+    yield "whole users", [GATHER]
     yield "level 1", _set_union_steps(base, "ngrams/level 1")
     for level in above:
         assert isinstance(level, PrunedLevel)
@@ -170,8 +167,8 @@ def _positions_step(level: int, single: bool) -> Step:
 
 
 def _forecast_parts(price: Price) -> Iterator[Part]:
+    yield "whole users", [GATHER]
     words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    yield "whole users", WORDS if words else [GATHER]
     for number, (title, steps) in enumerate(_adaptive_parts(words, "ngrams/words")):
         yield title, _steps_if_chosen(steps) if number else steps
     for level in price.levels[len(words) :]:
@@ -203,7 +200,6 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
         beside = [Step("other_words", {"threshold": level.first_threshold_grid, **others})]
         valid = "the words of the list by class, to be drawn from"
     return [
-        Step("held_grams"),
         Step("forecast_round_1", first, later),
         *beside,
         Step("list_sizes"),
@@ -221,7 +217,7 @@ def _baseline_parts(price: Price) -> Iterator[Part]:
         assert isinstance(level, SetUnionLevel)
         purpose = f"ngrams/{price.method} {level.level}"
         title = "all levels" if price.method == "dpsu-all" else f"level {level.level}"
-        yield title, [*WORDS, *_set_union_steps(level, purpose)]
+        yield title, [GATHER, *_set_union_steps(level, purpose)]
 
 
 def _trie_parts(price: Price) -> Iterator[Part]:

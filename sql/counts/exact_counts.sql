@@ -1,11 +1,11 @@
 -- The exact number of users who hold each key: for the owner of the data, never for a release.
--- In: held_words (user_hashes, words, owners).
+-- In: users (user_hashes, lengths, ids).
 WITH
 
 -- One for each user who holds the key; the first row of a batch has the sums over all its users.
 holders AS (
-    SELECT unnest(dphh_holders(user_hashes, words, owners)) AS holder
-    FROM held_words
+    SELECT unnest(dphh_holders(user_hashes, lengths, ids)) AS holder
+    FROM users
 ),
 
 counts AS (

@@ -1,8 +1,9 @@
 -- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
 -- the valid grams that they hold, and the noise of every valid gram, held or not.
--- In, private: held_grams (user_hashes, keys, owners), the distinct valid grams of whole users in
--- batches. With a list of words, level 1 is of this form: a word's key is its number there, from
--- $others on of words that it lacks. These have noise here, and other_words.sql makes rows of them.
+-- In, private: positions (user_hashes, lengths, keys, words), whole users in batches, where valid
+-- grams stand. With a list of words, level 1 is of this form: a word's key is its number there,
+-- from $others on of words that it lacks. These have noise here, and other_words.sql makes rows of
+-- them.
 -- In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
 -- classes (class, valid), how many valid grams there are of each.
 -- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
@@ -15,8 +16,8 @@ CREATE TEMP TABLE plain_sums AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(dphh_plain_contributions(user_hashes, keys, owners, $unit)) AS contribution
-    FROM held_grams
+    SELECT unnest(dphh_plain_contributions(user_hashes, lengths, keys, $unit)) AS contribution
+    FROM positions
 )
 
 SELECT

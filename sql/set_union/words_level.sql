@@ -1,24 +1,33 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
--- In: held_words (user_hashes, words, owners), several short users a row. Out: noised (word_id,
--- noisy), drawn once, because the noise is stored in a table before anything reads it.
+-- In: users (user_hashes, lengths, ids), several short users a row. Out: noised (word_id, noisy),
+-- drawn once, because the noise is stored in a table before anything reads it.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
 -- and all of Algorithm 5 but the threshold, which is in released_words.sql.
 CREATE TEMP TABLE noised AS
 WITH
 
--- Algorithm 5: of a user's set Delta_1 items at random, 1 / sqrt(|U_i|) to each.
--- For each whole user, at most $max_items words, and the weight floor(2^b / sqrt(t)) for each of
--- these t words (udfs/kernel/contributions.py). The first row of a batch has the sums over
+-- DP-SIPS: without the words that earlier rounds released.
+remaining AS (
+    SELECT
+        user_hashes,
+        lengths,
+        dphh_unreleased(ids) AS ids
+    FROM users
+),
+
+-- Algorithm 5: the set of a user's items, Delta_1 of them at random, 1 / sqrt(|U_i|) to each.
+-- For each whole user, at most $max_items distinct words, and the weight floor(2^b / sqrt(t)) for
+-- each of these t words (udfs/kernel/contributions.py). The first row of a batch has the sums over
 -- all users of the batch.
 users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                user_hashes, words, owners, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT)
             )
         ) AS contribution
-    FROM held_words
+    FROM remaining
 ),
 
 -- Algorithm 5: H[u], summed over users.

@@ -2,10 +2,19 @@
 -- words_level.sql, it noises every word that any user holds, even if all its weights are 0, since
 -- the next round's weights depend on the noised weights. If a word that no user keeps were left
 -- out, a new user who keeps it would change what all its other holders give.
--- In: held_words (user_hashes, words, owners); w of each word, looked up by $w.
+-- In: users (user_hashes, lengths, ids); w of each word, looked up by $w.
 -- Out: noised (word_id, given, noisy), drawn once; given: whether the word has a positive weight.
 CREATE TEMP TABLE noised AS
 WITH
+
+-- DP-SIPS: without the words that earlier rounds released.
+remaining AS (
+    SELECT
+        user_hashes,
+        lengths,
+        dphh_unreleased(ids) AS ids
+    FROM users
+),
 
 -- For each whole user, the $max_items words of the largest w, with weight floor(2^b w / |w|) each
 -- (udfs/kernel/contributions.py), or in the first round any $max_items words with equal weights;
@@ -14,10 +23,10 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_given_to_words(
-                user_hashes, words, owners, $max_items, $grid_bits, CAST($salt AS UBIGINT), $w
+                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT), $w
             )
         ) AS contribution
-    FROM held_words
+    FROM remaining
 ),
 
 histogram AS (

@@ -55,7 +55,7 @@ def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(tmp_path, mo
         watched = pool.submit(watch, spill, stop)
         try:
             release = items(corpus, epsilon=1, delta=1e-14, max_items=4).run(
-                engine="duckdb", memory_limit="250MB", threads=2
+                engine="duckdb", memory_limit="220MB", threads=2
             )
         finally:
             stop.set()

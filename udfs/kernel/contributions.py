@@ -14,7 +14,7 @@ sort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
-PIECE = 1 << 16
+PIECE = 1 << 17
 #: Bits of the hash that orders an over-full user's keys.
 _PRIORITY_BITS = 40
 #: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
@@ -164,28 +164,23 @@ def contributions(
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
     user has several times counts once.
     """
-    pieces = (held for _, held in held_by_pieces(user_hashes, lengths, keys))
-    return contributions_of_held(pieces, weigh)
+    parts = [
+        part
+        for held in _held_by_pieces(user_hashes, lengths, keys)
+        for part in _contributions_of_piece(held, weigh)
+    ]
+    nothing = np.empty(0, dtype=np.int64)
+    found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
+    return found, weights
 
 
-def held_by_pieces(
-    user_hashes: Integers, lengths: Integers, keys: Integers
-) -> Iterator[tuple[int, Held]]:
-    """The distinct keys of these users, some whole users at a time: the index of the first of them,
-    and what they hold."""
+def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) -> Iterator[Held]:
+    """The distinct keys of these users, some whole users at a time."""
     for first, last, start, end in _pieces_of_users(lengths, keys):
         users = np.repeat(np.arange(last - first, dtype=np.uint32), lengths[first:last])
         held_keys, owner = distinct(keys[start:end], users)
         number = np.bincount(owner, minlength=last - first)
-        yield first, Held(held_keys, owner, number, user_hashes[first:last])
-
-
-def contributions_of_held(pieces: Iterable[Held], weigh: Weigh) -> tuple[Integers, Integers]:
-    """(key, weight): the sums over these users; a key appears once for every piece."""
-    parts = [part for held in pieces for part in _contributions_of_piece(held, weigh)]
-    nothing = np.empty(0, dtype=np.int64)
-    found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
-    return found, weights
+        yield Held(held_keys, owner, number, user_hashes[first:last])
 
 
 def _contributions_of_piece(held: Held, weigh: Weigh) -> Iterator[tuple[Integers, Integers]]:

@@ -2,10 +2,9 @@
 user at once, over Arrow columns. A batch of rows is a block of whole users.
 
 A row has several short users or one long one: for each user a hash (`user_hashes`) and the number
-of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `held_words` and
-`held_grams` find the distinct keys of each user (`held.py`), which `contributions` bound and weigh;
-`positions` and `pairs` climb the n-gram ladder. None draws random numbers: the result for a row
-depends on that row, on earlier releases and on the level's salt.
+of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `contributions`
+bound and weigh a user; `positions` and `pairs` climb the n-gram ladder. None draws random numbers:
+the result for a row depends on that row, on earlier releases and on the level's salt.
 """
 
 from __future__ import annotations
@@ -23,15 +22,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import EngineOutOfMemory
 from dphh.privacy.following import weights_of
-from dphh.udfs.kernel.contributions import (
-    Followed,
-    Held,
-    Weigh,
-    contributions,
-    contributions_of_held,
-    equal_weights,
-)
-from dphh.udfs.kernel.held import held_of_rows, rows_of_held, without
+from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.lists import (
     in_first_row,
@@ -56,34 +47,35 @@ class WholeUsers:
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        #: By word id; the last is for id -1.
+        self._is_released: NDArray[np.bool_] = np.zeros(1, dtype=np.bool_)
         self._released = Released([])
         #: Tables in which functions look keys up; a query names a table by its index here.
         self.looked_up: list[Any] = []
 
     def contributions_of_words(
-        self, user_hashes: Any, words: Any, owners: Any, max_items: int, grid_bits: int, salt: int
+        self, user_hashes: Any, lengths: Any, ids: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(user_hashes, words, owners, max_items, grid_bits, salt)`:
+        """`dphh_contributions_of_words(user_hashes, lengths, ids, max_items, grid_bits, salt)`:
         what the users of all these rows add to a histogram of words; the first row has the
         result."""
         rule = equal_weights(max_items, grid_bits, salt, self.hashed_words)
-        return weighed_held(user_hashes, words, owners, rule)
+        return weighed(user_hashes, lengths, ids, rule)
 
     def given_to_words(
         self,
         user_hashes: Any,
-        words: Any,
-        owners: Any,
+        lengths: Any,
+        ids: Any,
         max_items: int,
         grid_bits: int,
         salt: int,
         w: int,
     ) -> pa.Array:
-        """`dphh_given_to_words(user_hashes, words, owners, max_items, grid_bits, salt, w)`: the
-        same with weights by the w of each word (equal weights if `w` is EQUAL), and with every word
-        that any user holds, even if all its weights are 0."""
-        rule = self.given(max_items, grid_bits, salt, w)
-        return weighed_held(user_hashes, words, owners, rule)
+        """`dphh_given_to_words(user_hashes, lengths, ids, max_items, grid_bits, salt, w)`: the same
+        with weights by the w of each word (equal weights if `w` is EQUAL), and with every word that
+        any user holds, even if all its weights are 0."""
+        return weighed(user_hashes, lengths, ids, self.given(max_items, grid_bits, salt, w))
 
     def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
         if w == EQUAL:
@@ -95,37 +87,36 @@ class WholeUsers:
         self, user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
         """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`:
-        the same for pairs of released grams, whose numbers are public, at their positions."""
+        the same for pairs of released grams, whose numbers are public."""
         return weighed(
             user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
         )
 
-    def plain_contributions(self, user_hashes: Any, keys: Any, owners: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(user_hashes, keys, owners, unit)`: the same for round 1 of the
-        forecast ladder, of the grams that users hold."""
-        return weighed_held(user_hashes, keys, owners, PlainWeights(unit))
+    def plain_contributions(self, user_hashes: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
+        """`dphh_plain_contributions(user_hashes, lengths, keys, unit)`: the same for round 1 of the
+        forecast ladder."""
+        return weighed(user_hashes, lengths, keys, PlainWeights(unit))
 
     def shared_contributions(
-        self, user_hashes: Any, keys: Any, owners: Any, grams: int, unit: int
+        self, user_hashes: Any, lengths: Any, keys: Any, grams: int, unit: int
     ) -> pa.Array:
-        """`dphh_shared_contributions(user_hashes, keys, owners, grams, unit)`: the same for round
+        """`dphh_shared_contributions(user_hashes, lengths, keys, grams, unit)`: the same for round
         2, with the weight g of each gram."""
-        rule = WeightsByGram(unit, *self.looked_up[grams])
-        return weighed_held(user_hashes, keys, owners, rule)
+        return weighed(user_hashes, lengths, keys, WeightsByGram(unit, *self.looked_up[grams]))
 
     def look_up_in(self, known: Any) -> int:
         """Keep a lookup table, and return the index by which a level's queries name it."""
         self.looked_up.append(known)
         return len(self.looked_up) - 1
 
-    def holders(self, user_hashes: Any, words: Any, owners: Any) -> pa.Array:
-        """`dphh_holders(user_hashes, words, owners)`: how many users hold each word, without
+    def holders(self, user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
+        """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
         bounding."""
-        return weighed_held(user_hashes, words, owners, each_once)
+        return weighed(user_hashes, lengths, ids, each_once)
 
     def hashed_words(self, ids: Integers) -> Words:
         """Hash words by their spelling."""
-        return self.vocabulary.hashes()[ids]
+        return self.vocabulary.hashes().take(ids)
 
     def spelled(self, keys: Any) -> pa.Array:
         """`dphh_spelled(key)`: the word with this word id."""
@@ -183,9 +174,24 @@ class WholeUsers:
         """Set the released grams, by ascending keys."""
         self._released = Released(keys)
 
-    def unreleased(self, words: Any, owners: Any) -> pa.Array:
-        """`dphh_unreleased(words, owners)`: the words that users hold, without released ones."""
-        return without(words, owners, lambda ids: of_words(self._numbers_of_words, ids) >= 0)
+    def start_rounds_of_words(self) -> None:
+        """No word was released yet: `unreleased` leaves none out."""
+        self._is_released = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
+
+    def forget_words(self, words: Any) -> None:
+        """From now on `unreleased` leaves these words out, too."""
+        before, ids = self._is_released[:-1], self.vocabulary.ids(words)
+        self.start_rounds_of_words()
+        self._is_released[: len(before)] = before
+        self._is_released[ids] = True
+
+    def unreleased(self, ids: Any) -> pa.Array:
+        """`dphh_unreleased(ids)`: the same word ids, with -1 for each word that an earlier round
+        released."""
+        lists = one_array(ids)
+        held = values_of(lists)
+        left = np.where(self._is_released.take(held), np.int32(-1), held)
+        return lists_of(lengths_of(lists), left)
 
     def positions_of_words(self, ids: Any) -> pa.Array:
         """`dphh_positions_of_words(ids)`: the released word's number at each position, or -1."""
@@ -238,40 +244,13 @@ def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array
     return in_first_row(len(rows), key, weight)
 
 
-def weighed_held(user_hashes: Any, keys: Any, owners: Any, weigh: Weigh) -> pa.Array:
-    """The same, where rows have the distinct keys that users hold (`held.py`)."""
-    key, weight = contributions_of_held(held_of_rows(user_hashes, keys, owners), weigh)
-    return in_first_row(len(user_hashes), key, weight)
-
-
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
     """Register these functions in a DuckDB connection, under the names in their docstrings."""
     rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
-    words, grams = (
-        ["BIGINT[]", "INTEGER[]", "INTEGER[]"],
-        ["BIGINT[]", "BIGINT[]", "INTEGER[]"],
-    )
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
-        (
-            "held_words",
-            rows_of_held,
-            [*rows, "INTEGER[]"],
-            "STRUCT(user_hashes BIGINT[], keys INTEGER[], owners INTEGER[])",
-        ),
-        (
-            "held_grams",
-            rows_of_held,
-            [*rows, "BIGINT[]"],
-            "STRUCT(user_hashes BIGINT[], keys BIGINT[], owners INTEGER[])",
-        ),
-        (
-            "unreleased",
-            users.unreleased,
-            ["INTEGER[]", "INTEGER[]"],
-            "STRUCT(keys INTEGER[], owners INTEGER[])",
-        ),
+        ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("positions_of_words", users.positions_of_words, ["INTEGER[]"], "INTEGER[]"),
         ("positions_of_grams", users.positions_of_grams, ["BIGINT[]"], "INTEGER[]"),
         (
@@ -287,17 +266,17 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             "INTEGER[]",
         ),
         ("name", users.names, ["BIGINT", "INTEGER"], "VARCHAR"),
-        ("holders", users.holders, words, weights),
+        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",
             users.contributions_of_words,
-            [*words, *level],
+            [*rows, "INTEGER[]", *level],
             weights,
         ),
         (
             "given_to_words",
             users.given_to_words,
-            [*words, *level, "INTEGER"],
+            [*rows, "INTEGER[]", *level, "INTEGER"],
             weights,
         ),
         ("weight", weight_of, ["BIGINT", "BIGINT", "BIGINT", "BIGINT"], "BIGINT"),
@@ -310,13 +289,13 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         (
             "plain_contributions",
             users.plain_contributions,
-            [*grams, "INTEGER"],
+            [*rows, "BIGINT[]", "INTEGER"],
             weights,
         ),
         (
             "shared_contributions",
             users.shared_contributions,
-            [*grams, "INTEGER", "INTEGER"],
+            [*rows, "BIGINT[]", "INTEGER", "INTEGER"],
             weights,
         ),
     ]

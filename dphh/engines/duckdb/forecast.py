@@ -14,8 +14,7 @@ from dphh.udfs.kernel.positions import Released
 
 #: The tables of a level, in the order of its queries.
 TABLES = (
-    "held_grams", "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2",
-    "absent_signs",
+    "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
     "forecasts", "lifts", "public_grams", "classes", "planned", "thresholds",
 )  # fmt: skip
 
@@ -33,7 +32,6 @@ class DuckDBRounds(ForecastRounds):
         session.tell("public_grams", self.public_grams())
         session.tell("classes", self.classes())
         with session.side_by_side():
-            session.execute("held_grams")
             session.execute("forecast_round_1", list_bins=len(LIST_SIZES), **self._round(unit))
         if (others := self.valid.others) is not None:
             threshold = others.first_threshold

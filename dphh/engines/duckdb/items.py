@@ -15,26 +15,10 @@ from dphh.udfs.kernel.reading import Reading
 class Items(Gathers):
     """The methods of a DuckDB session for set union."""
 
-    #: Whether `held_words` has what is left of each user's distinct words.
-    words_are_held = False
-    #: Whether the words' positions are needed longer: longer n-grams are found there.
-    texts_are_needed = False
-
     def hold_words(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
-        self.drop("held_words")
-        self.words_are_held, self.texts_are_needed = False, reading.ends
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
-
-    def find_held_words(self) -> None:
-        """Fill `held_words` with each user's distinct words, when a round first asks for them."""
-        if self.words_are_held:
-            return
-        with self.side_by_side():
-            self.execute("held_words")
-        self.words_are_held = True
-        if not self.texts_are_needed:
-            self.drop("users")
+        self.whole_users.start_rounds_of_words()
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
@@ -44,20 +28,14 @@ class Items(Gathers):
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
-        self.find_held_words()
         bounds = self._bounds(level, purpose)
         with self.side_by_side():
             self.execute("words_level", is_test=self.randomness.is_test, **bounds)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
-        self.find_held_words()  # A run that goes on forgets what a journal released.
-        self.whole_users.release_words(released.column("key"))
-        with self.side_by_side():
-            self.execute("forget_released")
-        self.rename("still_held", "held_words")
+        self.whole_users.forget_words(released.column("key"))
 
     def exact_counts(self, at_least: int) -> Any:
-        self.find_held_words()
         return self.fetch("exact_counts", at_least=at_least)
 
     def _bounds(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:

@@ -33,7 +33,6 @@ class Ngrams(Rounds, Climbing):
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
-            self.drop("held_words")
             with self.side_by_side():
                 self.execute("positions_of_words", single=ladder.pruning == "single")
             self.drop("users")

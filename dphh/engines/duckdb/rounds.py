@@ -17,7 +17,6 @@ class Rounds(Items, InRounds):
     """The methods of a DuckDB session for dependent rounds."""
 
     def _start_rounds(self) -> None:
-        self.find_held_words()
         self.execute("nothing_told")
 
     def _write_noised_round(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import forecast as queries
-from dphh.engines.polars.queries.set_union import histogram_of_held
+from dphh.engines.polars.queries.ladder import grams_level
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.session.ladder.rungs import Integers
@@ -26,8 +26,6 @@ class PolarsRounds(ForecastRounds):
         self.session, self.purpose = session, purpose
 
     def _draw_round_1(self, unit: int) -> tuple[Any, Any]:
-        held = queries.held_grams(self.session.table("positions"))
-        self.session.make("held_grams", held)
         plain = self._sums(PlainWeights(unit), "forecast_round_1")
         sizes = pl.DataFrame({"key": -1 - np.arange(len(LIST_SIZES))})
         sizes = sizes.join(plain, on="key", how="left", maintain_order="left")
@@ -95,7 +93,7 @@ class PolarsRounds(ForecastRounds):
 
     def _sums(self, rule: PlainWeights | WeightsByGram, step: str) -> pl.DataFrame:
         """The sum of all users' weights for each gram, before noise."""
-        return self.session.fetch(step, histogram_of_held(self.session.table("held_grams"), rule))
+        return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
 
     def _write_noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:
         """With the noise of each row, drawn once."""
@@ -114,6 +112,5 @@ class PolarsRounds(ForecastRounds):
         return self.session.fetch("forecast_level", rows)
 
     def close(self) -> None:
-        self.session.drop("held_grams")
         for table in ("round_1", "absent", "round_2", "held", "negatives"):
             vars(self).pop(table, None)

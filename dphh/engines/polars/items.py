@@ -23,22 +23,10 @@ from dphh.udfs.kernel.reading import Reading
 class Items(Gathers):
     """The methods of a Polars session for set union."""
 
-    #: Whether the words' positions are needed longer: longer n-grams are found there.
-    texts_are_needed = False
-
     def hold_words(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
-        self.drop("held_words")
-        self.texts_are_needed = reading.ends
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
-
-    def find_held_words(self) -> None:
-        """Fill `held_words` with each user's distinct words, when a round first asks for them."""
-        if "held_words" in self.tables:
-            return
-        self.make("held_words", set_union.held_words(self.table("users")))
-        if not self.texts_are_needed:
-            self.drop("users")
+        self.whole_users.start_rounds_of_words()
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
@@ -49,23 +37,17 @@ class Items(Gathers):
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
         rule = self._weighting_rule(level, purpose, self.whole_users.hashed_words)
-        self.find_held_words()
-        held = self.table("held_words")
-        histogram = self.fetch("words_level", set_union.words_level(held, rule))
+        remaining = set_union.remaining(self.table("users"), self.whole_users)
+        histogram = self.fetch("words_level", set_union.words_level(remaining, rule))
         # Only a test's randomness depends on how a word is spelled.
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self._write_noised(histogram, level, purpose, spelled)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
-        self.find_held_words()  # A run that goes on forgets what a journal released.
-        self.whole_users.release_words(released.column("key"))
-        left = set_union.forget_released(self.table("held_words"), self.whole_users)
-        self.make("held_words", left, step="forget_released")
+        self.whole_users.forget_words(released.column("key"))
 
     def exact_counts(self, at_least: int) -> Any:
-        self.find_held_words()
-        held = self.table("held_words")
-        counts = self.fetch("exact_counts", set_union.exact_counts(held, at_least))
+        counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))
         spelled = self.whole_users.spelled(counts["key"].to_arrow())
         named = counts.select(key=pl.Series(spelled), users="weight")
         return named.sort("users", "key", descending=[True, False]).to_arrow()

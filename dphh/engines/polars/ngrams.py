@@ -42,7 +42,6 @@ class Ngrams(Rounds, Climbing):
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
-            self.drop("held_words")
             single = ladder.pruning == "single"
             found = queries.positions_of_words(self.table("users"), self.whole_users, single)
             self.make("positions", found, step="positions_of_words")

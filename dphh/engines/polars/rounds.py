@@ -19,7 +19,6 @@ class Rounds(Items, InRounds):
     """The methods of a Polars session for dependent rounds."""
 
     def _start_rounds(self) -> None:
-        self.find_held_words()
         self.drop("told_before")
 
     def _write_noised_round(
@@ -32,8 +31,8 @@ class Rounds(Items, InRounds):
         )
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         rule = self.whole_users.given(level.max_items, level.grid_bits, salt, w)
-        held = self.table("held_words")
-        histogram = self.fetch("words_of_round", set_union.words_level(held, rule))
+        remaining = set_union.remaining(self.table("users"), self.whole_users)
+        histogram = self.fetch("words_of_round", set_union.words_level(remaining, rule))
         given = histogram.with_columns(given=pl.col("weight") > 0)
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self.tables["noised"] = self.noised(given, level.sigma_grid, purpose, spelled)

@@ -7,17 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from dphh.engines.polars.queries.set_union import held
-
 BY_ROW = ("class", "bin")
 RELEASED_COLUMNS = ("key", "bin", "first", "second")
-
-
-def held_grams(positions: pl.LazyFrame) -> pl.LazyFrame:
-    """The distinct valid grams of each user, found once for both rounds: columns user_hashes, keys
-    and owners, pairs of a gram and the place of its user in the row."""
-    keys = positions.select("user_hashes", "lengths", pl.col("keys").cast(pl.List(pl.Int64)))
-    return held(keys, pl.List(pl.Int64))
 
 
 def classed(

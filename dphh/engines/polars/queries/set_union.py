@@ -8,31 +8,21 @@ from typing import Any
 import polars as pl
 
 from dphh.udfs.kernel.contributions import Weigh
-from dphh.udfs.kernel.held import rows_of_held
-from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed, weighed_held
+from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
 
 IDS = pl.List(pl.Int32)
-LEFT = pl.Struct({"keys": IDS, "owners": IDS})
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
-def held_words(users: pl.LazyFrame) -> pl.LazyFrame:
-    """The distinct words of each user, found once: every round of set union reads them. Columns
-    user_hashes, keys and owners: pairs of a word and the place of its user in the row."""
-    return held(users.rename({"ids": "keys"}), IDS)
+def remaining(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
+    """DP-SIPS: users without the words that earlier rounds released."""
+    return users.with_columns(ids=of_users(whole_users.unreleased, IDS, "ids"))
 
 
-def held(positions: pl.LazyFrame, keys: Any) -> pl.LazyFrame:
-    """The distinct keys of each user (user_hashes, lengths, keys), by `udfs/kernel/held.py`."""
-    kind = pl.Struct({"user_hashes": pl.List(pl.Int64), "keys": keys, "owners": IDS})
-    of_rows = of_users(rows_of_held, kind, "user_hashes", "lengths", "keys")
-    return positions.select(held=of_rows).unnest("held")
-
-
-def words_level(held_words: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
+def words_level(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before noise: every user
     spreads a vector of L2 norm at most 2^b over the words that they hold."""
-    return histogram_of_held(held_words, rule)
+    return histogram(users.rename({"ids": "keys"}), rule)
 
 
 def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFrame:
@@ -54,35 +44,16 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
-    return _summed(users, _weighed_keys(rule))
-
-
-def histogram_of_held(held_keys: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """The same, where rows have the distinct keys that users hold (user_hashes, keys, owners)."""
-
-    def step(user_hashes: Any, keys: Any, owners: Any) -> Any:
-        return weighed_held(user_hashes, keys, owners, rule)
-
-    return _summed(held_keys, of_users(step, WEIGHTS, "user_hashes", "keys", "owners"))
-
-
-def _summed(users: pl.LazyFrame, contribution: pl.Expr) -> pl.LazyFrame:
-    contributions = users.select(contribution=contribution)
+    contributions = users.select(contribution=_weighed_keys(rule))
     # All rows of a batch but the first are empty. A sum of 0 stays if the rule lists its key.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
-def forget_released(held_words: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
-    """DP-SIPS: remove the words that a round released from every user before the next round."""
-    left = of_users(whole_users.unreleased, LEFT, "keys", "owners")
-    return held_words.select("user_hashes", left=left).unnest("left")
-
-
-def exact_counts(held_words: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
+def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
     """How many users hold each key, exactly. NOT private: for the owner only."""
-    counts = histogram_of_held(held_words, each_once)
+    counts = histogram(users.rename({"ids": "keys"}), each_once)
     return counts.filter(pl.col("weight") >= at_least)
 
 
