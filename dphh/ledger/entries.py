@@ -193,7 +193,7 @@ class Request:
         asked = [
             self.verb,
             self.parameters,
-            self.source.asked(),
+            self.source.to_json(),
             self.account,
             events,
             self.price.epsilon,

@@ -24,7 +24,6 @@ QUERY = 8
 def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
     """What an account records of a corpus. `origin`: what lineage found, if it was analysed
     before."""
-    origin = origin or origin_of(corpus)
     return Source(
         kind=corpus.kind,
         where=corpus.where,
@@ -32,8 +31,7 @@ def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
         content=corpus.content.to_json(),
         period=corpus.period,
         periods=corpus.periods,
-        files=origin.files,
-        whole=origin.whole,
+        files=(origin or origin_of(corpus)).files,
     )
 
 

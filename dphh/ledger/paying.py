@@ -57,9 +57,7 @@ def find_sharing_accounts(
     found = []
     for row in rows:
         there = here if row.source.is_at(source) else places(row.source)
-        if there.overlap(here) or (
-            there.labels & here.labels and any(places(each).overlap(here) for each in row.read)
-        ):
+        if there.overlap(here):
             found.append(Shared(row, here.paths & there.paths))
             continue
         if of_files is None and row.id in marks.of_accounts:
@@ -69,10 +67,9 @@ def find_sharing_accounts(
     return SharingAccounts(tuple(found), of_files or {})
 
 
-def locations_of_named(rows: Sequence[AccountRow]) -> list[tuple[int, str, tuple[Source, ...]]]:
-    """A value that changes when a named account is added or moved, or is charged for other rows in
-    memory than before."""
-    return [(row.id, row.fingerprint, row.read) for row in rows if row.name is not None]
+def locations_of_named(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
+    """A value that changes when a named account is added or moved."""
+    return {(row.id, row.fingerprint) for row in rows if row.name is not None}
 
 
 def account_by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:

@@ -63,8 +63,6 @@ class AccountRow(NamedTuple):
     cap: Cap | None
     #: The cap of a person over all periods, if the unit is a user in one period.
     person: Cap | None = None
-    #: For a frame or a table: what the account's runs read, which need not be the same rows.
-    read: tuple[Source, ...] = ()
 
     @property
     def label(self) -> str:
@@ -100,7 +98,7 @@ def accounts(con: sqlite3.Connection) -> list[AccountRow]:
         FROM accounts a LEFT JOIN caps c
         ON c.id = (SELECT max(id) FROM caps WHERE account = a.id) ORDER BY a.id
     """
-    found = [
+    return [
         AccountRow(
             number,
             name,
@@ -121,18 +119,6 @@ def accounts(con: sqlite3.Connection) -> list[AccountRow]:
             persons_delta,
         ) in con.execute(query)
     ]
-    return [
-        row if row.source.kind == "path" else row._replace(read=_read_by_runs(con, row.id))
-        for row in found
-    ]
-
-
-def _read_by_runs(con: sqlite3.Connection, account: int) -> tuple[Source, ...]:
-    query = """
-        SELECT DISTINCT source FROM runs JOIN charges ON run = sequence WHERE account = ?
-        ORDER BY source
-    """
-    return tuple(Source.from_json(json.loads(text)) for (text,) in con.execute(query, (account,)))
 
 
 def insert_account(

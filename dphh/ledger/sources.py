@@ -14,7 +14,7 @@ is a matter of file permissions.
 """
 
 # Globs and addresses are texts, and pathlib would tidy away what engines see.
-# ruff: noqa: PTH112, PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH114, PTH116, PTH118
 from __future__ import annotations
 
 import hashlib
@@ -27,7 +27,6 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.paths import (
-    MAGIC,
     absolute_path,
     address_of,
     database_of,
@@ -70,8 +69,6 @@ class Source:
     periods: Spans | None = None
     #: For a frame or a table: the paths and globs that it reads, as far as they are known.
     files: tuple[str, ...] = ()
-    #: For a frame or a table: whether `files` are all that it reads.
-    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -114,11 +111,6 @@ class Source:
         return self.kind == other.kind == "path" and self.where == other.where
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.asked(), **({"whole": True} if self.whole else {})}
-
-    def asked(self) -> dict[str, Any]:
-        """What tells this source from another in a request. `whole`, which earlier versions did
-        not store, follows from the rest."""
         return {
             "kind": self.kind,
             "where": list(self.where),
@@ -134,8 +126,7 @@ class Source:
         user = checked_user(data["user"])
         period, periods = parsed_period(data.get("period")), checked_spans(data.get("periods"))
         where = tuple(data["where"])
-        whole = data.get("whole", False)
-        return cls(data["kind"], where, user, data["content"], period, periods, files, whole)
+        return cls(data["kind"], where, user, data["content"], period, periods, files)
 
     @property
     def reads(self) -> dict[str, Any]:
@@ -161,12 +152,10 @@ class Places:
     identities: frozenset[tuple[int, int]] = frozenset()  # device and inode of files
     patterns: frozenset[str] = frozenset()  # real folder and glob: for what cannot be listed
     remote: frozenset[str] = frozenset()  # addresses up to their first wildcard
-    #: Of rows whose files are all known: the real folders and addresses that have them.
-    folders: frozenset[str] = frozenset()
 
     def overlap(self, other: Places) -> bool:
         return bool(
-            self._may_be_same_rows(other)
+            self.labels & other.labels
             or self.paths & other.paths
             or self.identities & other.identities
             or self.patterns & other.patterns
@@ -174,19 +163,6 @@ class Places:
             or _any_match(other.patterns, self.paths | self.patterns)
             or any(a.startswith(b) or b.startswith(a) for a in self.remote for b in other.remote)
         )
-
-    def _may_be_same_rows(self, other: Places) -> bool:
-        """Whether two frames, or tables, may have rows in common by their labels, which say little.
-
-        Rows whose files are not all known may be any rows of that label. If the files of both are
-        all known, rows of two folders are two data sets. Within one folder they may be the same:
-        whoever writes a folder anew gives its files new names.
-        """
-        if not self.labels & other.labels:
-            return False
-        if not self.folders or not other.folders:
-            return True
-        return any(a.startswith(b) or b.startswith(a) for a in self.folders for b in other.folders)
 
 
 def places(source: Source) -> Places:
@@ -199,11 +175,9 @@ def places(source: Source) -> Places:
     identities: set[tuple[int, int]] = set()
     patterns: set[str] = set()
     remote: set[str] = set()
-    around: set[str] = set()
     folders: dict[str, str] = {}
     for place in source.where if source.kind == "path" else source.files:
         for spelling in spellings(place):
-            around.add(_folder_of(spelling))
             if is_remote(spelling):
                 remote.add(address_of(spelling))
                 continue
@@ -227,21 +201,7 @@ def places(source: Source) -> Places:
         identities=frozenset(identities),
         patterns=frozenset(patterns),
         remote=frozenset(remote),
-        folders=frozenset(around if labels and source.whole else ()),
     )
-
-
-def _folder_of(place: str) -> str:
-    """The folder that has all files of a path, a glob or an address; a folder is its own. It ends
-    with a slash, so that folders contain each other where their texts begin alike."""
-    if is_remote(place):
-        address = address_of(place)
-        whole = place.endswith("/") and MAGIC.search(place) is None
-        return address.rstrip("/") + "/" if whole else address.rpartition("/")[0] + "/"
-    path = absolute_path(place)
-    if MAGIC.search(path) is None and os.path.isdir(path):
-        return real_path(path).rstrip("/") + "/"
-    return real_path(os.path.dirname(MAGIC.split(path)[0]) or "/").rstrip("/") + "/"
 
 
 def files_state(source: Source, besides: str) -> str:

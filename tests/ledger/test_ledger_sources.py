@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import duckdb
@@ -182,73 +181,6 @@ def test_a_frame_is_known_by_its_label_and_charged_by_name(book: Ledger, data: P
     book.add("frames", frame, 10.0, 0.0)
     assert book.accounts_touched(frame) == ("frames",)
     assert book.accounts_touched(other) == ()
-
-
-def rows_of(*files: str, whole: bool = True) -> Source:
-    return Source("frame", ("pyspark:DataFrame",), "who", files=files, whole=whole)
-
-
-@pytest.mark.parametrize(
-    ("asked", "pays"),
-    [
-        (rows_of("other/c.parquet"), False),
-        (rows_of("other"), False),
-        (rows_of("s3://bucket/b/c.parquet"), False),
-        (rows_of("s3://bucket/other/"), False),
-        (rows_of("other/c.parquet", whole=False), True),  # and rows from who knows where
-        (rows_of(), True),
-        (rows_of("reviews/year=2024/new.parquet"), True),  # the folder may be written anew
-        (rows_of("reviews/.h.parquet"), True),
-        (rows_of("reviews/*/b.parquet"), True),
-        (rows_of("around/deep/new.parquet"), True),
-        (rows_of("link.parquet"), True),
-        (rows_of("s3a://bucket/a/new.parquet"), True),
-        (rows_of("s3://bucket/*/b.parquet"), True),
-        (rows_of("s3://bucket/a/"), True),
-        (rows_of("s3://bucket/a/deep/b.parquet"), True),
-    ],
-)
-def test_a_frame_pays_to_another_frames_account_unless_the_files_of_both_are_known_and_apart(
-    book: Ledger, data: Path, asked: Source, pays: bool
-) -> None:
-    book.add("frames", rows_of("reviews/year=2024/a.parquet", "s3://bucket/a/b.parquet"), 1.0, 0.0)
-    assert (book.accounts_touched(asked) == ("frames",)) is pays
-    assert book.reserve("a", Request(asked, "items", {}, [], 0.1, 0.0)).capped is pays
-
-
-@pytest.mark.parametrize("account", [rows_of(), rows_of("reviews", whole=False)])
-def test_the_account_of_a_frame_whose_files_are_not_known_pays_for_every_frame(
-    book: Ledger, data: Path, account: Source
-) -> None:
-    book.add("frames", account, 1.0, 0.0)
-    assert book.reserve("a", Request(rows_of("other"), "items", {}, [], 0.1, 0.0)).capped
-
-
-@pytest.mark.parametrize("named", [rows_of("other"), rows_of("other", whole=False), rows_of()])
-def test_a_frames_account_pays_for_what_its_runs_read_by_name(
-    book: Ledger, data: Path, named: Source
-) -> None:
-    """An account of last week's frame, which a caller named for this week's, has both."""
-    book.add("frames", rows_of("reviews"), 1.0, 0.0)
-    again = Request(rows_of("other/c.parquet"), "items", {}, [], 0.1, 0.0)
-    assert not book.reserve("a", again).capped
-    book.reserve("b", Request(named, "items", {}, [], 0.1, 0.0, account="frames"))
-    assert book.reserve("c", again).accounts == ("frames",)
-    assert not book.reserve("d", Request(paths("other"), "items", {}, [], 0.1, 0.0)).capped
-
-
-def test_a_run_that_an_earlier_dphh_recorded_may_have_read_any_frame(
-    book: Ledger, data: Path
-) -> None:
-    book.add("frames", rows_of("reviews"), 1.0, 0.0)
-    asked = Request(rows_of("other"), "items", {}, [], 0.1, 0.0)
-    with sqlite3.connect(book.path) as con:
-        (text,) = con.execute("SELECT source FROM accounts").fetchone()
-        assert ',"whole":true' in text
-        con.execute("UPDATE accounts SET source = ?", (text.replace(',"whole":true', ""),))
-    assert book.reserve("a", asked).capped
-    unknown = Request(rows_of("other", whole=False), "items", {}, [], 0.1, 0.0)
-    assert asked.digest == unknown.digest  # as it was recorded: a repeat stays free
 
 
 @pytest.mark.parametrize(

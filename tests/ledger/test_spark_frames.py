@@ -10,7 +10,7 @@ import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, items
 from dphh.ledger.corpora import unseen
-from dphh.ledger.origins import origin_of, source_of
+from dphh.ledger.origins import origin_of
 from dphh.lineage.origin import Origin
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -111,20 +111,3 @@ def test_a_frame_pays_for_its_files_and_is_refused_with_them(
         items(Corpus(frame.filter("who > 5"), **READ), epsilon=0.9, delta=9e-7).run(ledger=ledger)
     assert ledger.status("data").runs == 1
     frame.unpersist()
-
-
-def test_a_frame_does_not_pay_to_the_account_of_another_frame_in_another_folder(
-    spark: Any, path: Path, ledger: Ledger
-) -> None:
-    elsewhere = path.parent.with_name("elsewhere")
-    spark.read.parquet(str(path)).write.parquet(str(elsewhere))
-    ledger.add("data", Corpus(spark.read.parquet(str(path)), **READ), epsilon=1.0, delta=1e-6)
-
-    def pay() -> tuple[str, ...]:
-        frame = spark.read.parquet(str(elsewhere))
-        return ledger.accounts_touched(source_of(Corpus(frame, **READ)))
-
-    assert pay() == ()
-    ledger.add("other", Corpus(spark.read.parquet(str(elsewhere)), **READ), epsilon=1.0, delta=1e-6)
-    spark.read.parquet(str(path)).write.mode("overwrite").parquet(str(elsewhere))
-    assert pay() == ("other",)  # the files have new names, and the folder its own
