@@ -201,8 +201,12 @@ def _stored(
     *,
     known: bool,
 ) -> Release | None:
-    """The release that the ledger has of a run, if it is settled. The process remembers the run."""
-    if not randomness.is_test:
+    """The release that the ledger has of a run, if it is settled.
+
+    The process remembers the run as one on these rows, but not if its release comes back because
+    its id was given: it may be of other rows.
+    """
+    if not randomness.is_test and (known or reservation.release is None):
         asking.remember(reservation.run_id)
     if reservation.release is None:
         return None

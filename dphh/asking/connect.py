@@ -185,6 +185,7 @@ class _Owner:
                 return last.release
         told: list[str] = []  # said once no refusal can follow
         run_id, made = arguments["run_id"], None
+        is_given_release = run_id is not None and self._settled(run_id) is not None
         if run_id is None and not asking.files:
             # Kept if the run fails: a repeated request continues it for the price paid.
             # For files, and queries over files, the ledger knows the earlier run.
@@ -199,7 +200,8 @@ class _Owner:
             run_id=run_id,
             **self._limits_of_connection(),
         )
-        asking.remember(release.run_id)
+        if not is_given_release:  # which may be of other rows
+            asking.remember(release.run_id)
         asked.last = _Last(asking.key, asking.data, release)
         for said in told:
             notice(said)

@@ -21,6 +21,8 @@ MAGIC = re.compile(r"[*?\[]")
 _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+#: `dbfs:/x` and `hdfs:/x`, as Spark takes them, also where they were joined to a working folder.
+_ONE_SLASH = re.compile(r"(?:^|/)(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.IGNORECASE | re.S)
 _FILE_ADDRESS = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
@@ -91,6 +93,14 @@ def address_of(url: str) -> str:
     return f"{scheme}://{host.lower()}/" + "/".join(
         p for p in path.split("/") if p not in ("", ".")
     )
+
+
+def may_be_address(path: str) -> str | None:
+    """The address, in comparable form, that a path is or that some engine may take it for."""
+    if is_remote(path):
+        return address_of(path)
+    one_slash = _ONE_SLASH.search(path)
+    return None if one_slash is None else address_of(f"{one_slash[1]}:///{one_slash[2]}")
 
 
 def _comparable_host(scheme: str, host: str) -> str:

@@ -37,6 +37,7 @@ from dphh.ledger.entries import (
     unknown_account,
     unknown_run,
 )
+from dphh.ledger.older_copy import behind
 from dphh.ledger.outlook import Outlook
 from dphh.ledger.paying import (
     charge,
@@ -144,10 +145,11 @@ class Ledger(Accounts):
                 raise unknown_account(request.account)
             paying = [] if con is None else payers(con, records.accounts(con), request, seen)
             caps = [(payer.account.label, met) for payer in paying for met in payer.met(request)]
+            if self.analyst is not None:
+                caps = []  # an analyst may know of their share alone
             try:
                 refuse_unknown_origin(request, named)
                 if self.analyst is not None and con is not None:
-                    caps = []  # an analyst may know of their share alone
                     own = own_account(paying, request)
                     met_own = caps_of_share(con, self.analyst, own, request)
                     caps = [(own.label, met) for met in met_own]
@@ -247,8 +249,11 @@ class Ledger(Accounts):
 
     def reserved_before(self, run_id: str, request: Request) -> Reservation | None:
         """What `reserve` would return for a settled run of this id, with its release; None if there
-        is none. Refuses another request of this id, as `reserve` does. Changes nothing."""
+        is none. Refuses another request of this id, and a ledger that is an older copy, as
+        `reserve` does. Changes nothing."""
         with reading(self.path) as con:
+            if (said := behind(con, self.path)) is not None:
+                raise LedgerError(said)
             found = None if con is None else records.find_run(con, run_id)
             if con is None or found is None or found["state"] != "settled":
                 return None

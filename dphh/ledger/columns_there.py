@@ -29,7 +29,8 @@ def refuse_missing_columns_of_files(corpus: Corpus, ending: str) -> None:
     """Refuse a column that none of the files has whose schemas can be read. `ending` ends the
     message, such as "Nothing was added"."""
     found: dict[str, None] = {}
-    for file in _parquet_files(corpus)[:MOST_FILES]:
+    files = _parquet_files(corpus)
+    for file in files[:MOST_FILES]:
         if keeps_waiting(file):
             return
         if found.keys() >= set(corpus.columns.values()):
@@ -39,6 +40,8 @@ def refuse_missing_columns_of_files(corpus: Corpus, ending: str) -> None:
         except (OSError, pa.ArrowException):
             return  # the first run says what is wrong with it
         found |= dict.fromkeys([*names, *_PARTITION_FOLDER.findall(file)])
+    if len(files) > MOST_FILES:
+        return  # a column may be in a file that was not looked at
     for option, column in corpus.columns.items():
         if found and column not in found:
             compared = column in corpus.content.columns_asked

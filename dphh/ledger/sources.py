@@ -28,12 +28,12 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.files.paths import (
     absolute_path,
-    address_of,
     database_of,
     expression,
     files_at,
     files_of,
     is_remote,
+    may_be_address,
     real_path,
     resolved,
     spellings,
@@ -178,8 +178,9 @@ def places(source: Source) -> Places:
     folders: dict[str, str] = {}
     for place in source.where if source.kind == "path" else source.files:
         for spelling in spellings(place):
+            if (address := may_be_address(spelling)) is not None:
+                remote.add(address)
             if is_remote(spelling):
-                remote.add(address_of(spelling))
                 continue
             path = absolute_path(spelling)
             path = database_of(path) or path  # all tables of a file are one place
@@ -238,7 +239,7 @@ def files_check(source: Source, besides: str) -> str:
     So few, because whoever reads the ledger can try guesses on them (docs/threats.md).
     """
     spelled = (each for place in source.where for each in spellings(place))
-    if source.kind != "path" or any(is_remote(place) for place in spelled):
+    if source.kind != "path" or any(may_be_address(place) is not None for place in spelled):
         return ""
     return files_state(source, besides)[:CHECK]
 

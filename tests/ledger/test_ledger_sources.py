@@ -10,7 +10,7 @@ import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import Ledger, Request, Source
-from dphh.ledger.sources import files_state, places
+from dphh.ledger.sources import files_check, files_state, places
 
 
 @pytest.fixture
@@ -200,6 +200,8 @@ def test_a_frame_is_known_by_its_label_and_charged_by_name(book: Ledger, data: P
         ("https://host/a/b.parquet", "http://me:word@host:80/a/%2e%2e/a/b.parquet", True),
         ("https://host/a/b.parquet", "https://host:8443/a/b.parquet", False),
         ("abfss://one@host/a.parquet", "abfss://other@host/a.parquet", False),
+        ("dbfs:/reviews/a.parquet", "DBFS:///reviews/*.parquet", True),
+        ("hdfs:/reviews", "hdfs:/other", False),
     ],
 )
 def test_remote_addresses_are_compared_as_text(
@@ -216,6 +218,15 @@ def test_where_an_account_lives_does_not_move_with_the_working_folder(
     assert account.source.where == (str(data / "reviews"),)
     monkeypatch.chdir("/")
     assert book.accounts_touched(paths(str(data / "folder-link"))) == ("reviews",)
+
+
+def test_an_address_with_one_slash_does_not_move_with_the_working_folder(
+    book: Ledger, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.add("lake", paths("dbfs:/reviews"), 1.0, 0.0)
+    monkeypatch.chdir("/")
+    assert book.accounts_touched(paths("dbfs:/reviews/a.parquet")) == ("lake",)
+    assert files_check(paths("dbfs:/reviews"), str(book.path)) == ""
 
 
 def test_a_fingerprint_tells_place_and_user_and_nothing_else(data: Path) -> None:

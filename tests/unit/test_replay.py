@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -15,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import dphh
-from dphh import Corpus, Ledger, UsageError
+from dphh import Corpus, Ledger, LedgerError, UsageError
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
 from dphh.ledger.corpora import source_of
@@ -68,6 +70,27 @@ def test_a_repeat_needs_no_engine_which_may_take_long_to_start(
     with pytest.raises(AssertionError, match="was opened"):
         plan(corpus).run(**asked, again=True)
     assert len(ledger.runs()) == 1
+
+
+def test_a_ledger_that_was_copied_back_gives_no_release_either(written, ledger, tmp_path):
+    corpus, older = written(ROWS), tmp_path / "older.sqlite"
+    first = plan(corpus).run(ledger=ledger)
+    shutil.copy(ledger.path, older)
+    for _ in range(2):
+        plan(corpus).run(ledger=ledger, again=True)
+    shutil.copy(older, ledger.path)
+    with pytest.raises(LedgerError, match="replaced by an older copy"):
+        plan(corpus).run(ledger=ledger, run_id=first.run_id)
+
+
+def test_a_column_may_be_in_a_file_that_was_not_looked_at(written, ledger, monkeypatch):
+    monkeypatch.setattr("dphh.run.open_session", None)
+    monkeypatch.setattr("dphh.ledger.columns_there.MOST_FILES", 1)
+    one, wider = written(ROWS), frame().with_columns(also=pl.lit("here"))
+    wider.write_parquet(Path(one.where[0]).with_name("zz.parquet"))
+    folder = str(Path(one.where[0]).parent / "*.parquet")
+    with pytest.raises(TypeError, match="not callable"):  # an engine is asked
+        plan(Corpus(folder, user="who", text="also")).run(ledger=ledger, engine="spark")
 
 
 def test_a_wrong_column_of_parquet_files_is_told_before_java_starts(written, ledger, monkeypatch):
@@ -228,6 +251,32 @@ def test_within_a_process_the_same_rows_are_paid_for_once(ledger, kind):
     other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
     assert plan(Corpus(kind(frame()), user="who", text="what")).run(ledger=other_ledger) != first
     assert (len(ledger.runs()), len(other_ledger.runs())) == (1, 1)
+
+
+def test_a_release_given_by_its_id_is_not_taken_for_one_of_these_rows(ledger):
+    first = plan(Corpus(frame(), user="who", text="what")).run(ledger=ledger)
+    others = Corpus(frame([(n, "goodbye") for n in range(300)]), user="who", text="what")
+    with pytest.warns(UserWarning, match="was made before, and this is its release"):
+        assert plan(others).run(ledger=ledger, run_id=first.run_id).table == first.table
+    own = plan(others).run(ledger=ledger)
+    assert own.to_polars()["item"].to_list() == ["goodbye"]
+    assert own.run_id != first.run_id
+
+
+def test_in_sql_a_release_given_by_its_id_is_not_taken_for_one_of_these_rows(ledger):
+    con = dphh.connect(ledger=ledger.path)
+
+    def items(more=""):
+        return [found[1] for found in con.execute(f"{asked}, delta := 1e-6{more})").fetchall()]
+
+    rows = "CREATE OR REPLACE TABLE said AS SELECT range AS who, '{}' AS what FROM range(300)"
+    asked = "FROM dphh_items('said', user_column := 'who', text_column := 'what', epsilon := 1.0"
+    con.execute(rows.format("hello"))
+    items()
+    (run,) = ledger.runs()
+    con.execute(rows.format("goodbye"))
+    assert items(f", run_id := '{run.run_id}'") == ["hello"]
+    assert items() == ["goodbye"]
 
 
 def over_files(kind, path, word):
