@@ -46,8 +46,8 @@ _JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 #: and blocks, and then collected over and over.
 _JAVA_MEMORY = "2g"
 #: Java's default collector looks through its whole memory at each array of megabytes, as a block of
-#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to start
-#: with two collectors, so another that somebody chose stays.
+#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
+#: start with two collectors, so another that somebody chose stays.
 _COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
 _OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _JAVA_OPTIONS_OF_OTHERS = (
