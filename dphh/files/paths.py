@@ -22,7 +22,9 @@ _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 #: `dbfs:/x` and `hdfs:/x`, as Spark takes them, also where they were joined to a working folder.
-_ONE_SLASH = re.compile(r"(?:^|/)(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.IGNORECASE | re.S)
+_ONE_SLASH = re.compile(
+    r"(?:^|/)(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.IGNORECASE | re.DOTALL
+)
 _FILE_ADDRESS = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}

@@ -46,8 +46,9 @@ _JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 #: and blocks, and then collected over and over.
 _JAVA_MEMORY = "2g"
 #: Java's default collector looks through its whole memory at each array of megabytes, as a block of
-#: users is one. Java refuses to start with two collectors, so another that somebody chose stays.
-_COLLECTOR = "-XX:+UseParallelGC"
+#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
+#: start with two collectors, so another that somebody chose stays.
+_COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
 _OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _JAVA_OPTIONS_OF_OTHERS = (
     _JAVA_OPTIONS_VARIABLE, "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
@@ -57,6 +58,8 @@ _JAVA_OPTIONS_OF_OTHERS = (
 #: compiled again with all optimisations, code has to run ten times as often as by Java's default.
 _FOR_SHORT_QUERIES = " ".join((
     "-XX:+IgnoreUnrecognizedVMOptions",
+    # Or Java would collect several times for the sake of Spark's classes, until it has them all.
+    "-XX:MetaspaceSize=256m",
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
