@@ -189,6 +189,8 @@ class WholeUsers:
         """`dphh_unreleased(ids)`: the same word ids, with -1 for each word that an earlier round
         released."""
         lists = one_array(ids)
+        if not self._is_released.any():  # before the first round
+            return lists
         held = values_of(lists)
         left = np.where(self._is_released.take(held), np.int32(-1), held)
         return lists_of(lengths_of(lists), left)

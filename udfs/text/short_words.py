@@ -20,7 +20,7 @@ _VIEW_TYPE = np.dtype("V16")
 _LONGEST_SHORT = 12
 #: How many slots the table has, and below which id a word may be cached: frequent words tend to
 #: appear early.
-_SLOTS, _KEPT = 1 << 19, 1 << 20
+_SLOTS, _KEPT = 1 << 20, 1 << 20
 #: Words that are looked up together: they stay in the processor's cache.
 _WORDS_AT_ONCE = 1 << 15
 
