@@ -294,14 +294,6 @@ def test_blocks_are_written_and_read_one_by_one(tmp_path):
         assert pq.ParquetFile(path).num_row_groups == 3
 
 
-def test_one_machine_runs_a_query_as_one_job(spark, tmp_path):
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    with session_on("spark", corpus, SystemRandomness()) as session:
-        assert session.spark.conf.get("spark.sql.adaptive.enabled") == "false"
-        assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
-
-
 def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatch):
     from py4j.protocol import Py4JNetworkError
 

@@ -7,7 +7,6 @@ session. Queries do not use this module.
 from __future__ import annotations
 
 import uuid
-import warnings
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
@@ -15,9 +14,6 @@ from pyspark.sql import SparkSession
 from dphh.engines.spark.artifacts import send_dphh
 from dphh.engines.spark.folder import FolderOfSpark, RunDatabase, RunFolder
 from dphh.lineage.spark_connect import is_connect, why_lost
-
-_ADAPTIVE = "spark.sql.adaptive.enabled"
-_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Access(Protocol):
@@ -57,14 +53,10 @@ class ByJava:
         self._described = self._context.getLocalProperty("spark.job.description")
         self._tag = f"dphh-{uuid.uuid4().hex}"
         self._context.addJobTag(self._tag)
-        if str(self._context.master).startswith("local"):
-            # Spark would run each shuffle as a job of its own and plan anew after each, to find how
-            # many partitions suit executors that are not there.
-            self.spark.conf.set(_ADAPTIVE, "false")
-            if self._context.getConf().get(_PARTITIONS) is None:
-                self.spark.conf.set(_PARTITIONS, str(self._context.defaultParallelism))
-        else:
-            self.spark.conf.set(_ADAPTIVE, "true")
+        partitions = "spark.sql.shuffle.partitions"
+        local = str(self._context.master).startswith("local")
+        if local and self._context.getConf().get(partitions) is None:
+            self.spark.conf.set(partitions, str(self._context.defaultParallelism))
 
     def describe(self, step: str) -> None:
         # Spark would describe the job by this program's path and line.
@@ -91,8 +83,6 @@ class ByConnect:
         own: Any = owner
         self.owner, self.spark = owner, own.cloneSession()
         self._tag = f"dphh-{uuid.uuid4().hex}"
-        with warnings.catch_warnings(action="ignore"):
-            self.spark.conf.set(_ADAPTIVE, "true")
         self.spark.addTag(self._tag)
         send_dphh(self.spark)
 

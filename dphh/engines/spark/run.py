@@ -40,6 +40,7 @@ _SESSION_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.adaptive.enabled": "true",
     # To broadcast a table, Spark collects it on the driver. The run's own are private; what is
     # public says so itself (`show`).
     "spark.sql.autoBroadcastJoinThreshold": "-1",
