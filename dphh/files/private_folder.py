@@ -15,6 +15,7 @@ import stat
 import struct
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,8 @@ fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 PREFIX = "dphh-run-"
 _PREFIX_OF_NEW = "dphh-new-"
 _LOCK = ".lock"
+#: Seconds after which nobody makes a folder any more that has no final name yet.
+_LONGEST_MAKING = 3600
 
 _open_folders: dict[str, PrivateFolder] = {}
 _folders_lock = threading.Lock()
@@ -70,6 +73,10 @@ def sweep() -> None:
     """Remove folders that killed processes left in the temporary directory."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         remove_if_left(folder)
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX_OF_NEW}*"):
+        with suppress(OSError):  # as in `remove_if_left`; a folder without its name has no rows
+            if _is_ours(folder) and folder.stat().st_mtime < time.time() - _LONGEST_MAKING:
+                _remove_folder(str(folder))
 
 
 def remove_if_left(folder: Path) -> None:

@@ -7,7 +7,7 @@
 CREATE TEMP TABLE noised AS
 WITH
 
--- DP-SIPS: without the words that earlier rounds released.
+-- DP-SIPS: without the words that earlier rounds released, which were told to dphh_unreleased.
 remaining AS (
     SELECT
         user_hashes,

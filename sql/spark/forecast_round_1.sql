@@ -76,43 +76,51 @@ plain_sums AS (
     GROUP BY key
 ),
 
--- A test's draws depend on how a word is spelled, and not on its key: other runs join nothing.
-noised AS (
+classed AS (
     SELECT
         plain_sums.key,
+        plain_sums.weight,
         $others >= 0 AND plain_sums.key >= $others AS is_other,
-        plain_sums.weight + dphh_noise(
+        coalesce(
+            public_grams.class,
+            first_piece.as_first + last_piece.as_last + lifts.shift
+        ) AS class
+    FROM plain_sums
+    LEFT JOIN forecasts AS first_piece ON shiftright(plain_sums.key, 32) = first_piece.gram
+    LEFT JOIN forecasts AS last_piece ON plain_sums.key & 4294967295 = last_piece.gram
+    LEFT JOIN lifts
+        ON first_piece.expected_first + last_piece.expected_last = lifts.expected
+    LEFT JOIN public_grams ON plain_sums.key = public_grams.key
+),
+
+-- A test's draws depend on how a word is spelled, and not on its key: other runs join nothing.
+-- Nothing is joined to what is drawn: a task that runs again draws again.
+noised AS (
+    SELECT
+        classed.key,
+        classed.is_other,
+        classed.class,
+        classed.weight + dphh_noise(
             CASE
                 WHEN $is_test
-                    THEN coalesce('other ' || other_words.word, CAST(plain_sums.key AS STRING))
+                    THEN coalesce('other ' || other_words.word, CAST(classed.key AS STRING))
             END,
             $sigma,
             $purpose || '/round 1'
         ) AS noisy
-    FROM plain_sums
-    LEFT JOIN other_words ON $is_test AND plain_sums.key = other_words.key
+    FROM classed
+    LEFT JOIN other_words ON $is_test AND classed.key = other_words.key
 )
 
 SELECT
-    noised.key,
-    noised.noisy,
+    key,
+    noisy,
+    CASE WHEN is_other THEN CAST(-1 AS BIGINT) ELSE class END AS class,
     CASE
-        WHEN noised.is_other THEN CAST(-1 AS BIGINT)
-        ELSE coalesce(
-            public_grams.class,
-            first_piece.as_first + last_piece.as_last + lifts.shift
-        )
-    END AS class,
-    CASE
-        WHEN noised.is_other THEN CAST(noised.noisy >= $threshold AS BIGINT)
-        ELSE dphh_bin(noised.noisy, $sigma)
+        WHEN is_other THEN CAST(noisy >= $threshold AS BIGINT)
+        ELSE dphh_bin(noisy, $sigma)
     END AS bin
-FROM noised
-LEFT JOIN forecasts AS first_piece ON shiftright(noised.key, 32) = first_piece.gram
-LEFT JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
-LEFT JOIN lifts
-    ON first_piece.expected_first + last_piece.expected_last = lifts.expected
-LEFT JOIN public_grams ON noised.key = public_grams.key;
+FROM noised;
 
 -- Valid grams that nobody holds are too many to write down. Their sums are 0 in both rounds, so how
 -- many of a class fall into each bin, and how many of these are below 0 in round 2 or at it, is

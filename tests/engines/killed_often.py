@@ -140,7 +140,12 @@ def main() -> None:
         seen[verb] += killed
         wrong += [f"{verb}: {mistake}" for mistake in mistakes]
         number += 1
-    left = [path.name for path in Path(tempfile.gettempdir()).glob("dphh-*")]
+    # A folder whose process was killed before it had its name has no rows, and is removed later.
+    left = [
+        path.name
+        for path in Path(tempfile.gettempdir()).glob("dphh-*")
+        if not path.name.startswith("dphh-new-") or {*os.listdir(path)} - {".lock"}
+    ]
     (folder / "seen.json").write_text(json.dumps({"killed": seen, "wrong": wrong, "left": left}))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from math import floor, isclose, sqrt
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -121,3 +122,14 @@ def test_the_weights_of_a_full_user_square_to_almost_the_whole_norm(engine, writ
     squares = sum(weight * weight for weight in found.values())
     assert squares <= 1024**2
     assert isclose(sqrt(squares), 1024, rel_tol=0.01)
+
+
+def test_a_session_that_reads_again_has_all_words_again(engine, written, no_noise):
+    corpus = written([(user, "kept gone") for user in range(9)])
+    with session_on(engine, corpus, no_noise) as session:
+        for _ in range(2):
+            session.hold(Reading())
+            before = session.draw(bare_level(4), "level").column("key").to_pylist()
+            session.forget(pa.table({"key": ["gone"]}))
+            left = session.draw(bare_level(4), "level").column("key").to_pylist()
+            assert (sorted(before), left) == (["gone", "kept"], ["kept"])

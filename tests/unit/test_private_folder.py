@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,14 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(te
     mine = PrivateFolder()  # making one sweeps
     assert names(temporary) == [Path(mine.path).name]
     mine.close()
+
+
+def test_a_folder_that_a_killed_process_had_not_named_yet_is_swept_an_hour_later(temporary):
+    for name, age in (("dphh-new-old", 4000), ("dphh-new-now", 0)):
+        (temporary / name).mkdir()
+        os.utime(temporary / name, (time.time() - age,) * 2)
+    sweep()
+    assert names(temporary) == ["dphh-new-now"]
 
 
 def test_a_folder_lives_on_with_a_fork_of_its_process(temporary):
