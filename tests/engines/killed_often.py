@@ -144,7 +144,8 @@ def main() -> None:
     left = [
         path.name
         for path in Path(tempfile.gettempdir()).glob("dphh-*")
-        if not path.name.startswith("dphh-new-") or {*os.listdir(path)} - {".lock"}
+        if not path.name.startswith("dphh-new-")
+        or any(each.name != ".lock" for each in path.iterdir())
     ]
     (folder / "seen.json").write_text(json.dumps({"killed": seen, "wrong": wrong, "left": left}))
 
