@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from dphh.engines.failures import Failures
 from dphh.errors import EngineError
 
-#: What a call raises where Spark's Java process no longer answers.
-JAVA_IS_GONE = (Py4JNetworkError, ConnectionError)
+#: What a call may raise where Spark's Java process no longer answers: `java_is_gone` tells.
+FROM_JAVA = (Py4JError, ConnectionError)
 _SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
+
+
+def java_is_gone(problem: BaseException | None) -> bool:
+    """Whether an error came of a Java process that no longer answers.
+
+    Where Java ends while a call waits, Py4J raises only that the call failed. So Java is asked.
+    """
+    if isinstance(problem, Py4JNetworkError):
+        return True
+    if not isinstance(problem, FROM_JAVA) or SparkContext._gateway is None:
+        return False
+    try:
+        SparkContext._gateway.jvm.java.lang.System.nanoTime()
+    except FROM_JAVA:
+        return True
+    return False
+
+
+@contextmanager
+def without_py4j_tracebacks() -> Iterator[None]:
+    """Keep Py4J from logging a lost connection, with its traceback, besides raising it."""
+    root = logging.getLogger()  # to which Py4J writes this one message
+
+    def is_of_another(record: logging.LogRecord) -> bool:
+        raised = record.exc_info[0] if record.exc_info else None
+        return raised is None or not issubclass(raised, Py4JNetworkError)
+
+    root.addFilter(is_of_another)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_of_another)
 
 
 class SparkFailures(Failures):
@@ -21,10 +55,12 @@ class SparkFailures(Failures):
 
     @contextmanager
     def __call__(self, step: str) -> Iterator[None]:
-        with super().__call__(step):
+        with super().__call__(step), without_py4j_tracebacks():
             try:
                 yield
-            except JAVA_IS_GONE:
+            except FROM_JAVA as problem:
+                if not java_is_gone(problem):
+                    raise
                 raise EngineError(
                     f"Spark's Java process ended in the step {step!r}; it was killed, or ran out "
                     "of memory: start it with more (spark.driver.memory; for a Spark that dphh "

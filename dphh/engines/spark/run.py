@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +22,12 @@ from dphh.corpus import Corpus
 from dphh.engines.spark.access import access_to
 from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
-from dphh.engines.spark.failures import JAVA_IS_GONE, engine_errors
+from dphh.engines.spark.failures import (
+    FROM_JAVA,
+    engine_errors,
+    java_is_gone,
+    without_py4j_tracebacks,
+)
 from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
@@ -99,7 +104,7 @@ class SparkRun:
             warn(f"Spark Connect's server is gone ({problem}){place}")
             return
         # The folder holds private rows: it goes whether or not Spark still answers.
-        with ExitStack() as at_last:
+        with without_py4j_tracebacks(), ExitStack() as at_last:
             at_last.push(self._bear_that_java_is_gone)
             if self._started:
                 at_last.callback(self.owner.stop)
@@ -113,7 +118,7 @@ class SparkRun:
     def _bear_that_java_is_gone(self, _: Any, problem: BaseException | None, __: Any) -> bool:
         """Whether closing failed because Java no longer answers, of which whatever failed before
         tells; then what only Java could remove is named."""
-        if not isinstance(problem, JAVA_IS_GONE):
+        if not java_is_gone(problem):
             return False
         if self._folder is not None and not self._folder.is_gone():
             warn(
@@ -197,10 +202,13 @@ class SparkRun:
             self._written[name] = self._written.pop(table)
 
     def drop(self, table: str) -> None:
-        # With Java its views have gone, and the error that a step raised for it is to be seen.
-        with suppress(*JAVA_IS_GONE):
+        try:
             self.spark.catalog.dropTempView(table)
             self._unregister(table)
+        except FROM_JAVA as problem:
+            # With Java its views have gone, and the error that a step raised for it is to be seen.
+            if not java_is_gone(problem):
+                raise
 
     def _unregister(self, table: str) -> None:
         name = self._written.pop(table, None)
