@@ -6,6 +6,7 @@ keys are chosen and noised by their spelling (`hashes`, `spelled`).
 
 from __future__ import annotations
 
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -35,10 +36,15 @@ class Vocabulary:
         # Polars forgets categories that no column uses. "", which is no word, comes first, so that
         # it gets the id -1 and the words get ids from 0.
         self._held = pl.Series([""], dtype=self._kind)
-        self._short = ShortWords()
         self._hashes: Words = np.empty(0, dtype=np.uint64)
         self._count, self._met = 0, 0
         self._lock = Lock()
+
+    @cached_property
+    def _short(self) -> ShortWords:
+        # Its tables take 20 MB, which a small corpus never needs. Threads may each make one at
+        # first: what one of them has learnt is then asked of Polars again.
+        return ShortWords()
 
     def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
