@@ -48,9 +48,10 @@ class Vocabulary:
 
     def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
-        # NULLs are replaced in Arrow; a Polars series would need a query for it.
+        # NULLs are replaced in Arrow; a Polars series would need a query for it. So are strings by
+        # string views, which Polars keeps as they are: Arrow releases Python's lock for it.
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
-        spelled = pl.Series(there, dtype=pl.String)
+        spelled = pl.Series(there.cast(pa.string_view()), dtype=pl.String)
         numbers = np.empty(len(words), dtype=np.int32)
         for start in range(0, len(words), NUMBERED):
             numbers[start : start + NUMBERED] = self._numbers(spelled[start : start + NUMBERED])
