@@ -27,7 +27,7 @@ Part = tuple[str, list[Step]]
 SALT = "64 random bits, drawn for this level"
 RHO = "the least weight that noise reaches as seldom as `spurious` asks, from the level below"
 PARTS = {"parts": 1, "part": 0}
-GATHER = Step("gather_texts", PARTS)
+GATHER = Step("gather_texts")
 HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt

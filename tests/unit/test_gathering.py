@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from dphh import Corpus
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel import gathering as module
+from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import (
     Gathering,
     Read,
@@ -45,7 +48,12 @@ SAID: dict[str, Any] = {
 
 
 def gathered(
-    texts: list[Text], cuts: list[int], read: Read, said: str = "number", groups: Any = None
+    texts: list[Text],
+    cuts: list[int],
+    read: Read,
+    said: str = "number",
+    groups: Any = None,
+    most: int | None = None,
 ) -> list[tuple[int, list[int]]]:
     """(user_hash, ids) of each user."""
     users = [SAID[said](user) for user, _ in texts]
@@ -55,11 +63,16 @@ def gathered(
         pa.array([tokens for _, tokens in texts], pa.list_(pa.string())),
         pa.array(groups or [None] * len(texts), pa.string()),
     )
-    gathering = Gathering(read)
-    for start, end in pairwise([0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]):
-        gathering.add(*(column.slice(start, end - start) for column in columns))
+    with tempfile.TemporaryDirectory() as folder:
+        spilled = None if most is None else spilled_texts.SpilledTexts(folder, most)
+        gathering = Gathering(read, spilled)
+        for start, end in pairwise([0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]):
+            gathering.add(*(column.slice(start, end - start) for column in columns))
+        gathering.end()
+        tables = list(gathering.rows())
+        assert not list(Path(folder).iterdir())
     found = []
-    for table in gathering.rows():
+    for table in tables:
         for row in table.to_pylist():
             assert sum(row["lengths"]) == len(row["ids"])
             ends = np.cumsum([0, *row["lengths"]]).tolist()
@@ -77,17 +90,17 @@ def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
 
 @pytest.mark.parametrize("said", SAID)
 @settings(deadline=None, max_examples=40)
-@given(texts=TEXTS, cuts=CUTS, few=st.booleans())
-def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few):
+@given(texts=TEXTS, cuts=CUTS, few=st.booleans(), most=st.sampled_from([None, 0, 200]))
+def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few, most):
     with pytest.MonkeyPatch.context() as patch:
         if few:  # bytes that are read, and positions that are laid out, at a time
             patch.setattr(module, "BYTES", 50)
             patch.setattr(module, "NARROW", 0)
             patch.setattr(module, "STRETCH", 2)
-            patch.setattr(module, "POSITIONS", 4)
+            patch.setattr(spilled_texts, "POSITIONS", 4)
             patch.setattr(module, "ROW", 3)
         vocabulary = Vocabulary()
-        found = gathered(texts, cuts, words_of_texts(vocabulary, Reading()), said)
+        found = gathered(texts, cuts, words_of_texts(vocabulary, Reading()), said, most=most)
     words = {
         user: sorted(word for text in of_user for word in text if word)
         for user, of_user in by_user(texts).items()
@@ -136,6 +149,7 @@ def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
     tokens = [["a"], ["a", "b"], ["a"] * 9, ["b"], ["c"]]
     columns = pa.array(range(5), pa.int64()), pa.nulls(5, pa.string())
     gathering.add(*columns, pa.array(tokens), columns[1])
+    gathering.end()
     (table,) = gathering.rows()
     assert table.column("lengths").to_pylist() == [[1, 2], [], [], [9, 1, 1]]
 
@@ -181,21 +195,45 @@ def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
     nothing = pa.nulls(len(users), pa.string())
     columns = pa.array(users, pa.int64()), nothing, pa.array(tokens, pa.list_(pa.string()))
     gathering.add(*columns, nothing)
-    list(gathering.rows())
+    gathering.end()
     assert gathering.holds_null_users == found
 
 
-def test_no_more_is_held_than_may_be(monkeypatch):
+def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
+    """Files take the rest, and each part of the users that is read back has no more either."""
     monkeypatch.setattr(module, "BYTES", 1)
-    gathering = Gathering(words_of_texts(Vocabulary(), Reading()), most=1_000)
+    sizes = []
+
+    def laid_out(gathering: Gathering, texts: spilled_texts.Texts) -> Any:
+        sizes.append(texts.size)
+        return rows_of_texts(gathering, texts)
+
+    rows_of_texts = Gathering._rows_of_texts
+    monkeypatch.setattr(Gathering, "_rows_of_texts", laid_out)
+    gathering = Gathering(
+        words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
+    )
     nothing = pa.nulls(10, pa.string())
-    texts = pa.array(range(10), pa.int64()), nothing, pa.array([["a"]] * 10), nothing
+    for start in range(0, 100, 10):
+        keys = pa.array(range(start, start + 10), pa.int64())
+        gathering.add(keys, nothing, pa.array([["a"]] * 10), nothing)
+        assert gathering._in_memory().size <= 1_000
+    gathering.end()
+    tables = list(gathering.rows())
+    assert sum(len(users) for t in tables for users in t.column("lengths").to_pylist()) == 100
+    assert 0 < max(sizes) <= 1_000
+
+
+def test_what_a_gathering_that_failed_left_in_the_folder_is_not_read(tmp_path):
+    texts = [(1, ["a", "b"]), (2, ["b"])]
     for _ in range(2):
-        gathering.add(*texts)
-    assert gathering.is_full
-    with pytest.raises(EngineOutOfMemory, match="exceeds its memory"):
-        gathering.add(*texts)
-    assert sum(len(table) for table in gathering.rows()) < 50
+        gathering = Gathering(
+            words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 0)
+        )
+        keys, tokens = (pa.array(column) for column in zip(*texts, strict=True))
+        gathering.add(keys, pa.nulls(2, pa.string()), tokens, pa.nulls(2, pa.string()))
+        gathering.end()
+    assert sum(len(ids) for row in gathering.rows() for ids in row.column("ids").to_pylist()) == 3
 
 
 def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch):

@@ -50,6 +50,45 @@ def test_words_come_back_from_their_numbers_and_nothing_has_none():
     assert words.hashes()[:4].tolist() == [one_by_one(word) for word in "bacd"]
 
 
+def test_words_behind_2_gib_of_text_are_numbered():
+    """Arrow's string views point no farther, and a corpus of long texts may have that in a call."""
+    text, (one, other) = np.zeros(2**31 + 2, dtype=np.uint8), b"ab"  # memory that nothing touches
+    text[2**31 :] = one, other
+    ends = np.array([2**31, 2**31 + 1, 2**31 + 2])
+    words = pa.Array.from_buffers(
+        pa.large_string(), 2, [None, pa.py_buffer(ends), pa.py_buffer(text)]
+    )
+    assert Vocabulary().ids(words).tolist() == [0, 1]
+
+
+def test_a_closed_vocabulary_says_the_same_and_opens_again(monkeypatch):
+    monkeypatch.setattr(vocabulary, "SPELLED", 3)
+    words, same = Vocabulary(), Vocabulary()
+    for _ in range(2):
+        for each in (words, same):
+            each.ids(pa.array([*WORDS, "b", "c"]))
+        words.close()
+        words.close()
+        asked = ["c", "", None, "x" * 1000, "new", "c", "newer", "new", "é"]
+        for kind in (pa.string(), pa.large_string(), pa.string_view()):
+            array = pa.array(asked, kind)
+            assert words.ids(array).tolist() == same.ids(array).tolist()
+        assert len(words.ids(pa.array([], pa.string()))) == 0
+        assert len(words) == len(same)
+        ids = [*range(len(words))]
+        assert words.spelled(ids).to_pylist() == same.spelled(ids).to_pylist()
+        assert words.hashes().tolist() == same.hashes().tolist()
+        words.open()
+
+
+def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
+    monkeypatch.setattr(vocabulary, "of_spellings", lambda words: np.full(len(words), 7, np.uint64))
+    words = Vocabulary()
+    words.ids(pa.array(["a", "b"]))
+    words.close()
+    assert words.ids(pa.array(["b", "c", "a"])).tolist() == [1, 2, 0]
+
+
 def test_runs_number_their_words_apart():
     one, two = Vocabulary(), Vocabulary()
     assert one.ids(pa.array(["a", "b"])).tolist() == [0, 1]

@@ -17,12 +17,18 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import DTypeLike
 
-from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel.blocks import positions_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.spilled_texts import (
+    SpilledTexts,
+    Texts,
+    no_texts,
+    positions_of_texts_at,
+    slices_of_positions,
+)
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
@@ -35,16 +41,15 @@ BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
 #: positions end. So a number of rows is a bounded number of positions, however long users are.
 ROW = 256
-#: How many texts, and positions, are laid out at a time.
-STRETCH, POSITIONS = 1 << 17, 1 << 20
+#: How many texts are laid out at a time.
+STRETCH = 1 << 17
 #: With fewer positions than this, four bytes say where a text starts.
 NARROW = 1 << 32
-#: Bytes of memory to lay out one text and one position.
-TEXT_BYTES, POSITION_BYTES = 48, 4
 
 
 def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
     """Read texts as word ids. A text without a word takes no position."""
+    vocabulary.open()
 
     def read(texts: pa.Table) -> tuple[Integers, Any]:
         tokens = one_array(texts.column("tokens"))
@@ -94,6 +99,9 @@ class Growing:
         """A view, valid until something is added."""
         return self._room[: self._count]
 
+    def clear(self) -> None:
+        self._count = 0
+
     def __len__(self) -> int:
         return self._count
 
@@ -104,30 +112,23 @@ class Gathering:
     A user is identified by a number (key), by a name, or by a rank (key) with the name beside it.
     """
 
-    def __init__(self, read: Read, most: int | None = None) -> None:
-        """`most`: how many bytes of memory the layout may take."""
+    def __init__(self, read: Read, spilled: SpilledTexts | None = None) -> None:
+        """`spilled`: where texts go that do not fit into memory; if None, all stay in memory."""
         self._read = read
-        self._most = most
+        self._spilled = spilled
         self._lock = Lock()
         self._waiting: list[tuple[Any, ...]] = []
         self._bytes = 0
-        self._users, self._lengths = Growing(np.int64), Growing(np.int32)
-        self._positions = Growing(np.int32)
+        self._texts = {name: Growing(array.dtype) for name, array in vars(no_texts()).items()}
         self._user_names = Vocabulary()
         self._are_named, self._key_type = False, pa.int64()
-        self._names_beside: list[Any] = []
-        #: Whether more was added than `most` allows; what was gathered is then of no use.
-        self.is_full = False
+        #: Why texts could not be written to the folder; then the run must end.
+        self.disk_error: OSError | None = None
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
 
     def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each.
-
-        Once more was added than `most` allows, it refuses texts: the rest need not be read.
-        """
-        if self.is_full:
-            raise EngineOutOfMemory("gather_texts: a part of the users exceeds its memory")
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each."""
         each = pa.array(np.ones(len(keys), dtype=np.int32))
         with self._lock:
             self._waiting.append((keys, names, tokens, groups))
@@ -159,16 +160,29 @@ class Gathering:
             keys, names = keys.filter(held), names.filter(held)
         is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
         numbers = self._user_names.ids(names) if is_name else keys.to_numpy()
+        # A rank says nothing about its user, so the hash is of the name beside it.
+        hashes = of_spellings(names).view(np.int64) if is_beside and not is_name else numbers[:0]
         with self._lock:
-            self._users.add(numbers.astype(np.int64, copy=False))  # unsigned ids may wrap around
-            self._lengths.add(lengths)
-            self._positions.add(positions)
+            self._texts["users"].add(numbers.astype(np.int64, copy=False))  # unsigned: may wrap
+            self._texts["lengths"].add(lengths)
+            self._texts["user_hashes"].add(hashes)
+            self._texts["positions"].add(positions)
             self._are_named |= is_name
             self._key_type = keys.type
-            if is_beside and not is_name:
-                self._names_beside.append(names)
-            size = TEXT_BYTES * len(self._users) + POSITION_BYTES * len(self._positions)
-            self.is_full |= self._most is not None and size > self._most
+            if self._spilled is not None and self._in_memory().size > self._spilled.most:
+                self._spill(self._spilled)
+
+    def _in_memory(self) -> Texts:
+        return Texts(**{name: values.all() for name, values in self._texts.items()})
+
+    def _spill(self, spilled: SpilledTexts) -> None:
+        try:
+            spilled.add(self._in_memory())
+        except OSError as problem:
+            self.disk_error = problem
+            raise
+        for values in self._texts.values():
+            values.clear()
 
     def _note_null_users(self, texts: pa.Table) -> None:
         tokens = one_array(texts.column("tokens"))
@@ -178,35 +192,55 @@ class Gathering:
         if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
             self.holds_null_users = True
 
+    def end(self) -> None:
+        """Read what waits. If texts went to files, all do, so that no memory is used for them."""
+        self._store_texts(self._take_waiting())
+        if self._spilled is not None and self._spilled.has_any:
+            self._spill(self._spilled)
+            self._texts.clear()
+
     def rows(self) -> Iterator[pa.Table]:
         """(user_hashes, lengths, ids): for each user the user hash, by which bounding chooses keys,
-        and the number of positions; then the integers at those positions."""
-        self._store_texts(self._take_waiting())
-        lengths, positions = self._lengths.all(), self._positions.all()
+        and the number of positions; then the integers at those positions. After `end`."""
+        if self._spilled is None or not self._spilled.has_any:
+            yield from self._rows_of_texts(self._in_memory())
+            return
+        for first, last in self._spilled.divided():
+            yield from self._rows_of_texts(self._spilled.read(first, last))
+        self._spilled.remove()
+
+    def _rows_of_texts(self, gathered: Texts) -> Iterator[pa.Table]:
+        lengths, positions = gathered.lengths, gathered.positions
         begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(positions) < NARROW else np.int64)
         begins -= lengths.view(np.uint32)  # of none below 0
-        for users, texts in by_user(self._users.all()):
+        for users, texts in by_user(gathered.users):
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = starts(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
-            user_hashes = self._user_hashes(users.take(first), texts.take(first), of_users)
-            stops = np.flatnonzero(np.diff(np.cumsum(of_users) // POSITIONS, append=-1)) + 1
+            hashes = self._user_hashes(
+                users.take(first), texts.take(first), of_users, gathered.user_hashes
+            )
             text_of = np.append(first, len(users))
-            for start, stop in zip([0, *stops[:-1]], stops, strict=True):
-                these = slice(text_of[start], text_of[stop])
-                held = positions.take(_positions_of_texts(first_positions[these], of_texts[these]))
-                yield rows_of_users(user_hashes[start:stop], of_users[start:stop], held)
+            for some in slices_of_positions(of_users):
+                these = slice(text_of[some.start], text_of[some.stop])
+                held = positions.take(
+                    positions_of_texts_at(first_positions[these], of_texts[these])
+                )
+                yield rows_of_users(hashes[some], of_users[some], held)
 
-    def _user_hashes(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
+    def _user_hashes(
+        self, users: Integers, texts: Integers, lengths: Integers, beside: Integers
+    ) -> Integers:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
-        if self._names_beside:
-            names = pa.chunked_array(self._names_beside).take(pa.array(texts[several]))
-        elif self._are_named:
+        user_hashes = np.zeros(len(users), dtype=np.int64)
+        if len(beside):
+            user_hashes[several] = beside.take(texts[several])
+            return user_hashes
+        if self._are_named:
             names = self._user_names.spelled(users[several])
         else:
             names = pa.array(users[several]).view(self._key_type).cast(pa.string())
-        user_hashes = np.zeros(len(users), dtype=np.int64)
         user_hashes[several] = of_spellings(one_array(names)).view(np.int64)
         return user_hashes
 
@@ -276,13 +310,3 @@ def _slices_of_stretches(ascending: Any, beside: Any) -> Iterator[slice]:
         stop = int(np.searchsorted(ascending, ascending[stop - 1] | beside, side="right"))
         yield slice(start, stop)
         start = stop
-
-
-def _positions_of_texts(begins: Integers, lengths: Integers) -> Integers:
-    """The positions of texts with these first positions and lengths, one text after the other."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    if len(ends) == ends[-1]:  # one position each
-        return begins
-    positions = np.repeat(begins - ends + lengths, lengths)
-    positions += np.arange(len(positions))
-    return positions

@@ -1,4 +1,4 @@
-"""Gathers the texts of each user, in as few parts of the users as the memory allows."""
+"""Gathers the texts of each user; what does not fit into memory meanwhile goes to files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
+from dphh.udfs.kernel.spilled_texts import SpilledTexts
 
-#: Numbers of parts to try until a part fits the memory. Each user is whole in one part, and what a
-#: user contributes depends on no other user's rows, so the number of parts changes no sum.
-PARTS = (1, 4, 16, 64)
-#: A part may use at most one SHAREth of the memory limit.
-SHARE = 4
+#: Texts that were read may use at most one SHAREth of the memory limit.
+SHARE = 16
+NO_DISK = (
+    "the temporary folder has no room in the step 'gather_texts': free disk space there, or raise "
+    "the memory limit"
+)
 
 
 class Gathers(DuckDBRun):
@@ -27,47 +29,37 @@ class Gathers(DuckDBRun):
 
     def gather(self, table: str, read: Read) -> None:
         """Make a table (user_hashes, lengths, ids) of whole users."""
+        self.drop(table)
         self.hold_rows()
         if self.has_rows_of_null_users():
             raise CorpusError(ROWS_OF_NULL_USERS)
-        for parts in PARTS:
-            self.drop(table)
-            self.con.execute(
-                f"CREATE TEMP TABLE {table} "
-                "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[])"
-            )
-            try:
-                for part in range(parts):
-                    self._write_rows_of_users(table, self._gather_part(read, parts, part))
-                return
-            except (EngineOutOfMemory, MemoryError):
-                if parts == PARTS[-1]:
-                    raise
-
-    def _gather_part(self, read: Read, parts: int, part: int) -> Gathering:
         limit = self.memory.limit
-        # The smallest parts have no limit: there is nothing smaller to try.
-        most = limit // SHARE if limit is not None and parts < PARTS[-1] else None
-        gathering = Gathering(read, most)
+        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
+        gathering = Gathering(read, spilled)
         (number,) = self.con.sql("SELECT key_of_user(user_id) FROM rows_of_corpus").types
         register_gathered(self.con, gathering, str(number))
         try:
-            self.execute("gather_texts", parts=parts, part=part)
-        except EngineError:
-            if not gathering.is_full:  # else it refused texts, which ended the step
+            self.execute("gather_texts")
+            gathering.end()
+            self.whole_users.vocabulary.close()
+            self._write_rows_of_users(table, gathering)
+        except (EngineError, OSError):
+            if gathering.disk_error is None:
                 raise
+            raise EngineOutOfMemory(NO_DISK) from None
         finally:
             with suppress(duckdb.Error):  # keep the step's own error, if there is one
                 self.con.remove_function("dphh_gathered")
                 self.drop("handed")
-        if gathering.is_full:
-            raise EngineOutOfMemory("gather_texts: a part of the users exceeds its memory")
-        return gathering
 
     def _write_rows_of_users(self, table: str, gathering: Gathering) -> None:
-        self.memory.settle()
         with engine_errors("gather_texts"):
+            self.con.execute(
+                f"CREATE TEMP TABLE {table} "
+                "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[])"
+            )
             for rows in prepare_one_ahead(gathering.rows()):
+                self.memory.settle()  # the vocabulary gives its memory back by and by
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} FROM made")
                 self.con.unregister("made")

@@ -26,7 +26,9 @@ class Gathers(PolarsRun):
         """Make a table (user_hashes, lengths, ids) of whole users."""
         gathering = Gathering(read)
         self.fetch("gather_texts", gather_texts(self.load(), gathering))
-        rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathering.rows()]
+        gathering.end()
         if gathering.holds_null_users:
             raise CorpusError(ROWS_OF_NULL_USERS)
+        self.whole_users.vocabulary.close()
+        rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathering.rows()]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])

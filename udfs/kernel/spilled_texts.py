@@ -1,0 +1,147 @@
+"""Texts that were read and do not fit into memory: in files, by parts of the users.
+
+What is read is written as it comes, so that a corpus is read once however many parts it takes. A
+user's part follows from the user's number alone. A part has whole users, and what a user
+contributes depends on no other user's rows. So neither how often texts are written nor how many
+parts are read together changes any sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dphh.udfs.text.hashes import Integers, mixed, of_numbers
+
+#: Into how many parts users are divided: 2^PART_BITS. Parts that fit the memory together are read
+#: together.
+PART_BITS = 6
+#: How many positions are laid out at a time.
+POSITIONS = 1 << 20
+#: Bytes of memory to lay out one text and one position.
+TEXT_BYTES, POSITION_BYTES = 48, 4
+
+
+@dataclass(eq=False)
+class Texts:
+    """Texts as they were read: the user's number, how many positions, and the user's hash, where
+    it does not follow from the number; and the integers at all positions, one text after the
+    other."""
+
+    users: Integers
+    lengths: Any
+    user_hashes: Integers
+    positions: Any
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory to lay them out."""
+        return TEXT_BYTES * len(self.users) + POSITION_BYTES * len(self.positions)
+
+
+def no_texts() -> Texts:
+    """No texts, of the types that texts have."""
+    eight, four = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    return Texts(eight, four, eight, four)
+
+
+class SpilledTexts:
+    """Files in a folder that is the run's own."""
+
+    def __init__(self, folder: str, most: int) -> None:
+        """`most`: how many bytes of memory texts may take, before and after they are in files."""
+        self.most = most
+        self._kinds = {name: array.dtype for name, array in vars(no_texts()).items()}
+        self._files = {name: Path(folder, f"gathered_{name}") for name in self._kinds}
+        #: For each time that texts were written: where each part ends, by file.
+        self._ends: list[dict[str, Integers]] = []
+        self.remove()  # what a gathering that failed has left
+
+    def add(self, texts: Texts) -> None:
+        parts = 1 << PART_BITS
+        part = (mixed(of_numbers(texts.users)) >> np.uint64(64 - PART_BITS)).astype(np.uint8)
+        order = np.argsort(part, kind="stable")
+        lengths, ends = texts.lengths.take(order), np.cumsum(texts.lengths, dtype=np.int64)
+        begins = ends.take(order) - lengths
+        self._write("users", texts.users.take(order))
+        self._write("lengths", lengths)
+        self._write("user_hashes", texts.user_hashes[order if len(texts.user_hashes) else []])
+        for some in slices_of_positions(lengths):
+            held = texts.positions.take(positions_of_texts_at(begins[some], lengths[some]))
+            self._write("positions", held)
+        text_ends = np.cumsum(np.bincount(part, minlength=parts))
+        position_ends = np.append(0, np.cumsum(lengths, dtype=np.int64)).take(text_ends)
+        self._ends.append(
+            {
+                "users": text_ends,
+                "lengths": text_ends,
+                "user_hashes": np.minimum(text_ends, len(texts.user_hashes)),
+                "positions": position_ends,
+            }
+        )
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self._ends)
+
+    def divided(self) -> Iterator[tuple[int, int]]:
+        """The first of each stretch of parts that take at most `most` bytes together, or of one
+        part that takes more, and the first after it."""
+        sizes = np.zeros(1 << PART_BITS, dtype=np.int64)
+        for ends in self._ends:
+            sizes += TEXT_BYTES * np.diff(ends["users"], prepend=0)
+            sizes += POSITION_BYTES * np.diff(ends["positions"], prepend=0)
+        first, size = 0, 0
+        for part, of_part in enumerate(sizes.tolist()):
+            if part > first and size + of_part > self.most:
+                yield first, part
+                first, size = part, 0
+            size += of_part
+        yield first, len(sizes)
+
+    def read(self, first: int, last: int) -> Texts:
+        """The texts of these parts, whenever they were written."""
+        return Texts(**{name: self._read(name, first, last) for name in self._files})
+
+    def _read(self, name: str, first: int, last: int) -> Any:
+        bounds = [np.append(0, ends[name]) for ends in self._ends]
+        stretches = [(int(ends[first]), int(ends[last])) for ends in bounds]
+        found = np.empty(sum(end - start for start, end in stretches), dtype=self._kinds[name])
+        filled = before = 0
+        with self._files[name].open("rb") as file:
+            for (start, end), ends in zip(stretches, bounds, strict=True):
+                file.seek((before + start) * found.itemsize)
+                found[filled : filled + end - start] = np.fromfile(file, found.dtype, end - start)
+                filled, before = filled + end - start, before + int(ends[-1])
+        return found
+
+    def _write(self, name: str, values: Any) -> None:
+        with self._files[name].open("ab") as file:
+            values.tofile(file)
+
+    def remove(self) -> None:
+        for file in self._files.values():
+            file.unlink(missing_ok=True)
+
+
+def slices_of_positions(lengths: Integers) -> Iterator[slice]:
+    """Slices of these lengths that sum up to some POSITIONS each."""
+    if not len(lengths):
+        return
+    stops = np.flatnonzero(np.diff(np.cumsum(lengths, dtype=np.int64) // POSITIONS, append=-1)) + 1
+    for start, stop in zip([0, *stops[:-1]], stops, strict=True):
+        yield slice(start, stop)
+
+
+def positions_of_texts_at(begins: Integers, lengths: Integers) -> Integers:
+    """The positions of texts with these first positions and lengths, one text after the other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if not len(ends) or len(ends) == ends[-1]:  # one position each
+        return begins
+    positions = np.repeat(begins - ends + lengths, lengths)
+    positions += np.arange(len(positions))
+    return positions
