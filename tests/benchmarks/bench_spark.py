@@ -4,6 +4,7 @@
                                             [--shuffle] [--skip-msnbc]
     python tests/benchmarks/bench_spark.py --skip-msnbc --scale 0.1 1 10
     python tests/benchmarks/bench_spark.py --skip-msnbc --short 500000 [--times 2] [--words 10]
+                                            [--runs 3]
 
 Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
 its processes, which are what to compare on a machine that others use. The plain job is what one
@@ -15,7 +16,8 @@ and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
 words each, what more users add between two sizes, and what a billion would take by that.
 `--short` compares the default `ngrams` of so many users of 10 words (`--words`), at epsilon 4, with
 DuckDB's: processor seconds of the second run of a process and all below it, in a Spark that dphh
-started. The first run, of 2,000 users, starts Java and workers and reaches each step.
+started. The first run, of 2,000 users, starts Java and workers and reaches each step. With `--runs`
+the corpus is read so often, and the last run is what counts: Java compiles less and less.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
         print(f"{how:<28}{seconds:9.1f}{processors:15.1f}", flush=True)
 
 
-def short_child(engine: str, path: str, few: str) -> None:
+def short_child(engine: str, path: str, few: str, runs: str) -> None:
     from dphh import Corpus
     from dphh.session.protocol import Limits
 
@@ -140,7 +142,8 @@ def short_child(engine: str, path: str, few: str) -> None:
         from dphh.engines.spark.cluster import find_spark
 
         stop = find_spark(Corpus(few, user="user_id", text="text"), Limits(threads=2))[0].stop
-    short_run(engine, few)
+    for each in [few, *[path] * (int(runs) - 1)]:
+        short_run(engine, each)
     before = used_by_tree()
     short_run(engine, path)
     print(f"{used_by_tree() - before:.2f}", flush=True)
@@ -174,7 +177,7 @@ def used_by_tree() -> float:
     return sum(found[pid][1] for pid in own if pid in found)
 
 
-def show_short(folder: Path, users: int, words: int, times: int) -> None:
+def show_short(folder: Path, users: int, words: int, times: int, runs: int) -> None:
     path, few = generated(folder, users, words), generated(folder, 2000, words)
     print(f"\n{users:,} users of {words} words, n up to 3, without start-up, of processors")
     print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
@@ -182,7 +185,7 @@ def show_short(folder: Path, users: int, words: int, times: int) -> None:
         duckdb, spark = (
             float(
                 subprocess.run(
-                    [sys.executable, __file__, "--short-child", engine, path, few],
+                    [sys.executable, __file__, "--short-child", engine, path, few, str(runs)],
                     stdout=subprocess.PIPE,
                     check=True,
                 ).stdout.split()[-1]
@@ -263,6 +266,7 @@ def main() -> None:
     parser.add_argument("--short", type=int, help="users")
     parser.add_argument("--words", type=int, default=10, help="of a user, with --short")
     parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=1, help="of a process, with --short")
     parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
     msnbc = Path(asked.data) / "msnbc.parquet"
@@ -282,7 +286,7 @@ def main() -> None:
             title = f"{millions:g} million tokens, 500 a user, n up to 5"
             show(title, path, 5, ["ngrams, private", "plain"])
         if asked.short:
-            show_short(Path(folder), asked.short, asked.words, asked.times)
+            show_short(Path(folder), asked.short, asked.words, asked.times, asked.runs)
         if asked.scale:
             show_scale(Path(folder), asked.scale)
     if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
