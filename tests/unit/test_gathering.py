@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus
+from dphh import Corpus, items
+from dphh.engines.duckdb import gathering as duckdb_gathering
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel import gathering as module
@@ -234,6 +237,48 @@ def test_what_a_gathering_that_failed_left_in_the_folder_is_not_read(tmp_path):
         gathering.add(keys, pa.nulls(2, pa.string()), tokens, pa.nulls(2, pa.string()))
         gathering.end()
     assert sum(len(ids) for row in gathering.rows() for ids in row.column("ids").to_pylist()) == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("texts", [1, 20_000])
+def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
+    spilled = spilled_texts.SpilledTexts(str(tmp_path), 0)
+    spilled._files = dict.fromkeys(spilled._files, Path("/dev/full"))
+    gathering = Gathering(words_of_texts(Vocabulary(), Reading()), spilled)
+    taken = [(pa.array([i]), pa.nulls(1, pa.string()), pa.array([["a"]]), pa.nulls(1, pa.string()))
+             for i in range(texts)]  # fmt: skip
+    gathering.add(*(pa.concat_arrays(column) for column in zip(*taken, strict=True)))
+    with pytest.raises(OSError, match="No space left"):
+        gathering.end()
+    assert gathering.disk_error is not None
+
+
+@pytest.mark.parametrize("name", ["users", "lengths", "positions"])
+def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
+    """One number that was left became the user of all texts."""
+    gathering = Gathering(
+        words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 0)
+    )
+    nulls = pa.nulls(2, pa.string())
+    gathering.add(pa.array([1, 2]), nulls, pa.array([["a"], ["b"]]), nulls)
+    gathering.end()
+    file = tmp_path / f"gathered_{name}"
+    os.truncate(file, file.stat().st_size // 2)
+    with pytest.raises(OSError, match="shorter"):
+        list(gathering.rows())
+    assert gathering.disk_error is not None
+
+
+def test_a_run_whose_disk_is_full_says_so(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(duckdb_gathering, "SHARE", 2**62)
+    monkeypatch.setattr(spilled_texts.SpilledTexts, "_write", full)
+    pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), tmp_path / "c.parquet")
+    plan = items(Corpus(tmp_path / "c.parquet", user="who", text="what"), epsilon=1, delta=1e-6)
+    with pytest.raises(EngineOutOfMemory, match=r"No space left on device.*free disk"):
+        plan.run(engine="duckdb")
 
 
 def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch):

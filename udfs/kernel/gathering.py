@@ -7,6 +7,7 @@ For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `udfs/s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -122,7 +123,7 @@ class Gathering:
         self._texts = {name: Growing(array.dtype) for name, array in vars(no_texts()).items()}
         self._user_names = Vocabulary()
         self._are_named, self._key_type = False, pa.int64()
-        #: Why texts could not be written to the folder; then the run must end.
+        #: Why texts could not be written to the folder, or read; then the run must end.
         self.disk_error: OSError | None = None
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
@@ -176,11 +177,8 @@ class Gathering:
         return Texts(**{name: values.all() for name, values in self._texts.items()})
 
     def _spill(self, spilled: SpilledTexts) -> None:
-        try:
+        with self._noting_disk_errors():
             spilled.add(self._in_memory())
-        except OSError as problem:
-            self.disk_error = problem
-            raise
         for values in self._texts.values():
             values.clear()
 
@@ -206,8 +204,19 @@ class Gathering:
             yield from self._rows_of_texts(self._in_memory())
             return
         for first, last in self._spilled.divided():
-            yield from self._rows_of_texts(self._spilled.read(first, last))
+            with self._noting_disk_errors():
+                texts = self._spilled.read(first, last)
+            yield from self._rows_of_texts(texts)
+            del texts
         self._spilled.remove()
+
+    @contextmanager
+    def _noting_disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as problem:
+            self.disk_error = problem
+            raise
 
     def _rows_of_texts(self, gathered: Texts) -> Iterator[pa.Table]:
         lengths, positions = gathered.lengths, gathered.positions

@@ -8,6 +8,7 @@ parts are read together changes any sum.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,14 +115,18 @@ class SpilledTexts:
         filled = before = 0
         with self._files[name].open("rb") as file:
             for (start, end), ends in zip(stretches, bounds, strict=True):
+                some = found[filled : filled + end - start]
                 file.seek((before + start) * found.itemsize)
-                found[filled : filled + end - start] = np.fromfile(file, found.dtype, end - start)
+                if (
+                    file.readinto(some.data) < some.nbytes
+                ):  # else users would get other users' texts
+                    raise OSError(errno.EIO, "a file is shorter than what was written to it")
                 filled, before = filled + end - start, before + int(ends[-1])
         return found
 
     def _write(self, name: str, values: Any) -> None:
         with self._files[name].open("ab") as file:
-            values.tofile(file)
+            file.write(values)  # NumPy's own `tofile` loses what a full disk has no room for
 
     def remove(self) -> None:
         for file in self._files.values():

@@ -65,7 +65,7 @@ class Vocabulary:
         pieces = [pa.array([], pa.large_string())]
         for start in range(0, self._count, SPELLED):
             some = np.arange(start, min(start + SPELLED, self._count))
-            pieces.append(self.spelled(some).cast(pa.large_string()))
+            pieces.append(self._spelled(some))
         self._kind = self._held = self._short = None
         self._closed = pa.concat_arrays(pieces)
 
@@ -129,10 +129,14 @@ class Vocabulary:
 
     def spelled(self, ids: Any) -> pa.Array:
         """The words with these word ids, as an Arrow array."""
+        return self._spelled(ids).cast(pa.string())
+
+    def _spelled(self, ids: Any) -> pa.Array:
+        """The same, of any size."""
         if self._closed is not None:
-            return self._closed.take(pa.array(ids)).cast(pa.string())
+            return self._closed.take(pa.array(ids))
         numbers = pl.Series(np.asarray(ids) + 1, dtype=pl.UInt32)
-        return numbers.cat.to(self._kind).cast(pl.String).to_arrow().cast(pa.string())
+        return numbers.cat.to(self._kind).cast(pl.String).to_arrow().cast(pa.large_string())
 
     def __len__(self) -> int:
         return self._count
@@ -146,7 +150,7 @@ class Vocabulary:
                 hashes[:known] = self._hashes[:known]
                 for start in range(known, count, SPELLED):
                     missing = np.arange(start, min(start + SPELLED, count))
-                    hashes[missing] = of_spellings(self.spelled(missing))
+                    hashes[missing] = of_spellings(self._spelled(missing))
                 self._hashes = hashes
             return self._hashes
 

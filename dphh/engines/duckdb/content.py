@@ -33,7 +33,12 @@ MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
 #: Types of users who are numbers of 64 bits, and of those who are as they are written.
 NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
-NAMES = re.compile(r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL)
+NAMES = re.compile(
+    r"VARCHAR|BLOB|BOOLEAN|DATE|TIME|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|U?HUGEINT"
+    r"|DECIMAL\(.*\)|ENUM\(.*\)",
+    re.DOTALL,
+)
+FLOATS = re.compile(r"FLOAT|DOUBLE")
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -122,12 +127,17 @@ def _as_written(content: Content, column_type: str) -> str:
 
 def key_and_name(kind: str) -> tuple[str, str]:
     """The SQL of a user's key and name: a number, or the text. If equal values of the type may have
-    different spellings, the key is a rank by DuckDB's own equality, and the name comes along."""
+    different spellings (lists, structs, intervals), the key is a rank by DuckDB's own equality, and
+    the name comes along. A rank is of all rows at once, which must fit into memory."""
     if NUMBERS.fullmatch(kind):
         number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
         return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
     if NAMES.fullmatch(kind):
         return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
+    if FLOATS.fullmatch(kind):
+        number = f"user_id + CAST(0 AS {kind})"  # one zero
+        name = f"CASE WHEN isnan(user_id) THEN 'nan' ELSE CAST({number} AS VARCHAR) END"
+        return "CAST(NULL AS BIGINT)", name
     return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"
 
 

@@ -19,8 +19,8 @@ from dphh.udfs.kernel.spilled_texts import SpilledTexts
 #: Texts that were read may use at most one SHAREth of the memory limit.
 SHARE = 16
 NO_DISK = (
-    "the temporary folder has no room in the step 'gather_texts': free disk space there, or raise "
-    "the memory limit"
+    "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
+    "raise the memory limit"
 )
 
 
@@ -46,7 +46,8 @@ class Gathers(DuckDBRun):
         except (EngineError, OSError):
             if gathering.disk_error is None:
                 raise
-            raise EngineOutOfMemory(NO_DISK) from None
+            why = gathering.disk_error.strerror
+            raise EngineOutOfMemory(NO_DISK.format(why=why)) from None
         finally:
             with suppress(duckdb.Error):  # keep the step's own error, if there is one
                 self.con.remove_function("dphh_gathered")
