@@ -43,7 +43,6 @@ IDS: dict[str, tuple[Any, Any]] = {
     "narrow float": (pa.float32(), lambda user: user / 3),
     "decimal": (pa.decimal128(20, 3), lambda user: decimal.Decimal(user) / 8),
     "date": (pa.date32(), lambda user: datetime.date(2001, 1, 1) + datetime.timedelta(user)),
-    "time": (pa.time64("us"), lambda user: datetime.time(user % 24, user // 24, 0, user)),
     "timestamp": (pa.timestamp("us"), lambda user: EPOCH + datetime.timedelta(hours=user)),
     "instant": (pa.timestamp("us", "UTC"), lambda user: EPOCH + datetime.timedelta(hours=user)),
 }  # fmt: skip
