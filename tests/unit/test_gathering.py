@@ -269,6 +269,18 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     assert gathering.disk_error is not None
 
 
+def test_a_run_without_memory_says_so_and_not_how_much_it_asked_for(tmp_path, monkeypatch):
+    def none_left(*_: object) -> None:
+        raise MemoryError("Unable to allocate an array with shape (12345,)")
+
+    monkeypatch.setattr(Gathering, "rows", none_left)
+    pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), tmp_path / "c.parquet")
+    plan = items(Corpus(tmp_path / "c.parquet", user="who", text="what"), epsilon=1, delta=1e-6)
+    with pytest.raises(EngineOutOfMemory, match="no memory left") as told:
+        plan.run(engine="duckdb")
+    assert "12345" not in str(told.value)
+
+
 def test_a_run_whose_disk_is_full_says_so(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -22,6 +22,10 @@ NO_DISK = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
     "raise the memory limit"
 )
+NO_MEMORY = (
+    "this machine has no memory left in the step 'gather_texts': free some, or run on a machine "
+    "with more"
+)
 
 
 class Gathers(DuckDBRun):
@@ -48,6 +52,8 @@ class Gathers(DuckDBRun):
                 raise
             why = gathering.disk_error.strerror
             raise EngineOutOfMemory(NO_DISK.format(why=why)) from None
+        except MemoryError:  # NumPy's says how large an array was to be
+            raise EngineOutOfMemory(NO_MEMORY) from None
         finally:
             with suppress(duckdb.Error):  # keep the step's own error, if there is one
                 self.con.remove_function("dphh_gathered")
