@@ -17,13 +17,14 @@ import pytest
 
 from dphh import Corpus, Plan, Release, counts, items, ldp_trie, ngrams
 from dphh.engines import open_session
+from dphh.engines.duckdb import gathering as duckdb_gathering
 from dphh.journal import journaled
 from dphh.registry import VERBS as REGISTRY
 from dphh.run import released
 from dphh.session.protocol import Limits
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import RunRandomness
-from dphh.udfs.kernel import contributions, gathering, positions
+from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
 from dphh.udfs.text import vocabulary
 from tests.engines import cut_short
 from tests.engines.levels import limits_of
@@ -143,10 +144,12 @@ def test_pieces_rows_and_threads_change_no_release(
     whole = run(ASKED[asked](corpora["text"]), engine, Book())
     for module, name, few in (
         (contributions, "PIECE", 16), (positions, "PIECE", 16), (vocabulary, "NUMBERED", 32),
-        (gathering, "ROW", 8), (gathering, "STRETCH", 16), (gathering, "POSITIONS", 64),
+        (gathering, "ROW", 8), (gathering, "STRETCH", 16), (gathering, "BYTES", 64),
+        (spilled_texts, "POSITIONS", 64),
     ):  # fmt: skip
         assert getattr(module, name) > few
         monkeypatch.setattr(module, name, few)
+    monkeypatch.setattr(duckdb_gathering, "SHARE", 2**62)  # all texts go to files
     rows = pl.read_parquet(corpora["text"].where[0])
     rows.sample(fraction=1, shuffle=True, seed=5).write_parquet(tmp_path / "rows.parquet")
     corpus = Corpus(tmp_path / "rows.parquet", user="who", text="what")

@@ -345,5 +345,5 @@ def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypat
 
     monkeypatch.setattr(DuckDBSession, "execute", counted)
     ngrams(written(ROWS), max_n=2, **ASK).run(ledger=ledger)
-    assert seen[0] == ("gather_texts", 10)
+    assert seen[0] == ("gather_texts", 9)
     assert max(calls for _, calls in seen) == 12
