@@ -23,8 +23,6 @@ from dphh.udfs.text.hashes import Integers, mixed, of_numbers
 PART_BITS = 6
 #: How many positions are laid out at a time.
 POSITIONS = 1 << 20
-#: Bytes of memory to lay out one text and one position.
-TEXT_BYTES, POSITION_BYTES = 48, 4
 
 
 @dataclass(eq=False)
@@ -41,7 +39,12 @@ class Texts:
     @property
     def size(self) -> int:
         """Bytes of memory to lay them out."""
-        return TEXT_BYTES * len(self.users) + POSITION_BYTES * len(self.positions)
+        return int(_bytes_of(len(self.users), len(self.positions)))
+
+
+def _bytes_of(texts: Any, positions: Any) -> Any:
+    """Bytes of memory to lay out so many texts with so many positions."""
+    return 48 * texts + 4 * positions
 
 
 def no_texts() -> Texts:
@@ -94,8 +97,8 @@ class SpilledTexts:
         part that takes more, and the first after it."""
         sizes = np.zeros(1 << PART_BITS, dtype=np.int64)
         for ends in self._ends:
-            sizes += TEXT_BYTES * np.diff(ends["users"], prepend=0)
-            sizes += POSITION_BYTES * np.diff(ends["positions"], prepend=0)
+            texts, positions = (np.diff(ends[of], prepend=0) for of in ("users", "positions"))
+            sizes += _bytes_of(texts, positions)
         first, size = 0, 0
         for part, of_part in enumerate(sizes.tolist()):
             if part > first and size + of_part > self.most:
@@ -117,9 +120,8 @@ class SpilledTexts:
             for (start, end), ends in zip(stretches, bounds, strict=True):
                 some = found[filled : filled + end - start]
                 file.seek((before + start) * found.itemsize)
-                if (
-                    file.readinto(some.data) < some.nbytes
-                ):  # else users would get other users' texts
+                # Of a file that lacks its end, users would get other users' texts.
+                if file.readinto(some.data) < some.nbytes:
                     raise OSError(errno.EIO, "a file is shorter than what was written to it")
                 filled, before = filled + end - start, before + int(ends[-1])
         return found
