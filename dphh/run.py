@@ -105,7 +105,7 @@ def run(
     session = open_session(engine, corpus, source, Limits(memory_limit, threads))
     try:
         if not known:
-            _refuse_failing_corpus(corpus, session)
+            session.look_first(corpus)
             _say_missing_columns(corpus, book, say)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
@@ -185,12 +185,6 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
 def _refuse_mixed(corpus: Corpus, origin: Origin) -> None:
     if (refusal := mixed(corpus, origin)) is not None:
         raise UsageError(refusal)
-
-
-def _refuse_failing_corpus(corpus: Corpus, session: Session) -> None:
-    from dphh.engines.duckdb.look import refuse_if_run_would_fail  # an engine
-
-    refuse_if_run_would_fail(corpus, session)
 
 
 def _stored(

@@ -44,6 +44,14 @@ def engine_of(corpus: Corpus) -> str:
     return home if home in ENGINES else ENGINES[0]
 
 
+def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
+    """Whether a row has a NULL user id; None if it is not known. `thorough`: also where it takes a
+    query or the reading of files from stores. Raises any other fault that would end a run."""
+    look = import_module(f"dphh.engines.{engine_of(corpus)}.look")
+    found: bool | None = look.has_rows_of_null_users(corpus, thorough)
+    return found
+
+
 def tokens_of(text: str, content: Content) -> tuple[str, ...]:
     """The tokens of one text, as every engine reads it."""
     import polars as pl  # it needs no connection

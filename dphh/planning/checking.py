@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.engines import engine_of, open_session
-from dphh.engines.duckdb.look import has_rows_of_null_users
+from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
@@ -193,22 +192,10 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
         yield Finding("rows", "good", "the query takes rows one by one")
 
 
-def _finds_null_users(corpus: Corpus, look: bool) -> bool | None:
-    """Whether a row has a NULL user id; None if it was not looked at. A Spark frame is asked where
-    it is: its rows do not come here."""
-    if engine_of(corpus) != "spark" or not hasattr(corpus.source, "columns"):
-        return has_rows_of_null_users(corpus, look)
-    if not look:
-        return None
-    from dphh.engines.spark.look import has_rows_of_null_users as frame_has
-
-    return frame_has(corpus)
-
-
 def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
     """Whether each row has a user id."""
     try:
-        found = _finds_null_users(corpus, look)
+        found = has_rows_of_null_users(corpus, look)
     except DphhError as problem:
         return Finding("users", "stops", str(problem), "A run would meet it too.")
     if found is None:

@@ -1,4 +1,5 @@
-"""Looks at a corpus, before a run pays, for what would make the run fail, on any engine.
+"""Looks at a corpus, before a run pays, for what would make the run fail. DuckDB looks for Polars
+and Spark too, at what it reads as they do.
 
 There are three such faults: rows with a NULL user id; text files that cannot be parsed; and texts
 that need more memory than the engine has. Rows with a NULL user id belong to no user, so either
@@ -8,19 +9,18 @@ price, that a file is damaged or that texts are very long (docs/threats.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 
 import duckdb
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.engines.duckdb.held import ROWS_AT_A_TIME, Room, refuse_more_than_fits
 from dphh.engines.duckdb.periods import counts_sql, user_sql
 from dphh.engines.duckdb.run import DuckDBRows
-from dphh.engines.duckdb.session import DuckDBSession
+from dphh.engines.room import Room, refuse_more_than_fits
 from dphh.errors import CorpusError
-from dphh.session.protocol import Limits, Session
+from dphh.session.protocol import Limits
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
@@ -31,11 +31,22 @@ from dphh.sources.unchanged_scans import files_unchanged
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
 LONG = 1 << 16
 
+#: The memory that an engine has for texts, by what looks for it; None if it is not known.
+RoomOf = Callable[[DuckDBRows], Room | None]
 
-def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
-    """Before a run pays, refuse a corpus on which it would fail."""
+
+def room_on_duckdb(looking: DuckDBRows) -> Room:
+    ((threads,),) = looking.con.execute("SELECT current_setting('threads')").fetchall()
+    return Room(2_048, int(threads), {"words": 17, "characters": 60}, looking.memory)
+
+
+def refuse_if_run_would_fail(
+    corpus: Corpus, room_of: RoomOf, of_run: DuckDBRows | None = None
+) -> None:
+    """Before a run pays, refuse a corpus on which it would fail. `of_run`: the run's own session,
+    if it is DuckDB's."""
     try:
-        if _finds_null_users(corpus, session):
+        if _finds_null_users(corpus, room_of, of_run):
             raise CorpusError(message_of_null_users(corpus))
     except CorpusError as problem:
         raise CorpusError(f"{problem}. Nothing was spent") from None
@@ -44,14 +55,16 @@ def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
 def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
     """For `check`; None if it is not known. `thorough`: queries are run for it, and files read from
     stores. Raises any other fault that a run would be refused for."""
-    found = _finds_null_users(corpus)
+    found = _finds_null_users(corpus, room_on_duckdb)
     if found is not None or not thorough:
         return found
     with closing(DuckDBRows(opened(corpus), Limits())) as own:
         return _hold_and_find_null_users(own)
 
 
-def _finds_null_users(corpus: Corpus, session: Session | None = None) -> bool | None:
+def _finds_null_users(
+    corpus: Corpus, room_of: RoomOf, of_run: DuckDBRows | None = None
+) -> bool | None:
     """Whether a row has a NULL user id; None where it is not safe to look.
 
     It is safe for local files, tables in memory, and remote files if DuckDB runs. Of views,
@@ -59,7 +72,6 @@ def _finds_null_users(corpus: Corpus, session: Session | None = None) -> bool | 
     files are looked at. Other queries are not run: their author could make them fail depending on
     the rows, and so ask any number of questions at no price.
     """
-    of_run = session if isinstance(session, DuckDBSession) else None
     if corpus.kind == "path" or is_in_memory(corpus):
         if not _is_local(corpus) and of_run is None:
             return None
@@ -74,8 +86,7 @@ def _finds_null_users(corpus: Corpus, session: Session | None = None) -> bool | 
         except CorpusError:
             return None  # of a type that the query's engine reads, and DuckDB does not
     try:
-        room = _room_of_engine(of_run or own, own.name if session is None else session.name)
-        return _looks_for_null_users(corpus, table, own, room)
+        return _looks_for_null_users(corpus, table, own, room_of(of_run or own))
     finally:
         if own is not of_run:
             own.close()
@@ -104,19 +115,6 @@ def _is_local(corpus: Corpus) -> bool:
 def _hold_and_find_null_users(session: DuckDBRows) -> bool:
     session.hold_rows()
     return session.has_rows_of_null_users()
-
-
-def _room_of_engine(own: DuckDBRows, engine: str) -> Room | None:
-    """The memory of the run's engine; None for Spark, whose machines are unknown."""
-    if engine not in ROWS_AT_A_TIME:
-        return None
-    if engine == "polars":
-        import polars as pl
-
-        threads = pl.thread_pool_size()
-    else:
-        ((threads,),) = own.con.execute("SELECT current_setting('threads')").fetchall()
-    return Room(engine, int(threads), own.memory)
 
 
 def _text_columns(corpus: Corpus) -> list[tuple[str, bool]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dphh.corpus import Corpus
 from dphh.engines.answering import Answering
+from dphh.engines.duckdb.look import refuse_if_run_would_fail
+from dphh.engines.polars.look import room_on_polars
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
 from dphh.folders import import_folder
@@ -19,6 +21,9 @@ class PolarsSession(Answering, Ngrams, Tries):
     """The session of a run on Polars."""
 
     name = "polars"
+
+    def look_first(self, corpus: Corpus) -> None:
+        refuse_if_run_would_fail(corpus, room_on_polars)
 
 
 import_folder("dphh.engines.polars")  # each file registers what it holds and draws

@@ -1,5 +1,5 @@
 """Looks at a Spark frame, where its owner asks for it, for rows with a NULL user id. The executors
-look, and at most one row of a constant comes to the driver."""
+look, and at most one row of a constant comes to the driver. At files DuckDB looks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit
 
 from dphh.corpus import Corpus
+from dphh.engines.duckdb import look as duckdb_look
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.rows import identifier
 from dphh.sources.reading import refuse_missing_columns
 
 
-def has_rows_of_null_users(corpus: Corpus) -> bool:
-    """Whether a row has a NULL in a column that says whose it is, or in which period."""
+def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
+    """Whether a row has a NULL in a column that says whose it is, or in which period; None if it
+    is not known. A frame is looked at if the look is `thorough`."""
+    if not hasattr(corpus.source, "columns"):
+        return duckdb_look.has_rows_of_null_users(corpus, thorough)
+    if not thorough:
+        return None
     frame: DataFrame = corpus.source
     refuse_missing_columns(corpus, frame.columns)
     columns = [column for _, column in corpus.columns_of_user]

@@ -1,47 +1,45 @@
-"""Computes the memory that an engine needs for
-texts. It reads a fixed number of rows at a time whatever
-their size: 2,048 texts of 10 MB each, which may be stored once in a file, are 20 GB, and their
-words many times that.
+"""The memory that an engine needs for texts, before a run pays.
+
+An engine reads a fixed number of rows at a time whatever their size: 2,048 texts of 10 MB each,
+which may be stored once in a file, are 20 GB, and their words many times that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from dphh.engines.duckdb.memory import SharedMemory
 from dphh.errors import CorpusError
 from dphh.rows.content import Content
 
-#: Rows whose texts each thread of an engine has in memory at once. Spark is left out: the memory of
-#: its machines is unknown here.
-ROWS_AT_A_TIME = {"duckdb": 2_048, "polars": 100_000}
 #: The largest n that DuckDB's `max(x, n)` accepts.
 MOST_ROWS = 999_999
-#: Bytes in memory per byte of a text (COPIES) and per character (OF_A_CHARACTER, by reading), as
-#: measured on both engines with words of five letters (docs/engines.md).
+#: Bytes in memory per byte of a text, as measured on DuckDB and Polars (docs/engines.md).
 COPIES = 3
 #: How many of the COPIES are of the whole text, which engines read before `max_text_length` cuts.
 UNCUT = 1
-OF_A_CHARACTER = {
-    "duckdb": {"words": 17, "characters": 60, "whole": 0},
-    "polars": {"words": 6, "characters": 60, "whole": 0},
-}
+
+
+class Memory(Protocol):
+    """A memory limit in bytes, if there is one, and whether the caller gave it."""
+
+    limit: int | None
+    is_kept: bool
 
 
 @dataclass(frozen=True)
 class Room:
-    """The memory of an engine for texts, its threads, and the rows that each reads at a time."""
+    """The memory of an engine for texts."""
 
-    engine: str
+    #: Rows whose texts each thread has in memory at once.
+    rows: int
     threads: int
-    memory: SharedMemory
-
-    @property
-    def rows(self) -> int:
-        return ROWS_AT_A_TIME[self.engine]
+    #: Bytes in memory per character of a text, by reading, as measured with words of five letters.
+    by_reading: Mapping[str, int]
+    memory: Memory
 
     @property
     def most(self) -> int:
@@ -54,7 +52,7 @@ class Room:
         return limit // (self.threads * (COPIES + self.of_a_character(content)))
 
     def of_a_character(self, content: Content | None) -> int:
-        return 0 if content is None else OF_A_CHARACTER[self.engine].get(content.reading, 0)
+        return 0 if content is None else self.by_reading.get(content.reading, 0)
 
 
 def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content: bool) -> None:
