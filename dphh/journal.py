@@ -73,7 +73,7 @@ def as_stored(released: Any) -> bytes:
 
 
 def setting_of(
-    price: Price, corpus: Corpus, session: Session, book: Ledger, randomness: str
+    price: Price, corpus: Corpus, session: Session, book: Ledger, *, is_test: bool
 ) -> Setting:
     """What must be unchanged when a run continues; the ledger compares the request itself."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
@@ -84,7 +84,7 @@ def setting_of(
         "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
         "dphh": version("dphh"),
         "engine": f"{session.name} {session.version}",
-        "randomness": randomness,
+        "randomness": "a test's" if is_test else "operating system",
         "files": files_state(with_files_of_periods(source_of(corpus)), str(book.path)),
     }
 

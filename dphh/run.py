@@ -254,7 +254,7 @@ def _begun(
 ) -> Session:
     """Begin the run, or continue it after its last complete level: the session with its journal."""
     try:
-        setting = setting_of(price, corpus, session, book, _randomness_name(randomness))
+        setting = setting_of(price, corpus, session, book, is_test=randomness.is_test)
         new_key = SystemRandomness().words(4, "the key of a run").tobytes()
         beginning = book.begin(hold, setting, new_key)
     except BaseException:

@@ -30,17 +30,3 @@ def query_for(engine: str, name: str) -> str:
     """The same, of an engine's own where its step differs: `<engine>/<name>.sql`."""
     own = files(__package__).joinpath(engine, f"{name}.sql")
     return own.read_text(encoding="utf-8") if own.is_file() else query(name)
-
-
-@cache
-def looking() -> str:
-    """The part of `shell.sql` that looks at releases: trees, next words, comparisons."""
-    _, heading, rest = query("shell").partition("-- Saved releases ")
-    return (heading + rest).partition("-- Help ")[0]
-
-
-@cache
-def help_on_looking() -> str:
-    """What `dphh_help` of `shell.sql` says of looking at releases, as a query."""
-    _, _, select = query("shell").rpartition("dphh_help() AS TABLE")
-    return select.strip().removesuffix(";")

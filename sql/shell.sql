@@ -6,7 +6,7 @@
 -- cost and find is a table, which `dphh sql --prices FILE` writes.
 --
 -- One file: a shell loads one, and `.read` looks for a second one in the folder that the shell was
--- started in, not in this one's. `dphh.connect()` loads all but the help (`dphh.sql.looking`).
+-- started in, not in this one's. `dphh.connect()` loads it too, and then a help of its own.
 --
 -- For sqlfluff, which takes the parameters of macros for types:
 -- noqa: disable=CP05
@@ -248,7 +248,7 @@ CREATE OR REPLACE TEMP MACRO dphh_compare(before, after) AS TABLE
 
 -- Help -------------------------------------------------------------------------------------------
 
-CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE
+CREATE OR REPLACE TEMP MACRO dphh_help_on_releases() AS TABLE
     WITH
 
     macros (call, what) AS (
@@ -292,3 +292,5 @@ CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE
         call,
         what
     FROM macros;
+
+CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE FROM dphh_help_on_releases();

@@ -43,7 +43,7 @@ from dphh.registry import Verb
 from dphh.release import Release
 from dphh.replay import Note, Replay, notice
 from dphh.report.plan_lines import plan_sections
-from dphh.sql import looking
+from dphh.sql import query
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def connect(
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
-    con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
+    on_releases = query("shell")
+    con.execute(on_releases if temporary else on_releases.replace("TEMP MACRO", "MACRO"))
     con.execute(help_sql(temporary))
     return con
 

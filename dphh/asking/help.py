@@ -8,7 +8,6 @@ from dphh.as_sql.text import literal
 from dphh.asking.macros import SQL_NAMES, Macro, content_signature, macro_sql, macros, signature_of
 from dphh.corpus import HELP
 from dphh.registry import VERBS
-from dphh.sql import help_on_looking
 
 
 def help_sql(temporary: bool = False) -> str:
@@ -29,7 +28,7 @@ def help_sql(temporary: bool = False) -> str:
     rows = ", ".join(f"({', '.join(map(literal, row))})" for row in told)
     body = (
         f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what) "
-        f"UNION ALL SELECT 'free', call, what FROM ({help_on_looking()})"
+        f"UNION ALL SELECT 'free', call, what FROM dphh_help_on_releases()"
     )
     return f"{_options_sql(temporary)}; {macro_sql('dphh_help', '', body, temporary)}"
 

@@ -27,7 +27,7 @@ from dphh.gateway.server import Gateway
 from dphh.gateway.service import Terms
 from dphh.ledger import Ledger
 from dphh.ledger.budget import four_digits_down, percent
-from dphh.sql import looking
+from dphh.sql import query
 from dphh.wording.lines import plural
 
 
@@ -64,7 +64,7 @@ def start_script(address: Address) -> str:
             for name, macro in macros().items()
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP_QUERY))};",
-        looking(),
+        query("shell"),
         f"{help_sql()};",
         ".output",
     ]
