@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.files.stored_table import stored_table
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import source_of
 from dphh.ledger.files_of_periods import with_files_of_periods
+from dphh.ledger.origins import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.price import Price

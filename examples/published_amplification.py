@@ -6,6 +6,7 @@ For comparison: no price rests on these.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.stats import binom
@@ -103,3 +104,34 @@ def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
+
+
+def local_epsilon(
+    epsilon: float,
+    delta: float,
+    reports: int,
+    blanket: Callable[[float], Blanket] = any_randomiser,
+) -> float:
+    """The largest local epsilon, rounded down, with at most this central (epsilon, delta).
+
+    `blanket` returns the blanket for a local epsilon, for instance of subset selection on a domain.
+    """
+    check_delta(delta)
+    if epsilon <= 0:
+        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
+
+    def keeps(local: float) -> bool:
+        found = blanket(local)
+        return (
+            found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
+        )
+
+    low = high = epsilon  # a local epsilon holds centrally too
+    while keeps(high):
+        low, high = high, high * 1.5
+        if high > 600:
+            return low
+    while high - low > CLOSE * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low

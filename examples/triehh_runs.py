@@ -20,7 +20,7 @@ from triehh_population import Floats, Integers, Population
 from triehh_printed import log10_theta
 from triehh_sizes import unit_levels
 
-from dphh.mechanisms.trie.path import choose_path
+from dphh.mechanisms.trie.path_choice import choose_path
 from dphh.mechanisms.trie.triehh import fixed_size_plan
 from dphh.mechanisms.trie.triehh_votes import (
     Bernoulli,

@@ -20,7 +20,7 @@ from dphh.engines import open_session
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
-from dphh.ledger.corpora import source_of
+from dphh.ledger.origins import source_of
 from dphh.ledger.wording import accounts_text, missing_files_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release

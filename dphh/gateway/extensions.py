@@ -9,6 +9,7 @@ import duckdb
 
 from dphh.engines.duckdb.stores import extension_file
 from dphh.errors import UsageError
+from dphh.sources.quoted import literal
 
 #: In loading order: quack speaks HTTP through httpfs.
 NAMES = ("httpfs", "quack")
@@ -31,12 +32,11 @@ def shell_program() -> str:
 
 
 def load(con: duckdb.DuckDBPyConnection) -> None:
-    for file in extension_files():
-        con.execute(f"LOAD '{_quoted(file)}'")
+    con.execute(load_sql())
 
 
 def load_sql() -> str:
-    return "\n".join(f"LOAD '{_quoted(file)}';" for file in extension_files())
+    return "\n".join(f"LOAD {literal(str(file))};" for file in extension_files())
 
 
 def _extension_file(name: str) -> Path:
@@ -46,7 +46,3 @@ def _extension_file(name: str) -> Path:
         f"The extension {name} for DuckDB {duckdb.__version__} is not installed; pip install "
         "'dphh[shell]', which has DuckDB 1.5.5 and the extensions built for it"
     )
-
-
-def _quoted(file: Path) -> str:
-    return str(file).replace("'", "''")

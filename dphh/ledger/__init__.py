@@ -9,8 +9,8 @@ fits under a cap. `shares`: what each analyst may spend of a cap.
 """
 
 from dphh.ledger.book import Ledger
-from dphh.ledger.corpora import source_of
 from dphh.ledger.entries import Account, Entry, Hold, Request, Reservation
+from dphh.ledger.origins import source_of
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 

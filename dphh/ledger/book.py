@@ -130,11 +130,6 @@ class Ledger(Accounts):
             found = None if con is None else records.asked_of_other_data(con, request)
         return None if found is None else records.entry(found, ())
 
-    def would_refuse(self, request: Request) -> str | None:
-        """The message with which `reserve` would refuse this request now, or None. Changes nothing,
-        so another run may come first."""
-        return self.outlook(request).refusal
-
     def outlook(self, request: Request) -> Outlook:
         """What the ledger would say of this request now: who pays, whether it is refused, and what
         it uses of a cap. Looks at the accounts and walks the files once. Changes nothing."""

@@ -12,17 +12,6 @@ from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
 from dphh.rows.user import RowWise
 
-__all__ = [
-    "check_account",
-    "corpus_of",
-    "files_of_named",
-    "how_rows_were_made",
-    "mixed",
-    "named_corpus",
-    "source_of",
-    "unseen",
-]
-
 
 def how_rows_were_made(corpus: Corpus, origin: Origin | None = None) -> RowWise | None:
     """How it is known that each row is made from one user's rows only; None for files, which are

@@ -20,7 +20,8 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
+from dphh.ledger.origins import source_of
 from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
 from dphh.rows.user import asked_by, columns_of, counted_by, proviso

@@ -174,37 +174,6 @@ def decaying_sigmas(sigma: float, levels: int, decay: float) -> tuple[float, ...
     return split_sigma(sigma, [weight / total for weight in weights])
 
 
-def set_union_delta(epsilon: float, sigma: float, delta_new: float) -> float:
-    """The delta of the weighted Gaussian with a threshold, when one user is added or removed.
-
-    Let P be the output with the user and Q without. Items of others get the noised weights p or q,
-    a Gaussian pair at sensitivity 1. The user's own new items cannot be in Q; in P, independently,
-    some pass with probability at most d = delta_new, and otherwise only p and q differ:
-
-        P = d (a release only P makes) + (1 - d) p,    Q = q.
-
-    With e^epsilon = c and the Gaussian curve H(c) = sup_S p(S) - c q(S), which is that of q against
-    p too, the hockey-stick divergences are
-
-        P against Q:  d + integral ((1 - d) p - c q)_+ = d + (1 - d) H(c / (1 - d)),
-        Q against P:      integral (q - c (1 - d) p)_+ = H(c (1 - d)).
-
-    Both grow with d, so the bound on d is the worst case. H is convex and H(0) = 1, hence both are
-    at most d + (1 - d) H(c), which is what composing the two events gives.
-    """
-    if not 0 <= delta_new < 1:
-        raise UsageError(
-            f"delta_new must be at least 0 and below 1, found {delta_new!r}; "
-            "give the probability that a new item passes the threshold."
-        )
-    kept = math.log1p(-delta_new)
-    with_against_without = delta_new + (1 - delta_new) * gaussian_delta(epsilon - kept, sigma)
-    if delta_new > 0:
-        with_against_without = math.nextafter(with_against_without, math.inf)
-    without_against_with = gaussian_delta(epsilon + kept, sigma)
-    return min(max(with_against_without, without_against_with), 1.0)
-
-
 def _mills_ratio(u: FloatArray) -> FloatArray:
     """(1 - Phi(u)) / phi(u)."""
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(u / math.sqrt(2)), dtype=np.float64)

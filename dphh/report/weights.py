@@ -10,7 +10,7 @@ the forecast ladder's longer n-grams combine two rounds and a forecast: they hav
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dphh.errors import UsageError
 from dphh.privacy.counts import checked_confidence
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.selective import weight_intervals
+from dphh.report.released import Released
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,17 +29,7 @@ Floats = NDArray[np.float64]
 PASSED = ("set_union", "alone", "weighed", "pruned")
 
 
-class Scored(Protocol):
-    """A release with scores: its table and manifest."""
-
-    @property
-    def table(self) -> Any: ...
-
-    @property
-    def manifest(self) -> dict[str, Any]: ...
-
-
-def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
+def weights_of(release: Released, confidence: float) -> pl.DataFrame:
     """Columns level, item, tokens, score, weight_low, weight_high, users_at_least."""
     import polars as pl
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 
-from dphh.mechanisms.trie.path import choose_path, path_delta
+from dphh.mechanisms.trie.path import path_delta
+from dphh.mechanisms.trie.path_choice import choose_path
 
 LEVELS = 10
 PROMISES = [(1.0, 1e-8), (2.0, 1e-8), (4.0, 1.5e-8), (4.0, 2.3e-12)]

@@ -28,7 +28,7 @@ from dphh.privacy.events import (
     OneDirectionEvent,
     SetUnionEvent,
 )
-from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma, set_union_delta, split_sigma
+from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma, split_sigma
 
 INTERVAL = 2.0**-10  # of dp_accounting's grid of losses
 few = settings(max_examples=30, deadline=None)
@@ -250,11 +250,6 @@ def test_the_order_of_events_does_not_matter() -> None:
         EpsilonDeltaEvent(0.1, 0.0),
     ]
     assert compose(events) == compose(events[::-1])
-
-
-def test_a_set_union_priced_alone_costs_less_than_its_events_composed() -> None:
-    whole = compose([GaussianEvent(4.0), DeltaEvent(1e-4)])
-    assert set_union_delta(1.0, 4.0, 1e-4) <= whole.delta(1.0)
 
 
 def test_errors_name_the_parameter() -> None:

@@ -12,6 +12,7 @@ from published_amplification import (
     closed_form_2021,
     closed_form_2023,
     epsilon_by_blocks,
+    local_epsilon,
     reports_needed,
 )
 
@@ -24,7 +25,6 @@ from dphh.mechanisms.ldp_trie.amplification import (
     central_delta,
     central_epsilon,
     group_epsilon,
-    local_epsilon,
 )
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 

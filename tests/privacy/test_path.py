@@ -14,15 +14,9 @@ import pytest
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie import path_bound
-from dphh.mechanisms.trie.path import (
-    choose_path,
-    path_delta,
-    path_epsilon,
-    path_guarantee,
-    rate_numerator,
-    removal_epsilon,
-    users_needed,
-)
+from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
+from dphh.mechanisms.trie.path_choice import choose_path, users_needed
+from dphh.mechanisms.trie.path_rates import rate_numerator
 from dphh.privacy.gaussian import FloatArray
 from tests.conftest import full
 
@@ -353,7 +347,6 @@ def test_delta_stays_above_what_only_the_user_makes_possible() -> None:
     for epsilon in (0.0, 1.0, 10.0, 100.0, 300.0):
         assert path_delta(epsilon, 0.25, 7, 4) >= 0.25**7
     assert path_delta(300.0, 0.25, 7, 4) == pytest.approx(0.25**7, rel=1e-6)
-    assert path_epsilon(0.9 * 0.25**7, 0.25, 7, 4) == math.inf
 
 
 def test_extreme_parameters_give_a_probability() -> None:
@@ -396,16 +389,12 @@ def test_going_costs_the_logarithm_rounded_up() -> None:
         assert removal_epsilon(2**64 - 1) >= 64 * mpmath.log(2)
 
 
-def test_epsilon_holds_in_both_directions_and_is_nearly_the_smallest() -> None:
-    for p, theta, levels, delta in [(0.2, 20, 10, 1e-8), (0.5, 50, 10, 1e-7), (0.2, 20, 1, 1e-9)]:
-        epsilon = path_epsilon(delta, p, theta, levels)
+def test_a_guarantee_holds_in_both_directions() -> None:
+    for p, theta, levels, epsilon in [(0.2, 20, 10, 1.5), (0.5, 50, 10, 2.5), (0.2, 20, 1, 0.5)]:
         assert epsilon >= removal_epsilon(p)
-        assert path_delta(epsilon, p, theta, levels) <= delta
-        assert path_delta(epsilon * 0.999, p, theta, levels) > delta
         guarantee = path_guarantee(epsilon, p, theta, levels)
         assert guarantee.epsilon == epsilon
-        assert guarantee.delta <= delta
-    assert path_epsilon(0.9, 0.2, 20, 10) == removal_epsilon(0.2)
+        assert guarantee.delta == path_delta(epsilon, p, theta, levels)
     assert path_guarantee(0.01, 0.2, 20, 10).epsilon == removal_epsilon(0.2)
 
 
@@ -497,8 +486,6 @@ def test_other_parameters_that_cannot_be_are_refused() -> None:
             path_delta(1.0, 0.2, theta, 10)
     with pytest.raises(UsageError, match=r"^levels "):
         users_needed(0.2, 20, 0)
-    with pytest.raises(UsageError, match=r"^delta "):
-        path_epsilon(1.5, 0.2, 20, 10)
     for epsilon, delta, probability, name in [
         (0.0, 1e-8, 0.9, "epsilon"),
         (1.0, 0.0, 0.9, "delta"),

@@ -24,7 +24,6 @@ from triehh_sizes import plan_of
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
-    DIRECTION,
     STATEMENT,
     FixedSizePlan,
     check_conditions,
@@ -55,7 +54,7 @@ def test_table_1_to_the_digit(
     assert log10_theta(users) == theta
     for levels, printed in ((1, one), (10, ten)):
         plan = preprint_price(users, theta, batch, levels)
-        assert plan.gamma == 1
+        assert plan.batch**2 == plan.users
         assert round(math.log10(plan.delta)) == log_delta
         decimals = len(printed) - 2
         assert f"{plan.epsilon:.{decimals}f}" == printed
@@ -72,7 +71,7 @@ def test_the_authors_settings_follow_from_their_epsilon_delta_and_length() -> No
     plan = fixed_size_plan(users, 4.0, 10, 2.3e-12)
     assert plan.theta == 15
     assert plan.batch == int(users * (math.exp(0.4) - 1) / (15 * math.exp(0.4))) == 14_478
-    assert plan.fraction == pytest.approx(0.02198, abs=5e-6)
+    assert plan.batch / plan.users == pytest.approx(0.02198, abs=5e-6)
     assert 3.999 < plan.epsilon <= 4.0
     assert plan.delta <= 2.3e-12
 
@@ -167,7 +166,6 @@ def test_a_large_epsilon_is_cut_where_the_theorem_ends() -> None:
 def test_a_plan_says_what_is_not_proved() -> None:
     plan = plan_of(10**6, 1.0, 10, None)
     assert isinstance(plan, FixedSizePlan)
-    assert plan.direction == DIRECTION
     assert "replaced by nothing" in plan.caveat
     assert "other direction is not proved" in plan.caveat
     assert "AISTATS" in STATEMENT
@@ -275,7 +273,7 @@ def test_the_other_direction_fails_in_the_corner() -> None:
     users, theta, batch = 10**4, 99, 100
     for theorem, claimed in ((fixed_size_price, 1.09e-156), (preprint_price, 3.85e-156)):
         plan = theorem(users, theta, batch, 10)
-        assert plan.gamma == 1
+        assert plan.batch**2 == plan.users
         assert plan.delta < claimed
     # Two users of D' hold nothing, all others the word; the batch misses it only with both.
     missed = Fraction(batch * (batch - 1), users * (users - 1))

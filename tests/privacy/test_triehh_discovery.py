@@ -158,7 +158,7 @@ RULES = [
 def test_what_the_papers_rule_finds(epsilon: float, delta: float, theta: int, holders: int) -> None:
     plan = plan_of(10**7, epsilon, 10, delta)
     assert plan.theta == theta
-    fixed, coins = FixedSize(plan.users, plan.batch), Bernoulli(plan.fraction)
+    fixed, coins = FixedSize(plan.users, plan.batch), Bernoulli(plan.batch / plan.users)
     assert holders_needed(fixed, theta, 10) == holders
     assert holders_needed(coins, theta, 10) == holders
     assert frequency_needed(plan) == holders / 10**7
@@ -189,7 +189,9 @@ def test_epsilon_needed_is_the_inverse_of_holders_needed() -> None:
         needed = holders_needed(FixedSize(plan.users, plan.batch), plan.theta, 10)
         assert needed <= holders
         cheaper = FixedSize(plan.users, plan.batch - 1)
-        assert plan.gamma < 1.01 or holders_needed(cheaper, plan.theta, 10) > holders
+        assert (
+            plan.batch < 1.01 * plan.users**0.5 or holders_needed(cheaper, plan.theta, 10) > holders
+        )
     assert (
         epsilon_needed(10**6, 1000, 1e-8, 10).epsilon < epsilon_needed(10**6, 500, 1e-8, 10).epsilon
     )

@@ -191,7 +191,7 @@ def test_it_is_not_reserved(
     asking = Ledger(book.path, analyst=analyst if capped else None)
     with pytest.raises(UnpricedEventError):
         asking.reserve("a", asked(reviews, [NOISE, unknown], **named))
-    for look in (asking.reserve, lambda _, request: asking.would_refuse(request)):
+    for look in (asking.reserve, lambda _, request: asking.outlook(request).refusal):
         if look == asking.reserve or capped:
             with pytest.raises(UnpricedEventError):
                 look("a", planted_request(reviews, unknown, **named))
@@ -236,7 +236,7 @@ def test_a_ledger_that_holds_one_says_so_and_grants_nothing(
         book.accounts,
         book.runs,
         lambda: export(book.runs(), tmp_path / "runs.csv", book.path),
-        lambda: book.would_refuse(asked(reviews)),
+        lambda: book.outlook(asked(reviews)).refusal,
         lambda: book.reserve("b", asked(reviews)),
     ):
         with pytest.raises(LedgerError, match=r"cannot price.*'laplace'.*newer dphh"):

@@ -109,7 +109,7 @@ def test_what_would_be_refused_is_what_is_refused(corpus, ledger):
     for epsilon in (0.3, 0.6, 0.9, 1.2):
         plan = items(corpus, epsilon=epsilon, delta=1e-8)
         request = Request(source_of(corpus), "items", {}, plan.events, epsilon, 1e-8)
-        would = ledger.would_refuse(request)
+        would = ledger.outlook(request).refusal
         try:
             ledger.reserve(f"run-{epsilon}", request)
         except Exception as problem:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.errors import UsageError
 from dphh.privacy.coin_reports import Form, outcomes
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import Randomness, Words, join, numbered_keys, uniform_below
-from dphh.udfs.draws.subsets import draw_subsets
+from dphh.udfs.draws.subsets import checked_values, draw_subsets
 
 if TYPE_CHECKING:  # a client on a device needs only NumPy
     import pyarrow as pa
@@ -56,16 +55,7 @@ def draw_coins(
     keys: pa.Array | None = None,
 ) -> tuple[Integers, Integers]:
     """One report of independent values for each of `values`; NOTHING is no value."""
-    held = np.asarray(values, dtype=np.int64)
-    if held.ndim != 1:
-        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
-    if len(held) and not (held.min() >= NOTHING and held.max() < mechanism.domain):
-        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
-    if keys is not None and len(keys) != len(held):
-        raise UsageError(
-            f"keys: found {len(keys)} for {len(held)} draws; "
-            "give one for each draw, to name what it is for"
-        )
+    held = checked_values(values, NOTHING, mechanism, keys)
     # A row's index times the domain must fit an int64.
     rows = max(min(_BLOCK // (mechanism.size + 1), (1 << 62) // mechanism.domain), 1)
     blocks = []

@@ -38,16 +38,7 @@ def draw_subsets(
     for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
     is done in blocks; beyond the result itself, only some blocks are in memory.
     """
-    held = np.asarray(values, dtype=np.int64)
-    if held.ndim != 1:
-        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
-    if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
-        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
-    if keys is not None and len(keys) != len(held):
-        raise UsageError(
-            f"keys: found {len(keys)} for {len(held)} draws; "
-            "give one for each draw, to name what it is for"
-        )
+    held = checked_values(values, 0, mechanism, keys)
     reports = np.empty((len(held), mechanism.size), dtype=np.int64)
     rows = max(_BLOCK // mechanism.size, 1)
     for start in range(0, len(held), rows):
@@ -55,6 +46,23 @@ def draw_subsets(
         named = None if keys is None else keys[block]
         _draw_block(randomness, held[block], mechanism, purpose, named, reports[block])
     return reports
+
+
+def checked_values(
+    values: Integers, least: int, mechanism: SubsetSelection, keys: pa.Array | None
+) -> Integers:
+    """The values, if all lie from `least` to the end of the domain and there is a key for each."""
+    held = np.asarray(values, dtype=np.int64)
+    if held.ndim != 1:
+        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
+    if len(held) and not (held.min() >= least and held.max() < mechanism.domain):
+        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
+    if keys is not None and len(keys) != len(held):
+        raise UsageError(
+            f"keys: found {len(keys)} for {len(held)} draws; "
+            "give one for each draw, to name what it is for"
+        )
+    return held
 
 
 def _draw_block(

@@ -9,21 +9,14 @@ from dphh.engines.polars.look import room_on_polars
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
 from dphh.folders import import_folder
-from dphh.session.protocol import Limits
-from dphh.udfs.draws.randomness import Randomness
-
-
-def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> PolarsSession:
-    return PolarsSession(corpus, randomness, limits)
 
 
 class PolarsSession(Answering, Ngrams, Tries):
     """The session of a run on Polars."""
 
-    name = "polars"
-
     def look_first(self, corpus: Corpus) -> None:
         refuse_if_run_would_fail(corpus, room_on_polars)
 
 
+open_session = PolarsSession
 import_folder("dphh.engines.polars")  # each file registers what it holds and draws

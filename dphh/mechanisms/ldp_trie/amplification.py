@@ -251,37 +251,6 @@ def _log_geometric(epsilon: float, size: int) -> float:
     return epsilon * (size - 1) + math.log(-math.expm1(-epsilon * size) / -math.expm1(-epsilon))
 
 
-def local_epsilon(
-    epsilon: float,
-    delta: float,
-    reports: int,
-    blanket: Callable[[float], Blanket] = any_randomiser,
-) -> float:
-    """The largest local epsilon, rounded down, with at most this central (epsilon, delta).
-
-    `blanket` returns the blanket for a local epsilon, for instance of subset selection on a domain.
-    """
-    check_delta(delta)
-    if epsilon <= 0:
-        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
-
-    def keeps(local: float) -> bool:
-        found = blanket(local)
-        return (
-            found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
-        )
-
-    low = high = epsilon  # a local epsilon holds centrally too
-    while keeps(high):
-        low, high = high, high * 1.5
-        if high > 600:
-            return low
-    while high - low > CLOSE * low:
-        middle = (low + high) / 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return low
-
-
 def _smallest_epsilon(
     slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
 ) -> float:

@@ -21,11 +21,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dphh.errors import UsageError
 from dphh.mechanisms.trie.path_bound import FINE, delta_bound
-from dphh.mechanisms.trie.path_choice import PathParameters, choose_path, users_needed
 from dphh.mechanisms.trie.path_rates import (
-    LARGEST_EPSILON,
     LARGEST_THETA,
     RATE_BITS,
     check_epsilon,
@@ -34,20 +31,6 @@ from dphh.mechanisms.trie.path_rates import (
     removal,
     rounded_up,
 )
-from dphh.privacy.search import crossing
-
-__all__ = [
-    "RATE_BITS",
-    "PathGuarantee",
-    "PathParameters",
-    "choose_path",
-    "path_delta",
-    "path_epsilon",
-    "path_guarantee",
-    "rate_numerator",
-    "removal_epsilon",
-    "users_needed",
-]
 
 
 @dataclass(frozen=True)
@@ -76,33 +59,6 @@ def removal_epsilon(p: float | int) -> float:
     return removal(
         math.ldexp(numerator, -RATE_BITS), math.ldexp(2**RATE_BITS - numerator, -RATE_BITS)
     )
-
-
-def path_epsilon(delta: float, p: float | int, theta: int, levels: int) -> float:
-    """An epsilon, close to the smallest one, that holds at this delta in both directions.
-
-    Infinite if there is none: with theta - 1 others, a user's prefix is kept with probability
-    p^theta, and without the user never.
-    """
-    if not 0 <= delta <= 1:
-        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
-    low = removal_epsilon(p)
-    if path_delta(low, p, theta, levels) <= delta:
-        return low
-    # Beyond the first limit, delta only has outcomes that are impossible without the user; beyond
-    # the second, floats overflow.
-    largest = min(levels * math.log1p(theta) + 1, LARGEST_EPSILON)
-    if path_delta(largest, p, theta, levels) > delta:
-        return math.inf
-
-    def excess(epsilon: float) -> float:
-        return math.log(path_delta(epsilon, p, theta, levels) / delta)
-
-    high = max(2 * low, 0.25)
-    while high < largest and excess(high) > 0:
-        low, high = high, 2 * high
-    high = min(high, largest)
-    return crossing(lambda x: -excess(x), low, high, 1e-6 * high)[1]
 
 
 def path_guarantee(epsilon: float, p: float | int, theta: int, levels: int) -> PathGuarantee:

@@ -62,23 +62,12 @@ class FixedSizePlan:
     levels: int
     epsilon: float
     delta: float
-    direction: str = DIRECTION
-
-    @property
-    def gamma(self) -> float:
-        """gamma = m / sqrt(n)."""
-        return self.batch / math.sqrt(self.users)
-
-    @property
-    def fraction(self) -> float:
-        """m / n, the probability that a user is sampled at a level."""
-        return self.batch / self.users
 
     @property
     def caveat(self) -> str:
         """The caveat that a plan shows beside its epsilon and delta."""
         return (
-            f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {self.direction}. "
+            f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {DIRECTION}. "
             "The path accountant covers both directions."
         )
 
