@@ -18,7 +18,13 @@ import pyarrow as pa
 
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import SLOW_TO_START, checked_engine, engine_of, open_session
+from dphh.engines import (
+    SLOW_TO_START,
+    checked_engine,
+    engine_of,
+    open_session,
+    refuse_if_run_would_fail,
+)
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
@@ -105,7 +111,7 @@ def run(
     session = open_session(engine, corpus, source, Limits(memory_limit, threads))
     try:
         if not known:
-            session.look_first(corpus)
+            refuse_if_run_would_fail(engine, corpus, session)
             _say_missing_columns(corpus, book, say)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,

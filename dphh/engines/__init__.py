@@ -44,6 +44,12 @@ def engine_of(corpus: Corpus) -> str:
     return home if home in ENGINES else ENGINES[0]
 
 
+def refuse_if_run_would_fail(engine: str, corpus: Corpus, session: Session) -> None:
+    """Before a run pays, refuse a corpus on which it would fail."""
+    look = import_module(f"dphh.engines.{engine}.look")
+    look.refuse_if_run_would_fail(corpus, session)
+
+
 def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
     """Whether a row has a NULL user id; None if it is not known. `thorough`: also where it takes a
     query or the reading of files from stores. Raises any other fault that would end a run."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dphh.corpus import Corpus
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -27,10 +25,6 @@ class Session(Protocol):
 
     name: str
     version: str
-
-    def look_first(self, corpus: Corpus) -> None:
-        """Before the run pays, refuse a corpus on which it would fail."""
-        ...
 
     def hold(self, what: object) -> None:
         """Read the corpus once and keep what levels need of it: a `Reading` of whole users' texts,

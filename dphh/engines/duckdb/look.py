@@ -40,11 +40,13 @@ def room_on_duckdb(looking: DuckDBRows) -> Room:
     return Room(2_048, int(threads), {"words": 17, "characters": 60}, looking.memory)
 
 
-def refuse_if_run_would_fail(
-    corpus: Corpus, room_of: RoomOf, of_run: DuckDBRows | None = None
-) -> None:
-    """Before a run pays, refuse a corpus on which it would fail. `of_run`: the run's own session,
-    if it is DuckDB's."""
+def refuse_if_run_would_fail(corpus: Corpus, session: DuckDBRows) -> None:
+    """Before a run pays, refuse a corpus on which it would fail."""
+    look_first(corpus, room_on_duckdb, session)
+
+
+def look_first(corpus: Corpus, room_of: RoomOf, of_run: DuckDBRows | None = None) -> None:
+    """The same of an engine with that room. `of_run`: the run's own session, if it is DuckDB's."""
     try:
         if _finds_null_users(corpus, room_of, of_run):
             raise CorpusError(message_of_null_users(corpus))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dphh.corpus import Corpus
 from dphh.engines.answering import Answering
-from dphh.engines.duckdb.look import refuse_if_run_would_fail
-from dphh.engines.polars.look import room_on_polars
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
 from dphh.folders import import_folder
@@ -13,9 +10,6 @@ from dphh.folders import import_folder
 
 class PolarsSession(Answering, Ngrams, Tries):
     """The session of a run on Polars."""
-
-    def look_first(self, corpus: Corpus) -> None:
-        refuse_if_run_would_fail(corpus, room_on_polars)
 
 
 open_session = PolarsSession

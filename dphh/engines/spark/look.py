@@ -12,7 +12,14 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb import look as duckdb_look
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.rows import identifier
+from dphh.session.protocol import Session
 from dphh.sources.reading import refuse_missing_columns
+
+
+def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
+    """Before a run pays, refuse files on which it would fail. How much memory Spark's machines have
+    for texts is not known here."""
+    duckdb_look.look_first(corpus, lambda looking: None)
 
 
 def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
