@@ -19,7 +19,7 @@ from dphh.rows.content import Content
 from dphh.sources.reading import is_in_memory, rows_in_memory
 
 #: What does not make tokens others.
-_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length")
+_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length", "where")
 
 
 def refuse_undeclared(declared: bool, what: str = "a text or a table of your own") -> None:

@@ -120,7 +120,7 @@ def _prior_from_public(
             "verb, or give the prior as a dphh.Corpus"
         )
     elif column is not None:
-        of_text = replace(content, column=column, unit=None)
+        of_text = replace(content, column=column, unit=None, where=None)  # of all its rows
         text = replace_corpus(Corpus(prior, user=column, text=column), content=of_text)
     else:
         from dphh.public.tables import of_table, table_of

@@ -140,6 +140,19 @@ def test_a_prior_is_read_as_the_data_are(private, news):
         plan.run(corpus=Corpus(*private.where, user="who", text="what", lower=True))
 
 
+def test_which_rows_of_the_corpus_count_is_not_asked_of_the_prior(news, ledger, tmp_path):
+    rows = {"user": range(300), "text": ["good morning"] * 300, "land": ["de", "fr"] * 150}
+    pl.DataFrame(rows, strict=False).write_parquet(tmp_path / "lands.parquet")
+    german, french = (
+        Corpus(str(tmp_path / "lands.parquet"), user="user", text="text", where=f"land = '{land}'")
+        for land in ("de", "fr")
+    )
+    by_text = dphh.ngrams(german, prior=news, prior_text="body", **PUBLIC, **ASK)
+    assert listed(by_text) == ["all", "good", "morning", "you"]
+    release = by_text.run(ledger=ledger)
+    assert dphh.ngrams(french, prior=release, **ASK).run(ledger=ledger)
+
+
 def test_a_prior_without_a_word_is_refused(private, tmp_path):
     pl.DataFrame({"item": ["a b"], "count": [2]}).write_parquet(tmp_path / "none.parquet")
     with pytest.raises(UsageError, match="no word is listed"):

@@ -28,7 +28,7 @@ HANGUL = (
     f"[{HANGUL_L}]*(?:[{HANGUL_V}]+|{LV}[{HANGUL_V}]*|{LVT})[{HANGUL_T}]*|{HANGUL_L}+|{HANGUL_T}+"
 )
 PICTURES = f"[{PICTURE}](?:[{EXTEND}]*\u200d[{PICTURE}])*"
-#: Up to Unicode 15.1, which DuckDB has, only what combines stands between the letters of a conjunct.
+#: Up to Unicode 15.1, as in DuckDB, only what combines stands within a conjunct.
 LINKED = f"[{''.join(filter(combining, EXTEND))}\u200d]*"
 CONJUNCT = f"[{CONSONANT}](?:{LINKED}[{LINKER}]{LINKED}[{CONSONANT}])+"
 CORE = f"{HANGUL}|[{REGIONAL}]{{2}}|{PICTURES}|{CONJUNCT}|[^{CONTROL}\r\n]"
