@@ -110,9 +110,9 @@ holders AS (
 
 drawn AS MATERIALIZED (
     SELECT
-        list(value ORDER BY value) AS domain,
         dphh_aggregate(
-            list(holders ORDER BY value),
+            list(struct_pack(value := value, holders := holders)),
+            $domain - $nothings,
             ($last_seat - $first_seat) * $contributions,
             $domain,
             $size,
@@ -131,8 +131,8 @@ reports AS (
     GROUP BY value
     UNION ALL
     SELECT
-        unnest(domain) AS value,
-        unnest(reports) AS reports
+        unnest(range(len(drawn.reports))) AS value,
+        unnest(drawn.reports) AS reports
     FROM drawn
 )
 

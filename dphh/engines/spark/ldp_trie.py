@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.answering import draws, holds
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.spark.functions import register_report, register_word
+from dphh.udfs.spark.functions import register_aggregate, register_report, register_word
 
 
 @holds(SparkRun, Seats)
@@ -50,25 +49,24 @@ def local_level(session: SparkRun, asked: LocalOn, purpose: str) -> Any:
         purpose=purpose,
     )
     session.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
+    randomiser = {
+        "contributions": level.contributions,
+        "domain": level.domain,
+        "nothings": level.nothings,
+        "size": level.size,
+        "numerator": level.numerator,
+        "purpose": purpose,
+    }
     if level.mode == "messages":
         with engine_errors("dphh_report"):
             register_report(session.spark, session.randomness)
-        session.execute(
-            "ldp_messages",
-            **seats,
-            contributions=level.contributions,
-            domain=level.domain,
-            nothings=level.nothings,
-            size=level.size,
-            numerator=level.numerator,
-            form=level.form,
-            purpose=purpose,
-        )
+        session.execute("ldp_messages", **seats, **randomiser, form=level.form)
         session.execute("ldp_reports")
         session.drop("messages")
     else:
-        held = session.fetch("ldp_held")
-        session.show("reports", aggregate_reports(session.randomness, held, level, purpose))
+        with engine_errors("dphh_aggregate"):
+            register_aggregate(session.spark, session.randomness)
+        session.execute("ldp_aggregate", **seats, **randomiser)
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", values=values, keep=level.keep)
     for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
