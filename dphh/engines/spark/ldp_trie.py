@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dphh.engines.answering import draws, holds
-from dphh.engines.declared_users import missing_users_of_ldp_trie
+from dphh.engines.declared_users import fewer_users_than
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ldp_trie import LocalOn, Seats
@@ -22,11 +22,11 @@ def hold_contributions(session: SparkRun, asked: Seats) -> None:
     session.load()
     session.execute("ldp_local_words", characters=list(asked.characters))
     session.refuse_null_users("local_words")
+    if not asked.pad and session.fetch("fewer_users", seats=asked.seats).num_rows:
+        raise fewer_users_than(asked.seats)
     with engine_errors("dphh_word"):
         register_word(session.spark, session.randomness)
-    session.execute(
-        "ldp_draws", idle=_missing_users(session, asked.seats, asked.pad), purpose=SEATS
-    )
+    session.execute("ldp_draws", seats=asked.seats, purpose=SEATS)
     session.execute("ldp_seats", seats=asked.seats)
     session.execute("ldp_contributions")
     for done in ("local_words", "draws", "seats"):
@@ -72,10 +72,3 @@ def local_level(session: SparkRun, asked: LocalOn, purpose: str) -> Any:
     for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
         session.drop(done)
     return kept
-
-
-def _missing_users(session: SparkRun, seats: int, pad: bool) -> int:
-    """How many idle users must be made up because the corpus has fewer users than seats."""
-    with engine_errors("local_words"):
-        users = session.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-    return missing_users_of_ldp_trie(users, seats, pad)
