@@ -261,7 +261,7 @@ def _ldp_trie_parts(price: Price) -> Iterator[Part]:
         [
             Step("ldp_local_words", {"characters": list(price["character_set"])}),
             Step("ldp_seats", {"seats": seats, "purpose": SEATS}, idle),
-            Step("ldp_contributions"),
+            Step("ldp_words_in_seats"),
         ],
     )
     for level in levels:

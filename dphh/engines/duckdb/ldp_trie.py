@@ -13,7 +13,7 @@ from dphh.udfs.draws.randomness import SEATS
 
 
 @holds(DuckDBRun, Seats)
-def hold_contributions(session: DuckDBRun, asked: Seats) -> None:
+def hold_words_in_seats(session: DuckDBRun, asked: Seats) -> None:
     session.load()
     session.execute("ldp_local_words", characters=list(asked.characters))
     session.refuse_null_users("local_words")
@@ -23,7 +23,7 @@ def hold_contributions(session: DuckDBRun, asked: Seats) -> None:
         idle=_missing_users(session, asked.seats, asked.pad),
         purpose=SEATS,
     )
-    session.execute("ldp_contributions")
+    session.execute("ldp_words_in_seats")
     session.drop("local_words")
     session.drop("seats")
 

@@ -23,7 +23,7 @@ BLOCK = 1 << 16
 
 
 @holds(PolarsRun, Seats)
-def hold_contributions(session: PolarsRun, asked: Seats) -> None:
+def hold_words_in_seats(session: PolarsRun, asked: Seats) -> None:
     session.make(
         "local_words",
         local_tries.ldp_local_words(session.load(), asked.characters),
@@ -31,8 +31,8 @@ def hold_contributions(session: PolarsRun, asked: Seats) -> None:
     )
     session.refuse_null_users(session.tables["local_words"]["user_id"])
     seated = _users_in_seats(session, asked.seats, asked.pad)
-    held = local_tries.ldp_contributions(session.table("local_words"), seated.lazy())
-    session.make("contributions", held, "ldp_contributions")
+    held = local_tries.ldp_words_in_seats(session.table("local_words"), seated.lazy())
+    session.make("words_in_seats", held, "ldp_words_in_seats")
     session.drop("local_words")
 
 
@@ -69,7 +69,7 @@ def _chosen_prefixes(session: PolarsRun, asked: LocalOn, purpose: str) -> pl.Dat
     held = session.fetch(
         "ldp_choice",
         local_tries.next_prefixes(
-            session.table("contributions"),
+            session.table("words_in_seats"),
             pl.DataFrame(asked.prefixes).lazy(),
             pl.DataFrame(asked.known).lazy(),
             (level.first_seat, level.first_seat + level.users),

@@ -18,7 +18,7 @@ from dphh.udfs.spark.functions import register_aggregate, register_report, regis
 
 
 @holds(SparkRun, Seats)
-def hold_contributions(session: SparkRun, asked: Seats) -> None:
+def hold_words_in_seats(session: SparkRun, asked: Seats) -> None:
     session.load()
     session.execute("ldp_local_words", characters=list(asked.characters))
     session.refuse_null_users("local_words")
@@ -28,7 +28,7 @@ def hold_contributions(session: SparkRun, asked: Seats) -> None:
         register_word(session.spark, session.randomness)
     session.execute("ldp_draws", seats=asked.seats, purpose=SEATS)
     session.execute("ldp_seats", seats=asked.seats)
-    session.execute("ldp_contributions")
+    session.execute("ldp_words_in_seats")
     for done in ("local_words", "draws", "seats"):
         session.drop(done)
 
