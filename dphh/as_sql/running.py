@@ -261,7 +261,7 @@ def _ldp_trie_parts(price: Price) -> Iterator[Part]:
         [
             Step("ldp_local_words", {"characters": list(price["character_set"])}),
             Step("ldp_seats", {"seats": seats, "purpose": SEATS}, idle),
-            Step("ldp_contributions"),
+            Step("ldp_words_in_seats"),
         ],
     )
     for level in levels:
@@ -272,10 +272,10 @@ def _reports_steps(level: LocalLevel) -> list[Step]:
     purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
     last = level.first_seat + level.users
     known = {**asdict(level), "last_seat": last, "domain": level.domain, "purpose": purpose}
-    sent = Step("ldp_messages", known) if level.mode == "messages" else Step("ldp_held")
+    sent = "ldp_messages" if level.mode == "messages" else "ldp_aggregate"
     values = "how many values there are: a prefix of the level below, and what comes next"
     return [
         Step("ldp_choice", known),
-        sent,
+        Step(sent, known),
         Step("ldp_kept", {"keep": level.keep}, {"values": values}),
     ]

@@ -270,8 +270,8 @@ def _count_votes(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]
         verdicts = dict(
             con.execute("SELECT verdict, count(*) FROM judged GROUP BY verdict").fetchall()
         )
-    counted = verdicts.pop("counted", 0)
-    return grown, Received(counted, verdicts)
+    accepted = verdicts.pop("accepted", 0)
+    return grown, Received(accepted, verdicts)
 
 
 def _view_of_votes(con: duckdb.DuckDBPyConnection, votes: Any) -> str:

@@ -1,19 +1,19 @@
 -- LDP TrieHH, one level on the devices, before randomisation (Algorithm 2, lines 11 to 13): each
 -- user chooses at most $contributions of the next prefixes of the user's words.
--- In: contributions (seat, word, times); known (word); prefixes (prefix, value) of the level below,
--- where value is that of the prefix followed by character number 0.
+-- In: words_in_seats (seat, word, times); known (word); prefixes (prefix, value) of the level
+-- below, where value is that of the prefix followed by character number 0.
 -- Out: chosen (seat, report, value), report from 1.
 CREATE TEMP TABLE chosen AS
 WITH
 
 words AS (
     SELECT
-        contributions.seat,
-        contributions.word,
-        contributions.times
-    FROM contributions
-    ANTI JOIN known ON contributions.word = known.word
-    WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat
+        words_in_seats.seat,
+        words_in_seats.word,
+        words_in_seats.times
+    FROM words_in_seats
+    ANTI JOIN known ON words_in_seats.word = known.word
+    WHERE words_in_seats.seat > $first_seat AND words_in_seats.seat <= $last_seat
 ),
 
 next_prefixes AS (

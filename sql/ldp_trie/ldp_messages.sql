@@ -42,7 +42,7 @@ messages AS (
     FROM said
 ),
 
-votes AS (
+reported AS (
     SELECT unnest(subset) AS value
     FROM messages
 )
@@ -50,5 +50,5 @@ votes AS (
 SELECT
     value,
     count(*) AS reports
-FROM votes
+FROM reported
 GROUP BY value;

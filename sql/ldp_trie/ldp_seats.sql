@@ -1,7 +1,8 @@
--- Which user is asked at which level: $seats users, sampled without replacement, in a secret random
--- order. The first seats serve the first level, the next ones the next level, and no user serves
--- twice. $idle of all users have no rows; they take seats like all others. The random numbers are
--- the operating system's; ties are broken by user id, never by rows.
+-- Which user is asked at which level (Gboard, Algorithm 2, line 7): $seats users, sampled without
+-- replacement, in a secret random order. The first seats serve the first level, the next ones the
+-- next level, and no user serves twice. $idle of all users have no rows; they take seats like all
+-- others. The random words are a hash under the run's secret key, so that a resumed run seats them
+-- alike; ties are broken by user id, never by rows.
 -- In: local_words; $purpose, for which a run draws once.
 -- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
 CREATE TEMP TABLE seats AS

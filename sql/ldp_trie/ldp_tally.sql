@@ -2,7 +2,7 @@
 CREATE TEMP TABLE reports AS
 WITH
 
-votes AS (
+reported AS (
     SELECT unnest(subset) AS value
     FROM verdicts
     WHERE verdict = 'accepted'
@@ -11,5 +11,5 @@ votes AS (
 SELECT
     value,
     count(*) AS reports
-FROM votes
+FROM reported
 GROUP BY value;

@@ -9,7 +9,7 @@ looked_at AS (
         report,
         subset,
         CASE
-            WHEN round IS NULL OR round <> $round THEN 'wrong round'
+            WHEN round IS NULL OR round <> $round THEN 'of another round'
             WHEN client IS NULL OR report IS NULL OR subset IS NULL THEN 'malformed'
             WHEN report < 1 OR report > $contributions THEN 'malformed'
             WHEN len(subset) < $least OR len(subset) > $most THEN 'malformed'
@@ -29,7 +29,7 @@ SELECT
         WHEN verdict = 'accepted' AND row_number() OVER (
             PARTITION BY client, report, verdict
             ORDER BY list_sort(subset)
-        ) > 1 THEN 'duplicate'
+        ) > 1 THEN 'repeated'
         ELSE verdict
     END AS verdict
 FROM looked_at;

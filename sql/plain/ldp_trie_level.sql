@@ -1,6 +1,7 @@
 -- LDP TrieHH, one level (Gboard, Algorithms 1 and 2): each of the level's users reports the next
 -- character of words that begin with a prefix of the trie, randomised on the device. The values in
--- the most reports are kept.
+-- the most reports are kept; of those that tie for the last places the first, where the paper keeps
+-- all (docs/ldp_trie.md).
 -- In: devices (seat, word, times); known (word), words that no longer count; prefixes (number,
 -- tokens), of the level below, public; $characters, in order; $first_seat and $last_seat.
 -- Out: kept (value, prefix, ended, reports). A value is number * (len($characters) + 1) plus the
@@ -91,7 +92,7 @@ messages AS MATERIALIZED (
     WHERE $mode = 'messages'
 ),
 
-votes AS (
+reported AS (
     SELECT unnest(subset) AS value
     FROM messages
 ),
@@ -110,9 +111,9 @@ holders AS (
 
 drawn AS MATERIALIZED (
     SELECT
-        list(value ORDER BY value) AS domain,
         dphh_aggregate(
-            list(holders ORDER BY value),
+            list(struct_pack(value := value, holders := holders)),
+            $domain - $nothings,
             ($last_seat - $first_seat) * $contributions,
             $domain,
             $size,
@@ -127,12 +128,12 @@ reports AS (
     SELECT
         value,
         count(*) AS reports
-    FROM votes
+    FROM reported
     GROUP BY value
     UNION ALL
     SELECT
-        unnest(domain) AS value,
-        unnest(reports) AS reports
+        unnest(range(len(drawn.reports))) AS value,
+        unnest(drawn.reports) AS reports
     FROM drawn
 )
 

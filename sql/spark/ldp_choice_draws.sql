@@ -1,22 +1,22 @@
 -- LDP TrieHH, one level on the devices: the next prefixes that a user holds, with a draw for each,
 -- fresh at every level.
--- In: contributions (seat, word, times); known (word); prefixes (prefix, value), those of the level
--- below, and the value of each with character number 0.
+-- In: words_in_seats (seat, word, times); known (word); prefixes (prefix, value), those of the
+-- level below, and the value of each with character number 0.
 -- Out: choice_draws (seat, value, times, draw), drawn once.
 CREATE TABLE choice_draws AS
 WITH
 
 words AS (
     SELECT
-        contributions.seat,
-        contributions.word,
-        contributions.times
-    FROM contributions
-    ANTI JOIN known ON contributions.word = known.word
-    WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat
+        words_in_seats.seat,
+        words_in_seats.word,
+        words_in_seats.times
+    FROM words_in_seats
+    ANTI JOIN known ON words_in_seats.word = known.word
+    WHERE words_in_seats.seat > $first_seat AND words_in_seats.seat <= $last_seat
 ),
 
-next_prefixes AS (
+held AS (
     SELECT
         words.seat,
         prefixes.value + CASE
@@ -28,12 +28,12 @@ next_prefixes AS (
     INNER JOIN prefixes ON substring(words.word, 1, $level) = prefixes.prefix
 ),
 
-held AS (
+next_prefixes AS (
     SELECT
         seat,
         CAST(value AS BIGINT) AS value,
         CAST(sum(times) AS BIGINT) AS times
-    FROM next_prefixes
+    FROM held
     GROUP BY seat, value
 )
 
@@ -42,4 +42,4 @@ SELECT
     value,
     times,
     dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
-FROM held;
+FROM next_prefixes;

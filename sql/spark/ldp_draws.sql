@@ -1,5 +1,5 @@
--- A draw for everybody, to be seated by. $idle of them have no rows: they sit among all others, and
--- hold nothing.
+-- A draw for everybody, to be seated by. Where there are fewer users than $seats, users are made
+-- up: they sit among all others, and hold nothing. How many they are stays on the executors.
 -- In: local_words; $purpose, by which a run draws draws once. Out: draws (user_id, name, draw).
 CREATE TABLE draws AS
 WITH
@@ -7,6 +7,17 @@ WITH
 users AS (
     SELECT DISTINCT user_id
     FROM local_words
+),
+
+counted AS (
+    SELECT count(*) AS users
+    FROM users
+),
+
+made_up AS (
+    SELECT chr(31) || places.id AS name
+    FROM range($seats) AS places
+    INNER JOIN counted ON places.id < $seats - counted.users
 ),
 
 everyone AS (
@@ -17,8 +28,8 @@ everyone AS (
     UNION ALL
     SELECT
         NULL AS user_id,
-        chr(31) || id AS name
-    FROM range($idle)
+        name
+    FROM made_up
 )
 
 SELECT

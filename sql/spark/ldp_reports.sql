@@ -2,7 +2,7 @@
 CREATE TABLE reports AS
 WITH
 
-votes AS (
+reported AS (
     SELECT explode(subset) AS value
     FROM messages
 )
@@ -10,5 +10,5 @@ votes AS (
 SELECT
     value,
     count(*) AS reports
-FROM votes
+FROM reported
 GROUP BY value;

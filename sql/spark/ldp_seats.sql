@@ -1,6 +1,7 @@
--- Who is asked when: $seats users, drawn without replacement and in an order that nobody can
--- foretell; the first so many serve the first level, the next the next, and nobody serves twice.
--- No task sorts everybody: draws are counted by their 16 leading bits and ordered within those.
+-- Who is asked when (Gboard, Algorithm 2, line 7): $seats users, drawn without replacement and in
+-- an order that nobody can foretell; the first so many serve the first level, the next the next,
+-- and nobody serves twice. No task sorts everybody: draws are counted by their 16 leading bits and
+-- ordered within those.
 -- In: draws (user_id, name, draw).
 -- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
 CREATE TABLE seats AS

@@ -1,8 +1,19 @@
--- TrieHH as the papers have it: a draw for every user. $idle of them hold no sequence: they are
--- drawn like all others, and do not vote.
+-- TrieHH as the papers have it: a draw for each of $users users. Those who hold no sequence are
+-- drawn like all others, and do not vote. How many they are stays on the executors.
 -- In: one_each (user_id, tokens). Out: draws (tokens, draw), drawn once.
 CREATE TABLE draws AS
 WITH
+
+counted AS (
+    SELECT count(*) AS holders
+    FROM one_each
+),
+
+without_sequence AS (
+    SELECT chr(31) || places.id AS name
+    FROM range($users) AS places
+    INNER JOIN counted ON places.id < $users - counted.holders
+),
 
 everyone AS (
     SELECT
@@ -11,9 +22,9 @@ everyone AS (
     FROM one_each
     UNION ALL
     SELECT
-        chr(31) || id AS name,
+        name,
         NULL AS tokens
-    FROM range($idle)
+    FROM without_sequence
 )
 
 SELECT

@@ -1,4 +1,4 @@
--- The number of valid votes for each prefix.
+-- The number of accepted votes for each prefix.
 -- In: judged. Out: votes (node, token, ended, votes).
 CREATE TEMP TABLE votes AS
 SELECT
@@ -7,5 +7,5 @@ SELECT
     ended,
     count(*) AS votes
 FROM judged
-WHERE verdict = 'counted'
+WHERE verdict = 'accepted'
 GROUP BY node, token, ended;

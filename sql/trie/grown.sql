@@ -1,4 +1,5 @@
--- The prefixes that the trie gains: those with at least $theta votes. Vote counts are not released.
+-- The prefixes that the trie gains (TrieHH, Algorithm 2, its last line): those with at least $theta
+-- votes. Vote counts are not released.
 SELECT
     node,
     token,

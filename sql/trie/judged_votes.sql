@@ -54,6 +54,6 @@ SELECT
         WHEN fault IS NOT NULL THEN fault
         WHEN NOT alike THEN 'contradictory'
         WHEN copy > 1 THEN 'repeated'
-        ELSE 'counted'
+        ELSE 'accepted'
     END AS verdict
 FROM of_tickets;

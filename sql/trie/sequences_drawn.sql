@@ -1,7 +1,9 @@
 -- One sequence a user for the whole run: a random row of the user, so that a sequence is chosen in
--- proportion to its frequency among the user's rows. The choice depends only on the user's rows and
--- one random word, so a repeat with the same word chooses the same. (The remainder favours some
--- rows by less than 2^-32. Privacy does not depend on it: docs/path-accountant.md.)
+-- proportion to its frequency among the user's rows. TrieHH's Algorithm 3 draws it anew at each
+-- level; here it is drawn once, as in the published proof (docs/trie.md). The choice depends only
+-- on the user's rows and one random word, so a repeat with the same word chooses the same. (The
+-- remainder favours some rows by less than 2^-32. Privacy does not depend on it:
+-- docs/path-accountant.md.)
 -- In: choices (user_id, tokens), users' rows; $purpose, for which a run draws once.
 -- Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS

@@ -14,7 +14,7 @@ next_prefixes AS (
     FROM walkers
 ),
 
-voters AS (
+eligible AS (
     SELECT
         node,
         token,
@@ -24,8 +24,10 @@ voters AS (
     GROUP BY node, token, ended
 )
 
--- A new coin for each voter at this level. All voters of a prefix have the same probability, so one
--- draw gives their number of heads.
+-- A new coin for each eligible user at this level; heads are votes. One draw gives how many of
+-- those with the same next prefix toss heads, as far as $theta asks: 0 where they are fewer than
+-- $theta, and $theta where so many would fail to reach it with probability below 2^-500
+-- (udfs/draws/votes.py).
 SELECT
     node,
     token,
@@ -37,4 +39,4 @@ SELECT
         $theta,
         $purpose
     ) AS votes
-FROM voters;
+FROM eligible;

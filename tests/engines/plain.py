@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from dphh.levels.counts import CountsLevel
@@ -20,10 +18,9 @@ from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
-from dphh.udfs.draws.subset_reports import draw_aggregate, register_reports
+from dphh.udfs.draws.subset_reports import register_reports
 from dphh.udfs.draws.votes import register_votes
 
 Gram = tuple[str, ...]
@@ -68,13 +65,6 @@ class Plain:
         register_noise(self.con, randomness)
         register_votes(self.con, randomness)
         register_reports(self.con, randomness)
-        self.con.create_function(
-            "dphh_aggregate",
-            partial(_aggregated, randomness),
-            ["BIGINT[]", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR"],  # type: ignore[list-item]
-            "BIGINT[]",  # type: ignore[arg-type]
-            side_effects=True,
-        )
         self.con.execute(query("plain/functions"))
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
@@ -296,19 +286,3 @@ class Plain:
 
     def _salt(self, purpose: str) -> int:
         return int(self.randomness.words(1, f"{purpose}/salt")[0])
-
-
-def _aggregated(
-    randomness: Any,
-    holders: list[int],
-    sent: int,
-    domain: int,
-    size: int,
-    numerator: int,
-    purpose: str,
-) -> list[int]:
-    """`dphh_aggregate`: how many of the reports that were sent hold each value. It must not know
-    the connection."""
-    mechanism = SubsetSelection(domain, size, numerator)
-    drawn = draw_aggregate(randomness, np.array(holders), sent, mechanism, purpose)
-    return [int(reports) for reports in drawn]

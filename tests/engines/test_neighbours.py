@@ -193,6 +193,42 @@ words_of_others = st.lists(st.tuples(st.sampled_from("defg"), letters), max_size
 words_of_newcomer = st.lists(letters, min_size=1, max_size=6)
 
 
+def reports_for_values(session: Any) -> Counter[Any]:
+    """How many reports are for each value, before any is drawn."""
+    asked = "SELECT value FROM chosen"
+    if session.name == "duckdb":
+        rows = session.con.execute(asked).fetchall()
+    else:
+        rows = session.spark.sql(asked).collect()
+    return Counter(value for (value,) in rows)
+
+
+@contextmanager
+def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
+    """How many reports are for each value, where an engine draws the sums of reports."""
+    heard: list[Counter[Any]] = []
+    if engine == "polars":
+
+        def draw(_: Any, counts: Any, *rest: Any) -> Any:
+            heard.append(Counter({value: int(counts[value]) for value in np.flatnonzero(counts)}))
+            return np.zeros(len(counts), dtype=np.int64)
+
+        with patch.object(import_module("dphh.engines.polars.ldp_trie"), "draw_aggregate", draw):
+            yield heard
+        return
+    module = import_module(f"dphh.engines.{engine}.run")
+    run = module.DuckDBRun if engine == "duckdb" else module.SparkRun
+    execute = run.execute
+
+    def listen(self: Any, name: str, **parameters: Any) -> None:
+        if name == "ldp_aggregate":
+            heard.append(reports_for_values(self))
+        execute(self, name, **parameters)
+
+    with patch.object(run, "execute", listen):
+        yield heard
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
 @settings(max_examples=10)
@@ -208,19 +244,9 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
 
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         """Of each seat by itself, so that one user's reports are never another's."""
-        heard: list[Any] = []
-
-        def hear(randomness: Any, held: Any, level: Any, purpose: str) -> Any:
-            pairs = zip(held["value"].to_pylist(), held["holders"].to_pylist(), strict=True)
-            heard.append(Counter(dict(pairs)))
-            return pa.table(
-                {"value": pa.array([], pa.int64()), "reports": pa.array([], pa.int64())}
-            )
-
-        module = import_module(f"dphh.engines.{engine}.ldp_trie")
         seats = len(present) + 1
         with (
-            patch.object(module, "aggregate_reports", hear),
+            heard_of_each_level(engine) as heard,
             opened(engine, rows, InTheirSeat(3), text=None, item="what") as session,
         ):
             session.hold(Seats("abc", seats, True))

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dphh
-from dphh import Corpus, CorpusError, UsageError, items, ngrams
+from dphh import Corpus, CorpusError, UsageError, items, ldp_trie, ngrams, trie
 from dphh.engines import engine_of, open_session
 from dphh.engines.spark import cluster
 from dphh.levels.ngrams import PrunedLevel
@@ -460,3 +460,44 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     assert len(seen) > 10
     assert any("dphh: noised" in line for line in seen)
     assert not any("SENTINEL" in line for line in seen)
+
+
+COUNTS_USERS = {
+    "trie": lambda corpus: trie(
+        corpus, epsilon=8, delta=1e-2, max_length=1, accounting="paper", users=2_000
+    ),
+    "ldp_trie": lambda corpus: ldp_trie(
+        corpus, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=1, max_length=1,
+        keep=8, character_set=["a"], pad=True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", COUNTS_USERS)
+def test_no_query_is_given_how_many_users_there_are(spark, tmp_path, monkeypatch, verb):
+    """What the driver asks of two corpora, one of which has a user more; and Spark's plan for users
+    who are made up broadcasts nothing, for it would collect their number on the driver."""
+    from dphh.engines.spark.run import SparkRun
+
+    seen: list[Any] = []
+    ask = SparkRun.ask
+
+    def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
+        frame = ask(self, step, select, parameters)
+        seen.append((step, select, parameters))
+        if step in ("ldp_draws", "trie_batch_draws"):
+            planned = frame._jdf.queryExecution().executedPlan().toString()
+            assert "CartesianProduct" in planned
+            assert "Broadcast" not in planned
+        return frame
+
+    monkeypatch.setattr(SparkRun, "ask", listen)
+    asked = []
+    for users in (150, 151):
+        path = tmp_path / f"{users}.parquet"
+        pl.DataFrame({"who": range(users), "what": ["aa"] * users}).write_parquet(path)
+        COUNTS_USERS[verb](Corpus(path, user="who", item="what")).run(engine="spark")
+        asked.append(seen[:])
+        seen.clear()
+    assert asked[0] == asked[1]
+    assert {step for step, *_ in asked[0]} & {"ldp_draws", "trie_batch_draws"}

@@ -261,6 +261,40 @@ def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPy
     assert low <= held <= high
 
 
+AGGREGATE = """
+    CREATE TABLE reports AS
+    SELECT
+        level,
+        dphh_aggregate(
+            list(struct_pack(value := value, holders := holders) ORDER BY value {direction})
+            FILTER (value IS NOT NULL),
+            40, 900, 41, 11, CAST($numerator AS UBIGINT), 'level ' || level
+        ) AS reports
+    FROM held GROUP BY level
+"""
+
+
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
+def test_in_duckdb_a_seeds_counts_are_those_of_python(
+    con: duckdb.DuckDBPyConnection, direction: str
+) -> None:
+    """In whatever order holders come; of all values, also of a level where nobody holds any."""
+    mechanism = subset_selection(41, 1.0, 11)
+    con.execute("CREATE TABLE held (level INTEGER, value BIGINT, holders BIGINT)")
+    con.execute("INSERT INTO held VALUES (1, 0, 70), (1, 39, 5), (1, 7, 800), (2, NULL, NULL)")
+    register_reports(con, SeededRandomness(4))
+    con.execute(AGGREGATE.format(direction=direction), {"numerator": mechanism.numerator})
+    found = dict(con.execute("FROM reports").fetchall())
+    holders = np.zeros((2, 40), dtype=np.int64)
+    holders[0, [0, 7, 39]] = 70, 800, 5
+    assert found == {
+        level: draw_aggregate(
+            SeededRandomness(4), holders[level - 1], 900, mechanism, f"level {level}"
+        ).tolist()
+        for level in (1, 2)
+    }
+
+
 def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
     register_reports(con, SeededRandomness(0))
     drawn = "dphh_report('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'subsets', 'p')"

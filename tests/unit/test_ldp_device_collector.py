@@ -311,7 +311,7 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     )
     assert counted.accepted == 3
     assert counted.rejected == {
-        "duplicate": 2, "wrong round": 2, "malformed": 10, "out of range": 3,
+        "repeated": 2, "of another round": 2, "malformed": 10, "out of range": 3,
     }  # fmt: skip
     expected: dict[int, int] = {}
     for message in (ok, ok, subset(0)):
@@ -385,7 +385,7 @@ def test_files_that_are_no_messages_are_counted_and_passed_over(tmp_path):
     ).write_parquet(tmp_path / "text.parquet")
     (tmp_path / "notes.txt").write_text("not looked at", encoding="utf-8")
     counted = counted_of(tmp_path, SAID, LEVEL)
-    assert (counted.accepted, counted.rejected) == (1, {"duplicate": 1, "unreadable file": 3})
+    assert (counted.accepted, counted.rejected) == (1, {"repeated": 1, "unreadable file": 3})
     assert counted_of(tmp_path / "good.parquet", SAID, LEVEL).accepted == 1
     with pytest.raises(UsageError, match="is not there; give a Parquet file"):
         counted_of(tmp_path / "nowhere", SAID, LEVEL)

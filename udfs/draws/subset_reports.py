@@ -1,4 +1,4 @@
-"""Reports of simulated clients: row by row in DuckDB, or only the number of reports of each value.
+"""Reports of simulated clients: one for each row, or only the number of reports of each value.
 
 **What `draw_aggregate` draws.** A value that m of n clients hold is reported Binomial(m, p) +
 Binomial(n - m, q) times. This distribution is drawn, to within 2^-210, for each value separately:
@@ -164,14 +164,65 @@ def report_function(randomness: Randomness) -> Callable[..., Any]:
     return report
 
 
+def aggregate_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_aggregate(held, values, sent, domain, size, numerator, purpose)` over Arrow columns.
+
+    For each row a BIGINT[]: how many of `sent` reports hold each of the values 0, ..., values - 1.
+    held, a list of (value, holders), says how many of them are for a value; values that it leaves
+    out are held by nobody. Write the result to a table before anything reads it.
+    """
+
+    def aggregate(
+        held: pa.ChunkedArray,
+        values: pa.ChunkedArray,
+        sent: pa.ChunkedArray,
+        domain: pa.ChunkedArray,
+        size: pa.ChunkedArray,
+        numerator: pa.ChunkedArray,
+        purpose: pa.ChunkedArray,
+    ) -> pa.Array:
+        drawn = [np.empty(0, dtype=np.int64)]
+        for row in range(len(held)):
+            holders = np.zeros(values[row].as_py(), dtype=np.int64)
+            if (counts := held[row].values) is not None:
+                holders[counts.field("value").to_numpy()] = counts.field("holders").to_numpy()
+            mechanism = SubsetSelection(
+                domain[row].as_py(), size[row].as_py(), int(numerator[row].as_py())
+            )
+            drawn.append(
+                draw_aggregate(
+                    randomness, holders, sent[row].as_py(), mechanism, purpose[row].as_py()
+                )
+            )
+        ends = np.cumsum([len(one) for one in drawn]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.concatenate(drawn)))
+
+    return aggregate
+
+
 def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Register the function of `report_function` in a DuckDB connection."""
-    con.create_function(
-        "dphh_report",
-        report_function(randomness),
-        ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR", "VARCHAR"],
-        "BIGINT[]",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,
-    )
+    """Register `dphh_report` and `dphh_aggregate` in a DuckDB connection."""
+    held = "STRUCT(value BIGINT, holders BIGINT)[]"
+    mechanism = ["BIGINT", "BIGINT", "UBIGINT"]  # domain, size, numerator
+    signatures: list[tuple[str, Any, list[Any]]] = [
+        (
+            "dphh_report",
+            report_function(randomness),
+            ["VARCHAR", "BIGINT", *mechanism, "VARCHAR", "VARCHAR"],
+        ),
+        (
+            "dphh_aggregate",
+            aggregate_function(randomness),
+            [held, "BIGINT", "BIGINT", *mechanism, "VARCHAR"],
+        ),
+    ]
+    for name, function, takes in signatures:
+        con.create_function(
+            name,
+            function,
+            takes,
+            "BIGINT[]",
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,
+        )

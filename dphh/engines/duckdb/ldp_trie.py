@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.answering import draws, holds
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.duckdb.failures import engine_errors
@@ -14,7 +13,7 @@ from dphh.udfs.draws.randomness import SEATS
 
 
 @holds(DuckDBRun, Seats)
-def hold_contributions(session: DuckDBRun, asked: Seats) -> None:
+def hold_words_in_seats(session: DuckDBRun, asked: Seats) -> None:
     session.load()
     session.execute("ldp_local_words", characters=list(asked.characters))
     session.refuse_null_users("local_words")
@@ -24,7 +23,7 @@ def hold_contributions(session: DuckDBRun, asked: Seats) -> None:
         idle=_missing_users(session, asked.seats, asked.pad),
         purpose=SEATS,
     )
-    session.execute("ldp_contributions")
+    session.execute("ldp_words_in_seats")
     session.drop("local_words")
     session.drop("seats")
 
@@ -46,24 +45,17 @@ def local_level(session: DuckDBRun, asked: LocalOn, purpose: str) -> Any:
     )
     session.con.unregister("prefixes")
     session.con.unregister("known")
-    if level.mode == "messages":
-        session.execute(
-            "ldp_messages",
-            **seats,
-            contributions=level.contributions,
-            domain=level.domain,
-            nothings=level.nothings,
-            size=level.size,
-            numerator=level.numerator,
-            form=level.form,
-            purpose=purpose,
-        )
-    else:
-        held = session.fetch("ldp_held")
-        drawn = aggregate_reports(session.randomness, held, level, purpose)
-        session.con.register("drawn", drawn)
-        session.con.execute("CREATE TEMP TABLE reports AS FROM drawn")
-        session.con.unregister("drawn")
+    session.execute(
+        "ldp_messages" if level.mode == "messages" else "ldp_aggregate",
+        **seats,
+        contributions=level.contributions,
+        domain=level.domain,
+        nothings=level.nothings,
+        size=level.size,
+        numerator=level.numerator,
+        form=level.form,
+        purpose=purpose,
+    )
     session.drop("chosen")
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", values=values, keep=level.keep)

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.answering import draws, holds
 from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.polars.queries import local_tries
@@ -16,6 +15,7 @@ from dphh.engines.polars.run import PolarsRun
 from dphh.levels.ldp_trie import LocalLevel, LocalOn, Seats
 from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
+from dphh.udfs.draws.subset_reports import draw_aggregate
 
 NAME_SEPARATOR = "\x1f"
 #: How many reports are drawn at a time.
@@ -23,7 +23,7 @@ BLOCK = 1 << 16
 
 
 @holds(PolarsRun, Seats)
-def hold_contributions(session: PolarsRun, asked: Seats) -> None:
+def hold_words_in_seats(session: PolarsRun, asked: Seats) -> None:
     session.make(
         "local_words",
         local_tries.ldp_local_words(session.load(), asked.characters),
@@ -31,8 +31,8 @@ def hold_contributions(session: PolarsRun, asked: Seats) -> None:
     )
     session.refuse_null_users(session.tables["local_words"]["user_id"])
     seated = _users_in_seats(session, asked.seats, asked.pad)
-    held = local_tries.ldp_contributions(session.table("local_words"), seated.lazy())
-    session.make("contributions", held, "ldp_contributions")
+    held = local_tries.ldp_words_in_seats(session.table("local_words"), seated.lazy())
+    session.make("words_in_seats", held, "ldp_words_in_seats")
     session.drop("local_words")
 
 
@@ -58,10 +58,7 @@ def local_level(session: PolarsRun, asked: LocalOn, purpose: str) -> Any:
     if level.mode == "messages":
         reports = _reports_by_value(session, level, chosen, purpose)
     else:
-        held = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
-        reports = pl.DataFrame(
-            aggregate_reports(session.randomness, held.to_arrow(), level, purpose)
-        )
+        reports = _counts_of_reports(session, level, chosen, purpose)
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
     return kept.select("value", "reports").to_arrow()
@@ -72,7 +69,7 @@ def _chosen_prefixes(session: PolarsRun, asked: LocalOn, purpose: str) -> pl.Dat
     held = session.fetch(
         "ldp_choice",
         local_tries.next_prefixes(
-            session.table("contributions"),
+            session.table("words_in_seats"),
             pl.DataFrame(asked.prefixes).lazy(),
             pl.DataFrame(asked.known).lazy(),
             (level.first_seat, level.first_seat + level.users),
@@ -112,6 +109,20 @@ def _reports_by_value(
         )
         counted += np.bincount(drawn, minlength=level.domain)
     return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
+
+
+def _counts_of_reports(
+    session: PolarsRun, level: LocalLevel, chosen: pl.DataFrame, purpose: str
+) -> pl.DataFrame:
+    """Only the sums of the reports are drawn, in one call: how many of them contain each value,
+    those that nobody holds too. "Nothing" has no count."""
+    held = session.fetch(
+        "ldp_aggregate", local_tries.holders_of_values(chosen.lazy(), level.values)
+    )
+    drawn = draw_aggregate(
+        session.randomness, held["holders"].to_numpy(), level.reports, level.mechanism, purpose
+    )
+    return held.select("value", reports=pl.Series(drawn))
 
 
 def _names_of_reports(session: PolarsRun, seats: pl.Series, numbers: pl.Series) -> Any:

@@ -45,19 +45,19 @@ class Tries(PolarsRun, Walking):
 
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
-        voters = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
-        # Each voter tosses a new coin at this level. The voters of one prefix are exchangeable, so
-        # the number of their heads is drawn at once.
+        eligible = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
+        # Each eligible user tosses a new coin at this level; heads are votes. One draw gives how
+        # many of those with the same next prefix toss heads, as far as theta asks (`draw_votes`).
         votes = draw_votes(
             self.randomness,
-            voters["users"].to_numpy(),
+            eligible["users"].to_numpy(),
             level.numerator,
             level.theta,
             purpose,
-            _names_of_prefixes(voters) if wants_keys(self.randomness, purpose) else None,
+            _names_of_prefixes(eligible) if wants_keys(self.randomness, purpose) else None,
         )
         return _grown_prefixes(
-            voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta
+            eligible.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta
         )
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
@@ -87,11 +87,11 @@ class Tries(PolarsRun, Walking):
         self.drop("one_each")
 
 
-def _names_of_prefixes(voters: pl.DataFrame) -> Any:
+def _names_of_prefixes(eligible: pl.DataFrame) -> Any:
     spelled = pl.concat_str(
         pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=NAME_SEPARATOR
     )
-    return voters.select(spelled).to_series().to_arrow()
+    return eligible.select(spelled).to_series().to_arrow()
 
 
 def _grown_prefixes(votes: pl.DataFrame, theta: int) -> Any:

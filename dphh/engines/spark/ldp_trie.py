@@ -8,28 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.answering import draws, holds
-from dphh.engines.declared_users import missing_users_of_ldp_trie
+from dphh.engines.declared_users import fewer_users_than
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.spark.functions import register_report, register_word
+from dphh.udfs.spark.functions import register_aggregate, register_report, register_word
 
 
 @holds(SparkRun, Seats)
-def hold_contributions(session: SparkRun, asked: Seats) -> None:
+def hold_words_in_seats(session: SparkRun, asked: Seats) -> None:
     session.load()
     session.execute("ldp_local_words", characters=list(asked.characters))
     session.refuse_null_users("local_words")
+    if not asked.pad and session.fetch("fewer_users", seats=asked.seats).num_rows:
+        raise fewer_users_than(asked.seats)
     with engine_errors("dphh_word"):
         register_word(session.spark, session.randomness)
-    session.execute(
-        "ldp_draws", idle=_missing_users(session, asked.seats, asked.pad), purpose=SEATS
-    )
+    session.execute("ldp_draws", seats=asked.seats, purpose=SEATS)
     session.execute("ldp_seats", seats=asked.seats)
-    session.execute("ldp_contributions")
+    session.execute("ldp_words_in_seats")
     for done in ("local_words", "draws", "seats"):
         session.drop(done)
 
@@ -50,34 +49,26 @@ def local_level(session: SparkRun, asked: LocalOn, purpose: str) -> Any:
         purpose=purpose,
     )
     session.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
+    randomiser = {
+        "contributions": level.contributions,
+        "domain": level.domain,
+        "nothings": level.nothings,
+        "size": level.size,
+        "numerator": level.numerator,
+        "purpose": purpose,
+    }
     if level.mode == "messages":
         with engine_errors("dphh_report"):
             register_report(session.spark, session.randomness)
-        session.execute(
-            "ldp_messages",
-            **seats,
-            contributions=level.contributions,
-            domain=level.domain,
-            nothings=level.nothings,
-            size=level.size,
-            numerator=level.numerator,
-            form=level.form,
-            purpose=purpose,
-        )
+        session.execute("ldp_messages", **seats, **randomiser, form=level.form)
         session.execute("ldp_reports")
         session.drop("messages")
     else:
-        held = session.fetch("ldp_held")
-        session.show("reports", aggregate_reports(session.randomness, held, level, purpose))
+        with engine_errors("dphh_aggregate"):
+            register_aggregate(session.spark, session.randomness)
+        session.execute("ldp_aggregate", **seats, **randomiser)
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", values=values, keep=level.keep)
     for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
         session.drop(done)
     return kept
-
-
-def _missing_users(session: SparkRun, seats: int, pad: bool) -> int:
-    """How many idle users must be made up because the corpus has fewer users than seats."""
-    with engine_errors("local_words"):
-        users = session.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-    return missing_users_of_ldp_trie(users, seats, pad)

@@ -164,10 +164,6 @@ class SparkRun:
     def has(self, table: str) -> bool:
         return table in self._written
 
-    def count(self, table: str) -> int:
-        with engine_errors(table):
-            return self.ask(table, f"SELECT 1 FROM {table}", {}).count()
-
     def write(self, table: str, rows: DataFrame) -> None:
         """Write a table of the run, whole, and only then let it be read."""
         self._count += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dphh.engines.answering import holds
-from dphh.engines.declared_users import idle_users_of_trie
+from dphh.engines.declared_users import more_users_than
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.engines.walking import Walking
@@ -43,10 +43,11 @@ class Tries(SparkRun, Walking):
         return self._grown_prefixes(level.theta)
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+        if self.fetch("more_users", users=level.users).num_rows:
+            raise more_users_than(level.users)
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
-        idle = idle_users_of_trie(self.count("one_each"), level.users)
-        self.execute("trie_batch_draws", idle=idle, purpose=purpose)
+        self.execute("trie_batch_draws", users=level.users, purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
         self.drop("draws")
         self.drop("trie")

@@ -28,13 +28,13 @@ def ldp_local_words(tokens_of_rows: pl.LazyFrame, characters: Sequence[str]) -> 
     return words.group_by("user_id", "word").agg(times=pl.len().cast(pl.Int64))
 
 
-def ldp_contributions(local_words: pl.LazyFrame, seats: pl.LazyFrame) -> pl.LazyFrame:
+def ldp_words_in_seats(local_words: pl.LazyFrame, seats: pl.LazyFrame) -> pl.LazyFrame:
     """The words of users who have a seat, by seat; from here on the seat replaces the user id."""
     return local_words.drop_nulls("word").join(seats, on="user_id").select("seat", "word", "times")
 
 
 def next_prefixes(
-    contributions: pl.LazyFrame,
+    words_in_seats: pl.LazyFrame,
     prefixes: pl.LazyFrame,
     known: pl.LazyFrame,
     seats: tuple[int, int],
@@ -43,7 +43,7 @@ def next_prefixes(
 ) -> pl.LazyFrame:
     """The next prefixes that each of the level's users holds, and how many rows hold them."""
     first, last = seats
-    words = contributions.filter(pl.col("seat") > first, pl.col("seat") <= last).join(
+    words = words_in_seats.filter(pl.col("seat") > first, pl.col("seat") <= last).join(
         known, on="word", how="anti"
     )
     codes = [chr(number + 1) for number in range(characters)]
@@ -68,7 +68,18 @@ def ldp_choice(draws: pl.LazyFrame, contributions: int, greedy: bool) -> pl.Lazy
     )
 
 
+def holders_of_values(chosen: pl.LazyFrame, values: int) -> pl.LazyFrame:
+    """How many reports are for each value, in order of values, 0 where nobody holds it."""
+    counted = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
+    all_values = pl.LazyFrame({"value": pl.int_range(values, dtype=pl.Int64, eager=True)})
+    joined = all_values.join(counted, on="value", how="left").with_columns(
+        pl.col("holders").fill_null(0)
+    )
+    return joined.sort("value")
+
+
 def ldp_kept(reports: pl.LazyFrame, values: int, keep: int) -> pl.LazyFrame:
-    """The values that the most reports contain, which grow on the trie; ties by value."""
+    """The values that the most reports contain, which grow on the trie; of those that tie, the
+    first (the paper keeps all of them)."""
     of_prefixes = reports.filter(pl.col("value") < values, pl.col("reports") > 0)
     return of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)

@@ -1,6 +1,6 @@
 -- The words of the users who are asked, by seat. The steps after this one see seats, no user ids.
--- In: local_words, seats. Out: contributions (seat, word, times).
-CREATE TEMP TABLE contributions AS
+-- In: local_words, seats. Out: words_in_seats (seat, word, times).
+CREATE TEMP TABLE words_in_seats AS
 SELECT
     seats.seat,
     local_words.word,
