@@ -202,7 +202,7 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     first: dict[str, Any] = {**known, "list_bins": len(LIST_SIZES)}
     unit = "a user's norm on the grid, from the share of the budget that the round gets"
     later, second, beside = {"unit": unit}, known, []
-    grams = "what (key, weight) of the step above is handed over as, to be looked up"
+    g = "what (key, weight) of the step above is handed over as, to be looked up"
     valid = "the valid n-grams by class, from the levels below, to be drawn from"
     if isinstance(level, ListedWordsLevel):
         others = {"others": level.listed}
@@ -216,9 +216,10 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
         Step("list_sizes"),
         Step("forecast_rows"),
         Step("forecast_weights"),
-        Step("forecast_round_2", second, {**later, "grams": grams}),
+        Step("forecast_round_2", second, {**later, "g": g}),
         Step("forecast_signs"),
-        Step("forecast_released", drawn, {"valid": valid, "grams": grams}),
+        Step("forecast_lifted", drawn, {"valid": valid}),
+        Step("forecast_released"),
     ]
 
 
