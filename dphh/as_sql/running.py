@@ -157,7 +157,7 @@ def _dpne_parts(price: Price) -> Iterator[Part]:
             _positions_step(level.level, level.pruning == "single"),
             Step(
                 "grams_level",
-                _bounding_parameters(level, f"ngrams/level {level.level}"),
+                _bounding_parameters(level, f"ngrams/level {level.level}") | {"is_test": False},
                 {"salt": SALT},
             ),
             Step(

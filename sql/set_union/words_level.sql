@@ -50,7 +50,7 @@ named AS (
     FROM histogram
 )
 
--- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users hold.
+-- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep.
 SELECT
     word_id,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy

@@ -54,9 +54,9 @@ def register_forecast(
         return lists_of(np.array([len(each) for each in made]), pa.concat_arrays(made))
 
     def spurious_of_level(
-        held: int, valid: int, sigma: int, threshold: int, purpose: str
+        kept: int, valid: int, sigma: int, threshold: int, purpose: str
     ) -> list[dict[str, int]]:
-        found = lifted_grams(users.looked_up[valid], held, sigma, threshold, randomness, purpose)
+        found = lifted_grams(users.looked_up[valid], kept, sigma, threshold, randomness, purpose)
         rows: list[dict[str, int]] = found.to_table().to_pylist()
         return rows
 

@@ -20,7 +20,7 @@ class Ngrams(Rounds, Climbing):
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         bounds = self._bounds(level, purpose)
         with self.side_by_side():
-            self.execute("grams_level", **bounds)
+            self.execute("grams_level", is_test=self.randomness.is_test, **bounds)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
         by_key = {"valid": self.whole_users.look_up_in(valid), "purpose": purpose}
