@@ -200,14 +200,14 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     drawn = {"sigma": level.sigma_grid, "purpose": purpose}
     known = {**drawn, "is_test": False, "others": -1}
     first: dict[str, Any] = {**known, "list_bins": len(LIST_SIZES)}
-    unit = "a user's norm on the grid, from the share of the budget that the round gets"
-    later, second, beside = {"unit": unit}, known, []
+    norm = "a user's norm on the grid, from the share of the budget that the round gets"
+    later, second, beside = {"norm": norm}, known, []
     g = "what (key, weight) of the step above is handed over as, to be looked up"
     valid = "the valid n-grams by class, from the levels below, to be drawn from"
     if isinstance(level, ListedWordsLevel):
         others = {"others": level.listed}
-        first |= {"unit": level.first_unit, **others}
-        second, later = {**known, "unit": level.second_unit, **others}, {}
+        first |= {"norm": level.first_unit, **others}
+        second, later = {**known, "norm": level.second_unit, **others}, {}
         beside = [Step("other_words", {"threshold": level.first_threshold_grid, **others})]
         valid = "the words of the list by class, to be drawn from"
     return [

@@ -1,6 +1,6 @@
 -- Of the valid grams that nobody holds, those that the noise lifts over the thresholds of their
--- rows: how many, their noised weights, and keys for them, by the noise's own law. Which of the
--- keys somebody holds is asked afterwards (forecast_released.sql).
+-- rows (step 7 of docs/forecast.md): how many, their noised weights, and keys for them, by the
+-- noise's own law. Which of the keys somebody holds is asked afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public; $valid, the valid grams by
 -- class, public.
 -- Out, private: lifted (class, position, key, bin, first, second), drawn once: keys of the class in

@@ -4,7 +4,8 @@
 -- earlier rounds released. Out: noised (word_id, noisy), drawn once, because the noise is stored in
 -- a table before anything reads it.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
--- and all of Algorithm 5 but the threshold, which is in released_words.sql.
+-- and all of Algorithm 5 but the threshold, which is in released_words.sql. w_i, the texts of a
+-- user, are in `users`, which sql/rows/gather_texts.sql has made.
 CREATE TEMP TABLE noised AS
 WITH
 

@@ -145,18 +145,18 @@ def contributions_of_grams(
     )
 
 
-def plain_contributions(user_hashes: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-    """`dphh_plain_contributions(user_hashes, lengths, keys, unit)`: the same for round 1 of the
+def plain_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
+    """`dphh_plain_contributions(user_hashes, lengths, keys, norm)`: the same for round 1 of the
     forecast ladder."""
-    return weighed(user_hashes, lengths, keys, PlainWeights(unit))
+    return weighed(user_hashes, lengths, keys, PlainWeights(norm))
 
 
 def shared_contributions(
-    user_hashes: Any, lengths: Any, keys: Any, g: tuple[Released, Integers], unit: int
+    user_hashes: Any, lengths: Any, keys: Any, g: tuple[Released, Integers], norm: int
 ) -> pa.Array:
-    """`dphh_shared_contributions(user_hashes, lengths, keys, g, unit)`: the same for round 2, with
+    """`dphh_shared_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2, with
     the weight g of each gram."""
-    return weighed(user_hashes, lengths, keys, WeightsByGram(unit, *g))
+    return weighed(user_hashes, lengths, keys, WeightsByGram(norm, *g))
 
 
 def holders(user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:

@@ -62,7 +62,7 @@ class DuckDBRounds(ForecastRounds):
     def _round(self, unit: int) -> dict[str, Any]:
         """The parameters that both rounds share."""
         return {
-            "unit": unit,
+            "norm": unit,
             "sigma": self.law.noise.sigma,
             "purpose": self.purpose,
             "is_test": self.session.randomness.is_test,
