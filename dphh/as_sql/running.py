@@ -20,7 +20,6 @@ from dphh.price import Price
 from dphh.privacy.following import parts_of_round
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
-from dphh.udfs.kernel.whole_users import NO_TABLE
 
 Part = tuple[str, list[Step]]
 
@@ -109,7 +108,7 @@ def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[P
             ]
             later["w"] = "what (word_id, w) of the step above is handed over as, to be looked up"
         else:
-            before, known = [Step("nothing_told")], known | {"w": NO_TABLE}
+            before, known = [Step("nothing_told")], known | {"w": None}
         drawn = Step("words_of_round", known, later)
         passed = Step("released_of_round", {"threshold": level.threshold_grid})
         yield f"level {level.level}, round {level.round}", [*before, drawn, passed]
@@ -129,7 +128,7 @@ def _set_union_parameters(
     known = _bounding_parameters(level, purpose) | {"is_test": False}
     if earlier_rounds:
         return known, {"salt": SALT, "released": RELEASED_WORDS}
-    return known | {"released": NO_TABLE}, {"salt": SALT}
+    return known | {"released": None}, {"salt": SALT}
 
 
 def _bounding_parameters(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:

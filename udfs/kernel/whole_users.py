@@ -39,8 +39,6 @@ from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: In a query, names no table: there is no w, so all weights are equal; or nothing was released.
-NO_TABLE = -1
 #: In the types below: the name of a table in which a function looks keys up.
 TABLE = "TABLE"
 
@@ -82,10 +80,11 @@ class WholeUsers:
             return equal_weights(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)
         return Followed(2**grid_bits, max_items, salt, w, self.hashed_words)
 
-    def look_up_in(self, known: Any) -> int:
-        """Keep a lookup table, and return the index by which a level's queries name it."""
+    def look_up_in(self, known: Any) -> int | None:
+        """Keep a lookup table, and return the index by which a level's queries name it: NULL for
+        none."""
         if known is None:
-            return NO_TABLE
+            return None
         self.looked_up.append(known)
         return len(self.looked_up) - 1
 
@@ -308,9 +307,7 @@ def _with_single_parameters(
         if kind not in (TABLE, "INTEGER", "UBIGINT"):
             return column
         value = column[0].as_py()
-        if kind != TABLE:
-            return value
-        return None if value == NO_TABLE else looked_up[value]
+        return looked_up[value] if kind == TABLE and value is not None else value
 
     def of_columns(*columns: Any) -> Any:
         return function(
