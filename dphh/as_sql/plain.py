@@ -29,7 +29,7 @@ HEADING = """\
 -- leave of the truth. `dphh.{verb}(...).run()` draws, and pays."""
 FOLLOWS = """
 -- Between these queries a run computes public tables and numbers from what was released: a query's
--- "In:" names the tables, and names such as $unit stay open. So this text is to be read, and to be
+-- "In:" names the tables, and names such as $norm stay open. So this text is to be read, and to be
 -- run query by query, not as a whole."""
 _MACROS = ("plain/functions", "plain/without_noise", "plain/noise_quantile")
 #: After the first round of method "auto", which releases nothing: whether one round follows.
@@ -163,7 +163,7 @@ def _forecast_queries(level: Any) -> Iterator[Query]:
     }
     for name, number in (("held", 1), ("lists", 1), ("round_1", 1), ("round_2", 2), ("signs", 2),
                          ("passed", 2)):  # fmt: skip
-        later = {"unit": f"a user's norm, by what round {number} has of the budget"}
+        later = {"norm": f"a user's norm, by what round {number} has of the budget"}
         yield _query_of_step(f"level {level.level}", Step(f"plain/forecast_{name}", known, later))
 
 
@@ -171,13 +171,13 @@ def _listed_words(level: ListedWordsLevel) -> Iterator[Query]:
     """Level 1 with a list: the table with the prior's words and their classes."""
     section = f"level {level.level}"
     drawn = {"sigma": level.sigma_grid, "purpose": section}
-    first = {**drawn, "unit": level.first_unit}
+    first = {**drawn, "norm": level.first_unit}
     of_first = {**first, "threshold": level.first_threshold_grid, "noise": False}
     for name, known in (
         ("listed_held", {"max_items": level.max_items, "salt": SALT}),
         ("forecast_lists", {**first, "list_sizes": tuple(LIST_SIZES.tolist())}),
         ("listed_round_1", of_first),
-        ("forecast_round_2", {**drawn, "unit": level.second_unit}),
+        ("forecast_round_2", {**drawn, "norm": level.second_unit}),
         ("forecast_signs", {}),
         ("forecast_passed", {"level": level.level}),
     ):

@@ -20,12 +20,13 @@ from dphh.price import Price
 from dphh.privacy.following import parts_of_round
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
-from dphh.udfs.kernel.whole_users import EQUAL
 
 Part = tuple[str, list[Step]]
 
 SALT = "64 random bits, drawn for this level"
 RHO = "the least weight that noise reaches as seldom as `spurious` asks, from the level below"
+RELEASED = "what the level below released, with the numbers of these, to be looked up"
+RELEASED_WORDS = "the words that earlier rounds released, to be looked up"
 PARTS = {"parts": 1, "part": 0}
 GATHER = Step("gather_texts")
 HEADING = """\
@@ -86,9 +87,9 @@ def _items_parts(price: Price) -> Iterator[Part]:
         for title, steps in _adaptive_parts(rounds, "items"):
             yield f"{title}, if not", _steps_if_chosen(steps)
         return
-    for level in levels:
+    for number, level in enumerate(levels):
         title = f"level {level.level}, round {level.round}"
-        yield title, _set_union_steps(level, f"items/round {level.round}")
+        yield title, _set_union_steps(level, f"items/round {level.round}", number)
 
 
 def _steps_if_chosen(steps: Sequence[Step]) -> list[Step]:
@@ -98,8 +99,7 @@ def _steps_if_chosen(steps: Sequence[Step]) -> list[Step]:
 def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
     """Rounds whose weights depend on earlier rounds, computed in the engine."""
     for number, level in enumerate(levels):
-        known = _bounding_parameters(level, f"{purpose}/round {level.round}") | {"is_test": False}
-        later = {"salt": SALT}
+        known, later = _set_union_parameters(level, f"{purpose}/round {level.round}", number)
         if following := follows(levels[:number], level):
             parts = parts_of_round(levels[0].grid, levels[number - 1].grid)
             before = [
@@ -108,18 +108,27 @@ def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[P
             ]
             later["w"] = "what (word_id, w) of the step above is handed over as, to be looked up"
         else:
-            before, known = [Step("nothing_told")], known | {"w": EQUAL}
+            before, known = [Step("nothing_told")], known | {"w": None}
         drawn = Step("words_of_round", known, later)
         passed = Step("released_of_round", {"threshold": level.threshold_grid})
         yield f"level {level.level}, round {level.round}", [*before, drawn, passed]
 
 
-def _set_union_steps(level: SetUnionLevel, purpose: str) -> list[Step]:
-    known = _bounding_parameters(level, purpose) | {"is_test": False}
+def _set_union_steps(level: SetUnionLevel, purpose: str, earlier_rounds: int = 0) -> list[Step]:
     return [
-        Step("words_level", known, {"salt": SALT}),
+        Step("words_level", *_set_union_parameters(level, purpose, earlier_rounds)),
         Step("released_words", {"threshold": level.threshold_grid}),
     ]
+
+
+def _set_union_parameters(
+    level: SetUnionLevel, purpose: str, earlier_rounds: int
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Those that the plan knows, and those that it leaves open."""
+    known = _bounding_parameters(level, purpose) | {"is_test": False}
+    if earlier_rounds:
+        return known, {"salt": SALT, "released": RELEASED_WORDS}
+    return known | {"released": None}, {"salt": SALT}
 
 
 def _bounding_parameters(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
@@ -147,7 +156,7 @@ def _dpne_parts(price: Price) -> Iterator[Part]:
             _positions_step(level.level, level.pruning == "single"),
             Step(
                 "grams_level",
-                _bounding_parameters(level, f"ngrams/level {level.level}"),
+                _bounding_parameters(level, f"ngrams/level {level.level}") | {"is_test": False},
                 {"salt": SALT},
             ),
             Step(
@@ -162,8 +171,9 @@ def _dpne_parts(price: Price) -> Iterator[Part]:
 
 def _positions_step(level: int, single: bool) -> Step:
     if level == 2:
-        return Step("positions_of_words", {"single": single})
-    return Step("positions_of_grams", {"ahead": level - 1 if single else 1})
+        return Step("positions_of_words", {"single": single}, {"released": RELEASED})
+    ahead = level - 1 if single else 1
+    return Step("positions_of_grams", {"ahead": ahead}, {"released": RELEASED})
 
 
 def _forecast_parts(price: Price) -> Iterator[Part]:
@@ -176,7 +186,7 @@ def _forecast_parts(price: Price) -> Iterator[Part]:
             placed = Step(
                 "positions_of_listed",
                 {"others": level.listed, "max_items": level.max_items},
-                {"salt": SALT},
+                {"salt": SALT, "word_list": "the list, with its words' numbers, to be looked up"},
             )
         else:
             assert isinstance(level, ForecastLevel)
@@ -189,14 +199,14 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     drawn = {"sigma": level.sigma_grid, "purpose": purpose}
     known = {**drawn, "is_test": False, "others": -1}
     first: dict[str, Any] = {**known, "list_bins": len(LIST_SIZES)}
-    unit = "a user's norm on the grid, from the share of the budget that the round gets"
-    later, second, beside = {"unit": unit}, known, []
-    grams = "what (key, weight) of the step above is handed over as, to be looked up"
+    norm = "a user's norm on the grid, from the share of the budget that the round gets"
+    later, second, beside = {"norm": norm}, known, []
+    g = "what (key, weight) of the step above is handed over as, to be looked up"
     valid = "the valid n-grams by class, from the levels below, to be drawn from"
     if isinstance(level, ListedWordsLevel):
         others = {"others": level.listed}
-        first |= {"unit": level.first_unit, **others}
-        second, later = {**known, "unit": level.second_unit, **others}, {}
+        first |= {"norm": level.first_unit, **others}
+        second, later = {**known, "norm": level.second_unit, **others}, {}
         beside = [Step("other_words", {"threshold": level.first_threshold_grid, **others})]
         valid = "the words of the list by class, to be drawn from"
     return [
@@ -205,9 +215,10 @@ def _two_rounds_steps(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
         Step("list_sizes"),
         Step("forecast_rows"),
         Step("forecast_weights"),
-        Step("forecast_round_2", second, {**later, "grams": grams}),
+        Step("forecast_round_2", second, {**later, "g": g}),
         Step("forecast_signs"),
-        Step("forecast_released", drawn, {"valid": valid, "grams": grams}),
+        Step("forecast_lifted", drawn, {"valid": valid}),
+        Step("forecast_released"),
     ]
 
 

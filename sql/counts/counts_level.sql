@@ -2,6 +2,7 @@
 -- Every coordinate is released, so the set of released keys does not depend on the data.
 -- In: contributions (key, weight), where each user's vector has a bounded L2 norm; asked (key), all
 -- keys and octaves. Out: noised (key, noisy), drawn once, because it is stored in a table first.
+-- The noise is no function of the key: dphh_noise takes it as a name, by which tests draw alone.
 CREATE TEMP TABLE noised AS
 WITH
 

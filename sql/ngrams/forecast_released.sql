@@ -1,8 +1,7 @@
--- What a level of the forecast ladder releases: every valid gram whose noised weight in round 2
--- reaches the threshold of its row, held or not. In the order of keys, which does not say which is
--- which.
--- In: round_2, absent_signs; thresholds (class, bin, threshold), public; $valid, the valid grams by
--- class, public; $grams, those that somebody holds.
+-- What a level of the forecast ladder releases (step 7 of docs/forecast.md): every valid gram whose
+-- noised weight in round 2 reaches the threshold of its row, held or not. In the order of keys,
+-- which does not say which is which.
+-- In: round_2, lifted; thresholds (class, bin, threshold), public.
 WITH
 
 held AS (
@@ -17,32 +16,25 @@ held AS (
     WHERE round_2.second >= thresholds.threshold
 ),
 
--- Of a class, the rows of grams that nobody holds.
-absent_rows AS (
+-- Of the keys that were drawn, those that nobody holds, numbered anew.
+unheld AS (
     SELECT
-        absent_signs.class,
-        list(
-            {
-                'bin': absent_signs.bin,
-                'grams': absent_signs.grams,
-                'negatives': absent_signs.negatives,
-                'threshold': thresholds.threshold
-            } ORDER BY absent_signs.bin
-        ) AS bins
-    FROM absent_signs
-    INNER JOIN thresholds
-        ON absent_signs.class = thresholds.class AND absent_signs.bin = thresholds.bin
-    GROUP BY absent_signs.class
+        lifted.class,
+        lifted.key,
+        row_number() OVER (PARTITION BY lifted.class ORDER BY lifted.position) - 1 AS position
+    FROM lifted
+    ANTI JOIN round_2 ON lifted.key = round_2.key
 ),
 
--- Those of them that the noise lifts over their thresholds: their number, which they are, and their
--- noised weights, by the noise's own law.
 spurious AS (
     SELECT
-        unnest(
-            dphh_spurious_grams_of_class(class, bins, $valid, $grams, $sigma, $purpose)
-        ) AS gram
-    FROM absent_rows
+        unheld.key,
+        lifted.bin,
+        lifted.first,
+        lifted.second
+    FROM unheld
+    INNER JOIN lifted ON unheld.class = lifted.class AND unheld.position = lifted.position
+    WHERE lifted.bin IS NOT NULL
 ),
 
 passed AS (
@@ -54,10 +46,10 @@ passed AS (
     FROM held
     UNION ALL
     SELECT
-        gram.key,
-        gram.bin,
-        gram.first,
-        gram.second
+        key,
+        bin,
+        first,
+        second
     FROM spurious
 )
 

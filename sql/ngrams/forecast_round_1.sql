@@ -1,22 +1,25 @@
--- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
--- the valid grams that they hold, and the noise of every valid gram, held or not.
+-- Round 1 of a level of the forecast ladder (step 2 of docs/forecast.md): what every user adds,
+-- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (user_hashes, lengths, keys, words), whole users in batches, where valid
 -- grams stand. With a list of words, level 1 is of this form: a word's key is its number there,
 -- from $others on of words that it lacks. These have noise here, and other_words.sql makes rows of
 -- them.
--- In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
--- classes (class, valid), how many valid grams there are of each.
+-- In, public, what step 1 foretells: forecasts (gram, as_first, as_last, expected_first,
+-- expected_last), of each released gram of the level below; lifts (expected, shift) and
+-- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
+-- each.
 -- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
 -- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
 
--- Each user gives isqrt(98 unit^2 / 100 n) to each of their n valid grams, and isqrt(unit^2 / 50)
--- to the size of their list, at the key -1 - (bin of n): a norm of $unit at most. Where n is so
--- large that this is 0, the gram is named all the same: round 2 asks which grams somebody holds.
+-- Each user gives isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50)
+-- to the size of their list, at the key -1 - (bin of n): an L2 norm of $norm at most, in the units
+-- of the noise's grid. Where n is so large that this is 0, the gram is named all the same: round 2
+-- asks which grams somebody holds.
 CREATE TEMP TABLE plain_sums AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(dphh_plain_contributions(user_hashes, lengths, keys, $unit)) AS contribution
+    SELECT unnest(dphh_plain_contributions(user_hashes, lengths, keys, $norm)) AS contribution
     FROM positions
 )
 
@@ -87,7 +90,7 @@ held AS (
     GROUP BY class
 ),
 
-unlisted AS (
+absent_grams AS (
     SELECT
         classes.class,
         classes.valid - coalesce(held.grams, 0) AS grams
@@ -99,7 +102,7 @@ drawn AS (
     SELECT
         class,
         unnest(dphh_absent_bins(class, grams, $sigma, $purpose)) AS fallen
-    FROM unlisted
+    FROM absent_grams
 )
 
 SELECT

@@ -1,16 +1,16 @@
--- Round 2 of a level of the forecast ladder: every user shares out their norm over the grams that
--- they hold, in proportion to the weights of the grams' rows.
--- In, private: positions; round_1; absent; $grams, the g of each gram (forecast_weights.sql).
+-- Round 2 of a level of the forecast ladder (step 6 of docs/forecast.md): every user shares out
+-- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
+-- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
 -- that somebody holds; absent_signs (class, bin, grams, negatives), of those that nobody holds.
 CREATE TEMP TABLE round_2 AS
 WITH
 
--- floor(unit g / |g|_2) to each gram: a norm of $unit at most, whatever g is.
+-- floor(norm g / |g|_2) to each gram: an L2 norm of $norm at most, whatever g is.
 users_contributions AS (
     SELECT
         unnest(
-            dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit)
+            dphh_shared_contributions(user_hashes, lengths, keys, $g, $norm)
         ) AS contribution
     FROM positions
 ),

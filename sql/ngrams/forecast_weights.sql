@@ -1,5 +1,6 @@
 -- g of every valid gram that somebody holds: the weight of its row, which follows from earlier
--- outputs alone. Handed to dphh_shared_contributions, which looks it up.
+-- outputs alone (steps 3 to 5 of docs/forecast.md, which the driver computes). forecast_round_2.sql
+-- looks it up as $g.
 -- In: round_1; planned (class, bin, weight), public.
 SELECT
     round_1.key,

@@ -3,12 +3,15 @@
 -- have a weight of 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in lifted.sql; V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
--- In: positions (user_hashes, lengths, keys, words), where valid grams stand. Out: noised (key,
--- noisy), drawn once.
+-- The loop over k is dphh/mechanisms/ngrams/levels.py; rho_k is computed before each level, by
+-- dphh/mechanisms/ngrams/dpne.py; users' texts, w_i, are `users`, which sql/rows/gather_texts.sql
+-- has made. U_i <- W_i n V_k is in positions_of_words.sql (k = 2) and positions_of_grams.sql.
+-- In: positions (user_hashes, lengths, keys, words), where valid grams stand: U_i, before it is a
+-- set. Out: noised (key, noisy), drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 
--- U_i <- W_i n V_k; if |U_i| > Delta_k, choose Delta_k of it; 1 / sqrt(|U_i|) to each.
+-- If |U_i| > Delta_k, choose Delta_k of U_i at random; 1 / sqrt(|U_i|) to each.
 -- Of each whole user the distinct grams that count, $max_items at most, and floor(2^b / sqrt(t))
 -- for each of the t that do (udfs/kernel/contributions.py). What the users of a batch of
 -- rows add together stands in its first row.
@@ -31,8 +34,11 @@ histogram AS (
     GROUP BY contribution.key
 )
 
--- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in released_grams.sql.
+-- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in released_grams.sql. A test's
+-- draws depend on a gram's key; a run's do not.
 SELECT
     key,
-    weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    weight + dphh_noise(
+        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose
+    ) AS noisy
 FROM histogram;

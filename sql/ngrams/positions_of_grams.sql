@@ -2,23 +2,26 @@
 -- pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a
 -- released gram one position ahead) or its last one (on a single side: a released word k - 1
 -- positions ahead).
--- DPNE, Algorithm 1, at k > 2: G_k(w_i) and V_k, as positions_of_words.sql has them at k = 2.
--- In: positions (user_hashes, lengths, keys, words) of this level; its released keys, told to
--- dphh_positions_of_grams.
+-- DPNE, Algorithm 1, at k > 2: U_i <- W_i n V_k, as positions_of_words.sql has it at k = 2.
+-- In: positions (user_hashes, lengths, keys, words) of this level; $released, its released keys and
+-- their numbers.
 -- Out: next_positions (user_hashes, lengths, keys, words); key = left * 2^32 + right, by the
 -- numbers of the pieces.
 CREATE TEMP TABLE next_positions AS
 WITH
 
+-- The join with the rung below: at each position the number of the released gram, -1 for none.
 released AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_positions_of_grams(keys) AS grams,
+        dphh_numbers_of_grams(keys, $released) AS grams,
         words
     FROM positions
 ),
 
+-- W_i <- G_k(w_i), of which V_k has those whose two pieces were released. dphh_pairs gives the
+-- keys, and drops the positions that can be part of no valid gram.
 candidates AS (
     SELECT
         user_hashes,

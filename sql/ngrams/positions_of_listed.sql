@@ -1,13 +1,13 @@
 -- Level 1 with a list of words: which words users count for. All that the list has, and of others
 -- $max_items, the first in an order that is the user's own. The same in both rounds.
--- In: users (user_hashes, lengths, ids); the list, told to dphh_listed_places.
+-- In: users (user_hashes, lengths, ids); $word_list, the list and its words' numbers.
 -- Out: positions (user_hashes, lengths, keys): a word's number in the list, $others and more of
 -- words that it lacks, -1 of what does not count.
 CREATE TEMP TABLE positions AS
 SELECT
     user_hashes,
     lengths,
-    dphh_listed_places(
-        user_hashes, lengths, ids, $others, $max_items, CAST($salt AS UBIGINT)
+    dphh_keys_of_words(
+        user_hashes, lengths, ids, $word_list, $others, $max_items, CAST($salt AS UBIGINT)
     ) AS keys
 FROM users;

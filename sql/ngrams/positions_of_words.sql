@@ -2,19 +2,20 @@
 -- for none. A pair is valid where both words were released; they stand side by side in one text.
 -- Positions that can be part of none go; but where pruning is on a single side ($single) every
 -- position stays, and the released words beside, to be what longer grams end in.
--- DPNE, Algorithm 1, at k = 2: G_k(w_i), the k-grams in a user's text, and of these V_k, the valid
--- ones; where they stand, before each user's are made a set (grams_level.sql).
--- In: users (user_hashes, lengths, ids); the released words, told to dphh_positions_of_words.
+-- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k. Each of them is where it
+-- stands, and becomes a set in grams_level.sql.
+-- In: users (user_hashes, lengths, ids); $released, the released words and their numbers.
 -- Out: positions (user_hashes, lengths, keys, words); key = left * 2^32 + right, by the numbers of
 -- the released.
 CREATE TEMP TABLE positions AS
 WITH
 
+-- The join with the rung below: at each position the number of the released word, -1 for none.
 released AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_positions_of_words(ids) AS grams
+        dphh_numbers_of_words(ids, $released) AS grams
     FROM users
 ),
 
@@ -27,6 +28,8 @@ released_and_words AS (
     FROM released
 ),
 
+-- W_i <- G_k(w_i), the k-grams of a user's texts, of which V_k has those whose two words were
+-- released. dphh_pairs gives the keys, and drops the positions that can be part of no valid gram.
 candidates AS (
     SELECT
         user_hashes,

@@ -1,11 +1,12 @@
--- What a level of DPNE releases: every valid gram, held or not, whose noised weight reaches rho_k
+-- What a level of DPNE releases: every valid gram, kept or not, whose noised weight reaches rho_k
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
--- integer that passes). Sorted by what is released itself, which does not say which is which.
--- In: noised (key, noisy), of the valid grams that somebody holds; lifted (position, key, noisy).
+-- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). Sorted by
+-- what is released itself, which does not say which is which.
+-- In: noised (key, noisy), of the valid grams that somebody keeps; lifted (position, key, noisy).
 WITH
 
--- Of the keys that were proposed, those that nobody holds, numbered anew.
-unheld AS (
+-- Of the keys that were proposed, those that no user keeps, numbered anew.
+unkept AS (
     SELECT
         lifted.key,
         row_number() OVER (ORDER BY lifted.position) - 1 AS position
@@ -15,10 +16,10 @@ unheld AS (
 
 spurious AS (
     SELECT
-        unheld.key,
+        unkept.key,
         lifted.noisy
-    FROM unheld
-    INNER JOIN lifted ON unheld.position = lifted.position
+    FROM unkept
+    INNER JOIN lifted ON unkept.position = lifted.position
     WHERE lifted.noisy IS NOT NULL
 ),
 

@@ -61,7 +61,7 @@ placed AS (
         gram,
         key,
         user_id,
-        least(count(*) OVER (PARTITION BY user_id), $max_items) AS number,
+        least(count(*) OVER (PARTITION BY user_id), $max_items) AS size,
         dphh_place(CAST(key AS UBIGINT), user_id, $salt) AS place
     FROM held
 ),
@@ -72,7 +72,7 @@ bounded AS (
     SELECT
         gram,
         key,
-        number
+        size
     FROM placed
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 ),
@@ -82,7 +82,7 @@ weighed AS (
     SELECT
         gram,
         key,
-        dphh_even_weight(number, $grid_bits) AS weight
+        dphh_even_weight(size, $grid_bits) AS weight
     FROM bounded
 ),
 
@@ -121,10 +121,10 @@ absent AS (
     FROM histogram
 ),
 
--- They are noised too; otherwise the release would disclose which grams are held. Those that pass
+-- They are noised too; otherwise the release would disclose which grams are kept. Those that pass
 -- are spurious grams. (An engine draws their number, which they are and their noise from the same
 -- distribution, and stores only those: session/ladder/spurious.py. Without noise none can pass.)
-spurious AS MATERIALIZED (
+noised_absent AS MATERIALIZED (
     SELECT
         gram,
         dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
@@ -143,5 +143,5 @@ SELECT
     CAST($level AS INTEGER) AS level,
     gram AS tokens,
     noisy
-FROM spurious
+FROM noised_absent
 WHERE noisy >= $threshold;

@@ -1,5 +1,6 @@
--- The forecast ladder, round 1: a histogram of users by how many grams they hold, in bins. It takes
--- a fiftieth of a user's squared L2 norm; round 1's equal weights take the rest.
+-- The forecast ladder, round 1 (step 2 of docs/forecast.md): a histogram of users by how many grams
+-- they hold, in bins. It takes a fiftieth of a user's squared L2 norm; round 1's equal weights take
+-- the rest.
 -- In: held; $list_sizes, the lower end of each bin. Out: lists (bin, noisy).
 CREATE OR REPLACE TEMP TABLE lists AS
 WITH
@@ -15,7 +16,7 @@ numbers AS (
 weighed AS (
     SELECT
         len(list_filter($list_sizes, lambda size: size <= number)) - 1 AS bin,
-        dphh_isqrt(CAST($unit AS BIGINT) * $unit // 50) AS weight
+        dphh_isqrt(CAST($norm AS BIGINT) * $norm // 50) AS weight
     FROM numbers
 ),
 

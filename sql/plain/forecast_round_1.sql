@@ -1,11 +1,12 @@
--- The forecast ladder, round 1: every valid gram gets noise, and stands in a row: its class, and
--- the bin of its noised weight. What a run may see is how many grams each row has.
+-- The forecast ladder, round 1 (step 2 of docs/forecast.md): every valid gram gets noise, and
+-- stands in a row: its class, and the bin of its noised weight. What a run may see is how many
+-- grams each row has.
 -- In: held; released, forecasts, lifts and public_grams, as for held; bins (bin, start), public.
 -- Out: round_1 (gram, key, class, bin, noisy, somebodys).
 CREATE OR REPLACE TEMP TABLE round_1 AS
 WITH
 
--- isqrt(49/50 unit^2 / t) to each of t grams, which is 0 if t is very large. Grams of weight 0 stay
+-- isqrt(49/50 norm^2 / t) to each of t grams, which is 0 if t is very large. Grams of weight 0 stay
 -- in the table: which row a gram is in must depend on nothing but its noised weight and its class.
 weighed AS (
     SELECT
@@ -13,7 +14,7 @@ weighed AS (
         key,
         class,
         dphh_isqrt(
-            CAST($unit AS BIGINT) * $unit * 49 // (50 * count(*) OVER (PARTITION BY user_id))
+            CAST($norm AS BIGINT) * $norm * 49 // (50 * count(*) OVER (PARTITION BY user_id))
         ) AS weight
     FROM held
 ),
@@ -32,10 +33,10 @@ histogram AS (
 below AS (
     SELECT
         released.tokens,
-        forecasts.ending,
-        forecasts.beginning,
-        forecasts.expected_ending,
-        forecasts.expected_beginning,
+        forecasts.as_first,
+        forecasts.as_last,
+        forecasts.expected_first,
+        forecasts.expected_last,
         row_number() OVER (ORDER BY released.tokens) - 1 AS number
     FROM released
     INNER JOIN forecasts ON released.tokens = forecasts.tokens
@@ -48,12 +49,12 @@ absent AS (
     SELECT
         list_append(firsts.tokens, lasts.tokens[-1]) AS gram,
         (firsts.number << 32) + lasts.number AS key,
-        coalesce(public_grams.class, firsts.ending + lasts.beginning + lifts.shift) AS class,
+        coalesce(public_grams.class, firsts.as_first + lasts.as_last + lifts.shift) AS class,
         0 AS weight,
         false AS somebodys
     FROM below AS firsts
     INNER JOIN below AS lasts ON firsts.tokens[2:] = lasts.tokens[:-2]
-    INNER JOIN lifts ON firsts.expected_ending + lasts.expected_beginning = lifts.expected
+    INNER JOIN lifts ON firsts.expected_first + lasts.expected_last = lifts.expected
     LEFT JOIN public_grams ON list_append(firsts.tokens, lasts.tokens[-1]) = public_grams.gram
     ANTI JOIN histogram ON list_append(firsts.tokens, lasts.tokens[-1]) = histogram.gram
     WHERE $noise

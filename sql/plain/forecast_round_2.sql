@@ -1,6 +1,8 @@
--- The forecast ladder, round 2: users weigh each gram by its row, scaled to the L2 norm.
+-- The forecast ladder, round 2 (step 6 of docs/forecast.md): users weigh each gram by its row,
+-- scaled to the L2 norm.
 -- In: held; round_1, with every valid gram that any user holds, even if its weight was 0;
--- row_weights (class, bin, weight), public: computed from round 1's rows and earlier releases.
+-- row_weights (class, bin, weight), public: computed from round 1's rows and earlier releases
+-- (steps 3 to 5).
 -- Out: round_2 (gram, class, bin, first, second, somebodys).
 CREATE OR REPLACE TEMP TABLE round_2 AS
 WITH
@@ -25,11 +27,11 @@ norms AS (
     FROM weighed
 ),
 
--- floor(unit g / |g|), with |g| rounded up, so that a user's L2 norm is at most the unit.
+-- floor(norm g / |g|), with |g| rounded up, so that a user's L2 norm is at most $norm.
 shared_out AS (
     SELECT
         gram,
-        CAST($unit AS BIGINT) * weight // greatest(dphh_root_up(square), 1) AS weight
+        CAST($norm AS BIGINT) * weight // greatest(dphh_root_up(square), 1) AS weight
     FROM norms
 ),
 

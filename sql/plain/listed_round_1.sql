@@ -1,20 +1,20 @@
--- The forecast ladder, level 1 with a public list of words, round 1: every word of the list gets
--- noise, held or not, and so does every other word that somebody counts for. Words of the list
--- stand in a row, their class and the bin of their noised weight; others by whether they reach the
--- threshold, which releases them.
+-- The forecast ladder, level 1 with a public list of words, round 1 (step 2 of docs/forecast.md):
+-- every word of the list gets noise, held or not, and so does every other word that somebody counts
+-- for. Words of the list stand in a row, their class and the bin of their noised weight; others by
+-- whether they reach the threshold, which releases them.
 -- In: held; listed (token, number, class) and bins (bin, start), public.
 -- Out: round_1 (gram, key, class, bin, noisy, somebodys).
 CREATE OR REPLACE TEMP TABLE round_1 AS
 WITH
 
--- isqrt(49/50 unit^2 / t) to each of t words, of both kinds.
+-- isqrt(49/50 norm^2 / t) to each of t words, of both kinds.
 weighed AS (
     SELECT
         gram,
         key,
         class,
         dphh_isqrt(
-            CAST($unit AS BIGINT) * $unit * 49 // (50 * count(*) OVER (PARTITION BY user_id))
+            CAST($norm AS BIGINT) * $norm * 49 // (50 * count(*) OVER (PARTITION BY user_id))
         ) AS weight
     FROM held
 ),

@@ -1,7 +1,8 @@
 -- One round of differentially private set union over items: DPSU with the weighted Gaussian policy
 -- (Gopi et al. 2020; DPNE, Algorithm 5). Several rounds are DP-SIPS.
 -- In: texts (user_id, tokens), one row for each row of the corpus; released, of earlier rounds.
--- Out: new rows of released (level, tokens, noisy).
+-- Out: new rows of released (level, tokens, noisy), which is S_1 of Algorithm 1.
+-- The quoted steps are Algorithm 5's; U_i is the set of a user's items.
 INSERT INTO released
 WITH
 
@@ -12,7 +13,8 @@ items AS (
     FROM texts
 ),
 
--- A user holds each item once. Items that an earlier round released are removed from all users.
+-- U_i, the items of a user, each once. DP-SIPS: items that an earlier round released are removed
+-- from all users.
 held AS (
     SELECT DISTINCT
         items.user_id,
@@ -25,29 +27,30 @@ placed AS (
     SELECT
         user_id,
         item,
-        least(count(*) OVER (PARTITION BY user_id), $max_items) AS number,
+        least(count(*) OVER (PARTITION BY user_id), $max_items) AS size,
         dphh_place(dphh_spelling(item), user_id, $salt) AS place
     FROM held
 ),
 
--- Bound each user to at most $max_items items: the first in a random order of the user's own. Items
--- with equal hashes are kept or dropped together.
+-- If |U_i| > Delta_1, choose Delta_1 of it. Bound each user to at most $max_items items: the first
+-- in a random order of the user's own. Items with equal hashes are kept or dropped together.
 bounded AS (
     SELECT
         item,
-        number
+        size
     FROM placed
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 ),
 
--- floor(2^b / sqrt(t)) to each of t items.
+-- 1 / sqrt(|U_i|) to each of U_i: floor(2^b / sqrt(t)) to each of t items.
 weighed AS (
     SELECT
         item,
-        dphh_even_weight(number, $grid_bits) AS weight
+        dphh_even_weight(size, $grid_bits) AS weight
     FROM bounded
 ),
 
+-- H[u], summed over users.
 histogram AS (
     SELECT
         item,
@@ -56,7 +59,8 @@ histogram AS (
     GROUP BY item
 ),
 
--- Materialised, so that the noise is drawn once.
+-- H[u] + N(0, sigma_1^2). Materialised, so that the noise is drawn once. dphh_noise takes the item
+-- as a name, by which tests draw alone.
 noised AS MATERIALIZED (
     SELECT
         item,
@@ -64,6 +68,7 @@ noised AS MATERIALIZED (
     FROM histogram
 )
 
+-- S_1: if H[u] + N(0, sigma_1^2) > rho_1. $threshold is the least integer that passes.
 SELECT
     1 AS level,
     [item] AS tokens,

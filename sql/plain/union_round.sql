@@ -55,18 +55,18 @@ counted AS (
         user_id,
         item,
         w,
-        least(count(*) OVER (PARTITION BY user_id), $max_items) AS number,
+        least(count(*) OVER (PARTITION BY user_id), $max_items) AS size,
         count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items AS kept
     FROM placed
 ),
 
 -- floor(2^b w / |w|) to each kept item, with |w| rounded up: a user's L2 norm is at most 2^b.
-given AS (
+contributions AS (
     SELECT
         item,
         CASE
             WHEN NOT kept THEN 0
-            WHEN $equal THEN dphh_even_weight(number, $grid_bits)
+            WHEN $equal THEN dphh_even_weight(size, $grid_bits)
             ELSE (CAST(1 AS BIGINT) << $grid_bits) * w // dphh_root_up(
                 CAST(sum(w * w) FILTER (WHERE kept) OVER (PARTITION BY user_id) AS BIGINT)
             )
@@ -78,7 +78,7 @@ histogram AS (
     SELECT
         item,
         CAST(sum(weight) AS BIGINT) AS weight
-    FROM given
+    FROM contributions
     GROUP BY item
 )
 

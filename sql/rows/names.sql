@@ -1,5 +1,6 @@
--- Level queries use only SQL that DuckDB and Spark both run. Functions that only Spark has are
--- defined for DuckDB here; where a whole step differs, Spark has its own file in spark/.
+-- Queries that DuckDB and Spark share use only SQL that both run: functions that only Spark has are
+-- defined for DuckDB here. Where a step differs, Spark has a file of the same name in spark/, and
+-- the other is DuckDB's alone.
 
 CREATE OR REPLACE TEMP MACRO explode(list) AS
 unnest(list);

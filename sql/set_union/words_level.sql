@@ -1,18 +1,20 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
--- In: users (user_hashes, lengths, ids), several short users a row. Out: noised (word_id, noisy),
--- drawn once, because the noise is stored in a table before anything reads it.
+-- In: users (user_hashes, lengths, ids), several short users a row; $released, the words that
+-- earlier rounds released, NULL if there were none. Out: noised (word_id, noisy), drawn once,
+-- because the noise is stored in a table before anything reads it.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
--- and all of Algorithm 5 but the threshold, which is in released_words.sql.
+-- and all of Algorithm 5 but the threshold, which is in released_words.sql. w_i, the texts of a
+-- user, are in `users`, which sql/rows/gather_texts.sql has made.
 CREATE TEMP TABLE noised AS
 WITH
 
--- DP-SIPS: without the words that earlier rounds released, which were told to dphh_unreleased.
+-- DP-SIPS: without the words that earlier rounds released.
 remaining AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_unreleased(ids) AS ids
+        dphh_unreleased(ids, $released) AS ids
     FROM users
 ),
 
@@ -49,7 +51,7 @@ named AS (
     FROM histogram
 )
 
--- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users hold.
+-- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep.
 SELECT
     word_id,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy

@@ -2,17 +2,18 @@
 -- words_level.sql, it noises every word that any user holds, even if all its weights are 0, since
 -- the next round's weights depend on the noised weights. If a word that no user keeps were left
 -- out, a new user who keeps it would change what all its other holders give.
--- In: users (user_hashes, lengths, ids); w of each word, looked up by $w.
+-- In: users (user_hashes, lengths, ids); $w, the w of each word, and $released, the words that
+-- earlier rounds released: both NULL in the first round.
 -- Out: noised (word_id, given, noisy), drawn once; given: whether the word has a positive weight.
 CREATE TEMP TABLE noised AS
 WITH
 
--- DP-SIPS: without the words that earlier rounds released, which were told to dphh_unreleased.
+-- DP-SIPS: without the words that earlier rounds released.
 remaining AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_unreleased(ids) AS ids
+        dphh_unreleased(ids, $released) AS ids
     FROM users
 ),
 

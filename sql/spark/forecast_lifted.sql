@@ -30,7 +30,7 @@ absent_rows AS (
 drawn AS (
     SELECT
         class,
-        dphh_spurious_grams_of_class(class, bins, $sigma, $purpose) AS lifted
+        dphh_lifted_grams_of_class(class, bins, $sigma, $purpose) AS lifted
     FROM absent_rows
 )
 

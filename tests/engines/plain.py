@@ -154,7 +154,7 @@ class Plain:
         self._tell("row_weights", given.weights)
         self._tell("row_thresholds", given.thresholds)
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
-        first = {"unit": given.first_unit, **drawn}
+        first = {"norm": given.first_unit, **drawn}
         self._tell("lifts", given.lifts)
         self._tell("public_grams", given.public_grams)
         self.run("forecast_held", level=level)
@@ -169,7 +169,7 @@ class Plain:
         self._tell("row_weights", given.weights)
         self._tell("row_thresholds", given.thresholds)
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
-        first = {"unit": given.first_unit, **drawn}
+        first = {"norm": given.first_unit, **drawn}
         self.run("listed_held", max_items=level.max_items, salt=self._salt(purpose))
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
         threshold = level.first_threshold_grid
@@ -177,7 +177,7 @@ class Plain:
         return self._after_round_1(1, given, drawn)
 
     def _after_round_1(self, level: int, given: Forecast, drawn: dict[str, Any]) -> Rounds:
-        self.run("forecast_round_2", unit=given.second_unit, **drawn)
+        self.run("forecast_round_2", norm=given.second_unit, **drawn)
         signs = self.con.execute(query("plain/forecast_signs")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
         held = self.con.execute(

@@ -222,10 +222,10 @@ class Seen:
         return pa.table(
             {
                 "tokens": below,
-                "ending": self.valid.left,
-                "beginning": self.valid.right,
-                "expected_ending": nothing if public is None else public.left,
-                "expected_beginning": nothing if public is None else public.right,
+                "as_first": self.valid.left,
+                "as_last": self.valid.right,
+                "expected_first": nothing if public is None else public.left,
+                "expected_last": nothing if public is None else public.right,
             }
         )
 

@@ -558,7 +558,7 @@ def test_a_levels_query_adds_one_draw_of_noise_to_each_sum() -> None:
 
 DRAWS = (
     "dphh_noise", "dphh_votes", "dphh_word", "dphh_report", "dphh_absent_bins",
-    "dphh_absent_negatives", "dphh_spurious_grams_of_class",
+    "dphh_absent_negatives", "dphh_lifted_grams_of_class",
 )  # fmt: skip
 
 

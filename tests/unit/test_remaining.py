@@ -10,9 +10,11 @@ import pytest
 
 from dphh.udfs.kernel import contributions as kernel
 from dphh.udfs.kernel.contributions import Followed, Weigh, equal_weights
+from dphh.udfs.kernel.known_words import ReleasedWords, with_released
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
-from dphh.udfs.kernel.whole_users import WholeUsers, weighed
+from dphh.udfs.kernel.whole_users import unreleased, weighed
+from dphh.udfs.text.vocabulary import Vocabulary
 
 #: For each row, the users: a user hash, and the words at the user's positions, by number; -1 ends a
 #: text.
@@ -33,27 +35,25 @@ def made_rows(seed: int) -> Rows:
     ]
 
 
-def in_rounds() -> WholeUsers:
-    users = WholeUsers()
-    assert users.vocabulary.ids(pa.array(WORDS)).tolist() == [*range(len(WORDS))]
-    users.start_rounds_of_words()
-    return users
+def numbered() -> Vocabulary:
+    vocabulary = Vocabulary()
+    assert vocabulary.ids(pa.array(WORDS)).tolist() == [*range(len(WORDS))]
+    return vocabulary
 
 
-def left(users: WholeUsers, ids: list[list[int]]) -> list[list[int]]:
-    found: list[list[int]] = users.unreleased(pa.array(ids, pa.list_(pa.int32()))).to_pylist()
+def left(ids: list[list[int]], released: ReleasedWords) -> list[list[int]]:
+    found: list[list[int]] = unreleased(pa.array(ids, pa.list_(pa.int32())), released).to_pylist()
     return found
 
 
 def test_what_any_earlier_round_released_is_left_out_and_all_positions_stay():
-    users, ids = in_rounds(), [[0, 1, 2, -1, 1], [], [39, 39, -1]]
-    assert left(users, ids) == ids
-    users.forget_words(pa.array(["w1", "nobody's"]))
-    assert left(users, ids) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
-    users.forget_words(pa.array(["w39"]))
-    assert left(users, ids) == [[0, -1, 2, -1, -1], [], [-1, -1, -1]]
-    users.start_rounds_of_words()
-    assert left(users, ids) == ids
+    vocabulary, ids = numbered(), [[0, 1, 2, -1, 1], [], [39, 39, -1]]
+    assert left(ids, None) == ids
+    once = with_released(None, vocabulary, pa.array(["w1", "nobody's"]))
+    assert left(ids, once) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
+    twice = with_released(once, vocabulary, pa.array(["w39"]))
+    assert left(ids, twice) == [[0, -1, 2, -1, -1], [], [-1, -1, -1]]
+    assert left(ids, once) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
 
 
 UNIT, MOST = 1 << 10, 4
@@ -70,13 +70,15 @@ RULES: dict[str, Weigh] = {
 
 def given(rows: Rows, rule: Weigh, released: set[int]) -> Counter[int]:
     """What users give to what is left of their words."""
-    users = in_rounds()
-    users.forget_words(pa.array([WORDS[number] for number in released], pa.string()))
+    words = pa.array([WORDS[number] for number in released], pa.string())
+    before = with_released(None, numbered(), words)
     integers = pa.list_(pa.int64())
     added = weighed(
         pa.array([[name for name, _ in row] for row in rows], integers),
         pa.array([[len(ids) for _, ids in row] for row in rows], pa.list_(pa.int32())),
-        pa.array(left(users, [[word for _, ids in row for word in ids] for row in rows]), integers),
+        pa.array(
+            left([[word for _, ids in row for word in ids] for row in rows], before), integers
+        ),
         rule,
     )
     found: Counter[int] = Counter()

@@ -3,8 +3,10 @@ user at once, over Arrow columns. A batch of rows is a block of whole users.
 
 A row has several short users or one long one: for each user a hash (`user_hashes`) and the number
 of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `contributions`
-bound and weigh a user; `positions` and `pairs` climb the n-gram ladder. None draws random numbers:
-the result for a row depends on that row, on earlier releases and on the level's salt.
+bound and weigh a user; `numbers_of_grams` and `pairs` climb the n-gram ladder. None draws random
+numbers: the result for a row depends on that row and on what the query hands over, such as the
+released set of the level below and the level's salt. Only how the word of an id is spelled is not
+in the query: the run's vocabulary has it.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
-from dphh.errors import EngineOutOfMemory
 from dphh.privacy.following import weights_of
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
+from dphh.udfs.kernel.known_words import ReleasedWords
 from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.lists import (
     in_first_row,
@@ -37,19 +39,15 @@ from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Stands for "no w": all weights are equal.
-EQUAL = -1
+#: In the types below: the name of a table in which a function looks keys up.
+TABLE = "TABLE"
 
 
 class WholeUsers:
-    """The functions of one run, with its vocabulary and the released set of the level below."""
+    """The functions of one run that need its vocabulary, and the tables that its queries name."""
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
-        self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        #: By word id; the last is for id -1.
-        self._is_released: NDArray[np.bool_] = np.zeros(1, dtype=np.bool_)
-        self._released = Released([])
         #: Tables in which functions look keys up; a query names a table by its index here.
         self.looked_up: list[Any] = []
 
@@ -70,49 +68,25 @@ class WholeUsers:
         max_items: int,
         grid_bits: int,
         salt: int,
-        w: int,
+        w: Integers | None,
     ) -> pa.Array:
         """`dphh_given_to_words(user_hashes, lengths, ids, max_items, grid_bits, salt, w)`: the same
-        with weights by the w of each word (equal weights if `w` is EQUAL), and with every word that
-        any user holds, even if all its weights are 0."""
+        with weights by the w of each word (equal weights without `w`), and with every word that any
+        user holds, even if all its weights are 0."""
         return weighed(user_hashes, lengths, ids, self.given(max_items, grid_bits, salt, w))
 
-    def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
-        if w == EQUAL:
+    def given(self, max_items: int, grid_bits: int, salt: int, w: Integers | None) -> Weigh:
+        if w is None:
             return equal_weights(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)
-        of_words = self.looked_up[w]
-        return Followed(2**grid_bits, max_items, salt, of_words, self.hashed_words)
+        return Followed(2**grid_bits, max_items, salt, w, self.hashed_words)
 
-    def contributions_of_grams(
-        self, user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
-    ) -> pa.Array:
-        """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`:
-        the same for pairs of released grams, whose numbers are public."""
-        return weighed(
-            user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
-        )
-
-    def plain_contributions(self, user_hashes: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(user_hashes, lengths, keys, unit)`: the same for round 1 of the
-        forecast ladder."""
-        return weighed(user_hashes, lengths, keys, PlainWeights(unit))
-
-    def shared_contributions(
-        self, user_hashes: Any, lengths: Any, keys: Any, grams: int, unit: int
-    ) -> pa.Array:
-        """`dphh_shared_contributions(user_hashes, lengths, keys, grams, unit)`: the same for round
-        2, with the weight g of each gram."""
-        return weighed(user_hashes, lengths, keys, WeightsByGram(unit, *self.looked_up[grams]))
-
-    def look_up_in(self, known: Any) -> int:
-        """Keep a lookup table, and return the index by which a level's queries name it."""
+    def look_up_in(self, known: Any) -> int | None:
+        """Keep a lookup table, and return the index by which a level's queries name it: NULL for
+        none."""
+        if known is None:
+            return None
         self.looked_up.append(known)
         return len(self.looked_up) - 1
-
-    def holders(self, user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
-        """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
-        bounding."""
-        return weighed(user_hashes, lengths, ids, each_once)
 
     def hashed_words(self, ids: Integers) -> Words:
         """Hash words by their spelling."""
@@ -122,36 +96,25 @@ class WholeUsers:
         """`dphh_spelled(key)`: the word with this word id."""
         return self.vocabulary.spelled(_as_integers(keys))
 
-    def release_words(self, words: Any) -> None:
-        """Set the released words. A released word's number is its index in this list."""
-        ids = self.vocabulary.ids(words)
-        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last is for id -1
-        numbers[ids] = np.arange(len(words))
-        self._numbers_of_words = numbers
-
-    def list_words(self, words: Any) -> None:
-        """Tell which words a public list has. A listed word's key is its position there; another
-        one has the key `others` and its own number on top."""
-        ids = self.vocabulary.ids(words)
-        if len(words) + len(self.vocabulary) >= 2**31:
-            raise EngineOutOfMemory("the list and the texts have more words than four bytes number")
-        numbers = np.arange(len(self.vocabulary) + 1, dtype=np.int32) + np.int32(len(words))
-        numbers[ids] = np.arange(len(words))
-        numbers[-1] = -1
-        self._numbers_of_words = numbers
-
-    def listed_places(
-        self, user_hashes: Any, lengths: Any, ids: Any, others: int, max_items: int, salt: int
+    def keys_of_words(
+        self,
+        user_hashes: Any,
+        lengths: Any,
+        ids: Any,
+        word_list: NDArray[np.int32],
+        others: int,
+        max_items: int,
+        salt: int,
     ) -> pa.Array:
-        """`dphh_listed_places(user_hashes, lengths, ids, others, max_items, salt)`: at each
-        position the key of the word there, from `others` on of words that the list lacks; -1 where
-        the user does not count for it."""
+        """`dphh_keys_of_words(user_hashes, lengths, ids, word_list, others, max_items, salt)`: at
+        each position the key of the word there by a public list, from `others` on of words that the
+        list lacks; -1 where the user does not count for it."""
         lists = one_array(ids)
         keys = listed_places(
             values_of(one_array(user_hashes)),
             values_of(one_array(lengths)),
             values_of(lists),
-            self._numbers_of_words,
+            word_list,
             others,
             max_items,
             salt,
@@ -170,57 +133,78 @@ class WholeUsers:
         spelled = pc.binary_join_element_wise("other", spelled, " ")
         return pc.if_else(beside, spelled, pa.array(numbers).cast(pa.string()))
 
-    def release_grams(self, keys: Any) -> None:
-        """Set the released grams, by ascending keys."""
-        self._released = Released(keys)
 
-    def start_rounds_of_words(self) -> None:
-        """No word was released yet: `unreleased` leaves none out."""
-        self._is_released = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
+def contributions_of_grams(
+    user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+) -> pa.Array:
+    """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`: as
+    `contributions_of_words`, for pairs of released grams, whose numbers are public."""
+    return weighed(
+        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
+    )
 
-    def forget_words(self, words: Any) -> None:
-        """From now on `unreleased` leaves these words out, too."""
-        before, ids = self._is_released[:-1], self.vocabulary.ids(words)
-        self.start_rounds_of_words()
-        self._is_released[: len(before)] = before
-        self._is_released[ids] = True
 
-    def unreleased(self, ids: Any) -> pa.Array:
-        """`dphh_unreleased(ids)`: the same word ids, with -1 for each word that an earlier round
-        released."""
-        lists = one_array(ids)
-        if not self._is_released.any():  # before the first round
-            return lists
-        held = values_of(lists)
-        left = np.where(self._is_released.take(held), np.int32(-1), held)
-        return lists_of(lengths_of(lists), left)
+def plain_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
+    """`dphh_plain_contributions(user_hashes, lengths, keys, norm)`: the same for round 1 of the
+    forecast ladder."""
+    return weighed(user_hashes, lengths, keys, PlainWeights(norm))
 
-    def positions_of_words(self, ids: Any) -> pa.Array:
-        """`dphh_positions_of_words(ids)`: the released word's number at each position, or -1."""
-        lists = one_array(ids)
-        return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
 
-    def positions_of_grams(self, keys: Any) -> pa.Array:
-        """`dphh_positions_of_grams(keys)`: the released gram's number at each position, or -1."""
-        lists = one_array(keys)
-        return lists_of(lengths_of(lists), self._released.positions(values_of(lists)))
+def shared_contributions(
+    user_hashes: Any, lengths: Any, keys: Any, g: tuple[Released, Integers], norm: int
+) -> pa.Array:
+    """`dphh_shared_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2, with
+    the weight g of each gram."""
+    return weighed(user_hashes, lengths, keys, WeightsByGram(norm, *g))
 
-    def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
-        """`dphh_pairs(lengths, grams, words, ahead)`: the key of the pair that begins at each
-        position, and how many positions each user has.
 
-        Without `words`, a pair is the gram at the position and the gram at the next one; positions
-        that belong to no pair are removed. With `words`, it is the gram and the word `ahead`
-        positions later; all positions stay.
-        """
-        users, lists = one_array(lengths), one_array(grams)
-        positions, ends = values_of(lists), values_of(one_array(words))
-        if len(ends):
-            found = users, lists_of(lengths_of(lists), candidates(positions, ends, ahead))
-        else:
-            left, keys = candidates_that_matter(values_of(users), positions)
-            found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
-        return pa.StructArray.from_arrays(found, ["lengths", "keys"])
+def holders(user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
+    """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
+    bounding."""
+    return weighed(user_hashes, lengths, ids, each_once)
+
+
+def unreleased(ids: Any, released: ReleasedWords) -> pa.Array:
+    """`dphh_unreleased(ids, released)`: the same word ids, with -1 for each word that an earlier
+    round released."""
+    lists = one_array(ids)
+    if released is None:  # before the first round
+        return lists
+    held = values_of(lists)
+    left = np.where(released.take(held), np.int32(-1), held)
+    return lists_of(lengths_of(lists), left)
+
+
+def numbers_of_words(ids: Any, released: NDArray[np.int32]) -> pa.Array:
+    """`dphh_numbers_of_words(ids, released)`: the released word's number at each position, or
+    -1."""
+    lists = one_array(ids)
+    return lists_of(lengths_of(lists), of_words(released, values_of(lists)))
+
+
+def numbers_of_grams(keys: Any, released: Released) -> pa.Array:
+    """`dphh_numbers_of_grams(keys, released)`: the released gram's number at each position, or
+    -1."""
+    lists = one_array(keys)
+    return lists_of(lengths_of(lists), released.positions(values_of(lists)))
+
+
+def pairs(lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
+    """`dphh_pairs(lengths, grams, words, ahead)`: the key of the pair that begins at each position,
+    and how many positions each user has.
+
+    Without `words`, a pair is the gram at the position and the gram at the next one; positions that
+    belong to no pair are removed. With `words`, it is the gram and the word `ahead` positions
+    later; all positions stay.
+    """
+    users, lists = one_array(lengths), one_array(grams)
+    positions, ends = values_of(lists), values_of(one_array(words))
+    if len(ends):
+        found = users, lists_of(lengths_of(lists), candidates(positions, ends, ahead))
+    else:
+        left, keys = candidates_that_matter(values_of(users), positions)
+        found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
+    return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
 def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array:
@@ -252,23 +236,23 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
-        ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
-        ("positions_of_words", users.positions_of_words, ["INTEGER[]"], "INTEGER[]"),
-        ("positions_of_grams", users.positions_of_grams, ["BIGINT[]"], "INTEGER[]"),
+        ("unreleased", unreleased, ["INTEGER[]", TABLE], "INTEGER[]"),
+        ("numbers_of_words", numbers_of_words, ["INTEGER[]", TABLE], "INTEGER[]"),
+        ("numbers_of_grams", numbers_of_grams, ["BIGINT[]", TABLE], "INTEGER[]"),
         (
             "pairs",
-            users.pairs,
+            pairs,
             ["INTEGER[]", "INTEGER[]", "INTEGER[]", "INTEGER"],
             "STRUCT(lengths INTEGER[], keys BIGINT[])",
         ),
         (
-            "listed_places",
-            users.listed_places,
-            [*rows, "INTEGER[]", *level],
+            "keys_of_words",
+            users.keys_of_words,
+            [*rows, "INTEGER[]", TABLE, *level],
             "INTEGER[]",
         ),
         ("name", users.names, ["BIGINT", "INTEGER"], "VARCHAR"),
-        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
+        ("holders", holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",
             users.contributions_of_words,
@@ -278,34 +262,34 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         (
             "given_to_words",
             users.given_to_words,
-            [*rows, "INTEGER[]", *level, "INTEGER"],
+            [*rows, "INTEGER[]", *level, TABLE],
             weights,
         ),
         ("weight", weight_of, ["BIGINT", "BIGINT", "BIGINT", "BIGINT"], "BIGINT"),
         (
             "contributions_of_grams",
-            users.contributions_of_grams,
+            contributions_of_grams,
             [*rows, "BIGINT[]", *level],
             weights,
         ),
         (
             "plain_contributions",
-            users.plain_contributions,
+            plain_contributions,
             [*rows, "BIGINT[]", "INTEGER"],
             weights,
         ),
         (
             "shared_contributions",
-            users.shared_contributions,
-            [*rows, "BIGINT[]", "INTEGER", "INTEGER"],
+            shared_contributions,
+            [*rows, "BIGINT[]", TABLE, "INTEGER"],
             weights,
         ),
     ]
     for name, function, takes, gives in functions:
         con.create_function(
             f"dphh_{name}",
-            _with_single_parameters(function, takes),
-            takes,
+            _with_single_parameters(function, takes, users.looked_up),
+            ["INTEGER" if kind == TABLE else kind for kind in takes],
             gives,
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
@@ -313,16 +297,21 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         )
 
 
-def _with_single_parameters(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
-    """Pass a level's parameters as single values; they are the same in every row."""
-    single = {"INTEGER", "UBIGINT"}
+def _with_single_parameters(
+    function: Callable[..., Any], takes: list[Any], looked_up: list[Any]
+) -> Callable[..., Any]:
+    """Pass a level's parameters as single values; they are the same in every row. A table comes in
+    place of its name."""
+
+    def single(column: Any, kind: str) -> Any:
+        if kind not in (TABLE, "INTEGER", "UBIGINT"):
+            return column
+        value = column[0].as_py()
+        return looked_up[value] if kind == TABLE and value is not None else value
 
     def of_columns(*columns: Any) -> Any:
         return function(
-            *(
-                column[0].as_py() if kind in single else column
-                for column, kind in zip(columns, takes, strict=True)
-            )
+            *(single(column, kind) for column, kind in zip(columns, takes, strict=True))
         )
 
     of_columns.__signature__ = Signature(  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from dphh.udfs.kernel.positions import Released
 
 #: The tables of a level, in the order of its queries.
 TABLES = (
-    "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
+    "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs", "lifted",
     "forecasts", "lifts", "public_grams", "classes", "planned", "thresholds",
 )  # fmt: skip
 
@@ -44,27 +44,25 @@ class DuckDBRounds(ForecastRounds):
         session.tell("planned", planned)
         weights = session.fetch("forecast_weights")
         keys, values = (weights.column(name).to_numpy() for name in ("key", "weight"))
-        self.grams = session.whole_users.look_up_in((Released(keys), values))
+        g = session.whole_users.look_up_in((Released(keys), values))
         with session.side_by_side():
-            session.execute("forecast_round_2", grams=self.grams, **self._round(unit))
+            session.execute("forecast_round_2", g=g, **self._round(unit))
+        session.whole_users.looked_up.clear()
         return session.fetch("forecast_signs")
 
     def _released_rows(self, thresholds: Any) -> Any:
         session = self.session
         session.tell("thresholds", thresholds)
         valid = session.whole_users.look_up_in(self.valid)
-        return session.fetch(
-            "forecast_released",
-            valid=valid,
-            grams=self.grams,
-            sigma=self.law.noise.sigma,
-            purpose=self.purpose,
-        )
+        sigma = self.law.noise.sigma
+        session.execute("forecast_lifted", valid=valid, sigma=sigma, purpose=self.purpose)
+        session.whole_users.looked_up.clear()
+        return session.fetch("forecast_released")
 
     def _round(self, unit: int) -> dict[str, Any]:
         """The parameters that both rounds share."""
         return {
-            "unit": unit,
+            "norm": unit,
             "sigma": self.law.noise.sigma,
             "purpose": self.purpose,
             "is_test": self.session.randomness.is_test,
@@ -77,4 +75,3 @@ class DuckDBRounds(ForecastRounds):
     def close(self) -> None:
         for table in TABLES:
             self.session.drop(table)
-        self.session.whole_users.looked_up.clear()

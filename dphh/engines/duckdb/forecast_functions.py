@@ -11,9 +11,10 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.privacy.forecast_rounds import bins
-from dphh.session.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
+from dphh.session.ladder.absent import bins_of_class, lifted_of_class, negatives_of_row
 from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.kernel.whole_users import WholeUsers
 
 
@@ -33,40 +34,35 @@ def register_forecast(
     def absent_negatives(group: int, column: int, grams: int, sigma: int, purpose: str) -> int:
         return negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
 
-    def spurious_grams_of_class(
-        group: int, rows: list[dict[str, int]], valid: int, grams: int, sigma: int, purpose: str
-    ) -> list[dict[str, int]]:
-        held, _ = users.looked_up[grams]
+    def lifted_grams_of_class(
+        group: int, rows: list[dict[str, int]], valid: int, sigma: int, purpose: str
+    ) -> pa.Array:
         absent, negatives, thresholds = (
             np.array([row[name] for row in rows]) for name in ("grams", "negatives", "threshold")
         )
-        passed = spurious_of_class(
-            users.looked_up[valid],
-            group,
-            absent,
-            negatives,
-            thresholds,
-            lambda keys: held.positions(keys) >= 0,
-            bins(sigma),
-            randomness,
-            purpose,
+        classes = users.looked_up[valid]
+        lifted = lifted_of_class(
+            classes, group, absent, negatives, thresholds, bins(sigma), randomness, purpose
         )
-        values = (passed.keys, passed.bins, passed.first, passed.second)
-        return [
-            {"key": key, "bin": column, "first": first, "second": second}
-            for key, column, first, second in zip(*(v.tolist() for v in values), strict=True)
-        ]
+        return lifted.by_position()
+
+    def lifted_grams_of_classes(
+        groups: Any, rows: Any, valid: Any, sigma: Any, purpose: Any
+    ) -> pa.Array:
+        columns = (column.to_pylist() for column in (groups, rows, valid, sigma, purpose))
+        made = [lifted_grams_of_class(*row) for row in zip(*columns, strict=True)]
+        return lists_of(np.array([len(each) for each in made]), pa.concat_arrays(made))
 
     def spurious_of_level(
-        held: int, valid: int, sigma: int, threshold: int, purpose: str
+        kept: int, valid: int, sigma: int, threshold: int, purpose: str
     ) -> list[dict[str, int]]:
-        found = lifted_grams(users.looked_up[valid], held, sigma, threshold, randomness, purpose)
+        found = lifted_grams(users.looked_up[valid], kept, sigma, threshold, randomness, purpose)
         rows: list[dict[str, int]] = found.to_table().to_pylist()
         return rows
 
     row, gram = (
         "STRUCT(bin BIGINT, grams BIGINT, negatives BIGINT, threshold BIGINT)[]",
-        "STRUCT(key BIGINT, bin BIGINT, first BIGINT, second BIGINT)[]",
+        "STRUCT(position BIGINT, key BIGINT, bin BIGINT, first BIGINT, second BIGINT)[]",
     )
     drawn = ["BIGINT", "VARCHAR"]
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
@@ -78,12 +74,6 @@ def register_forecast(
         ),
         ("absent_negatives", absent_negatives, ["BIGINT", "BIGINT", "BIGINT", *drawn], "BIGINT"),
         (
-            "spurious_grams_of_class",
-            spurious_grams_of_class,
-            ["BIGINT", row, "INTEGER", "INTEGER", *drawn],
-            gram,
-        ),
-        (
             "lifted",
             spurious_of_level,
             ["BIGINT", "INTEGER", "BIGINT", "BIGINT", "VARCHAR"],
@@ -92,6 +82,15 @@ def register_forecast(
     ]
     con.create_function(
         "dphh_bin", bin_of, ["BIGINT", "BIGINT"], "BIGINT", type=PythonUDFType.ARROW
+    )
+    con.create_function(
+        "dphh_lifted_grams_of_class",
+        lifted_grams_of_classes,
+        ["BIGINT", row, "INTEGER", *drawn],
+        gram,
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
     )
     for name, function, takes, gives in functions:
         con.create_function(

@@ -10,6 +10,8 @@ from dphh.engines.duckdb.rounds import Rounds
 from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
+from dphh.udfs.kernel.known_words import keys_by_list, numbers_of_released
+from dphh.udfs.kernel.positions import Released
 
 
 class Ngrams(Rounds, Climbing):
@@ -18,7 +20,7 @@ class Ngrams(Rounds, Climbing):
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         bounds = self._bounds(level, purpose)
         with self.side_by_side():
-            self.execute("grams_level", **bounds)
+            self.execute("grams_level", is_test=self.randomness.is_test, **bounds)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
         by_key = {"valid": self.whole_users.look_up_in(valid), "purpose": purpose}
@@ -32,23 +34,28 @@ class Ngrams(Rounds, Climbing):
 
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
-            self.whole_users.release_words(ladder.vocabulary)
+            numbers = numbers_of_released(self.whole_users.vocabulary, ladder.vocabulary)
+            released = self.whole_users.look_up_in(numbers)
+            single = ladder.pruning == "single"
             with self.side_by_side():
-                self.execute("positions_of_words", single=ladder.pruning == "single")
+                self.execute("positions_of_words", released=released, single=single)
             self.drop("users")
         else:
-            self.whole_users.release_grams(ladder.top.keys)
+            released = self.whole_users.look_up_in(Released(ladder.top.keys))
             with self.side_by_side():
-                self.execute("positions_of_grams", ahead=ladder.ahead)
+                self.execute("positions_of_grams", released=released, ahead=ladder.ahead)
             self.rename("next_positions", "positions")
+        self.whole_users.looked_up.clear()
         self.placed = len(ladder.rungs)
 
     def _find_listed_positions(self, words: WordList, purpose: str) -> None:
-        self.whole_users.list_words(words.words)
+        keys = keys_by_list(self.whole_users.vocabulary, words.words)
         with self.side_by_side():
             self.execute(
                 "positions_of_listed",
+                word_list=self.whole_users.look_up_in(keys),
                 others=len(words.words),
                 max_items=words.max_items,
                 salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
             )
+        self.whole_users.looked_up.clear()

@@ -10,7 +10,6 @@ from dphh.engines.duckdb.items import Items
 from dphh.engines.rounds import InRounds
 from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
-from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
@@ -22,14 +21,17 @@ class Rounds(Items, InRounds):
     def _write_noised_round(
         self, level: SetUnionLevel, following: Following | None, purpose: str
     ) -> None:
-        w = (
-            EQUAL
-            if following is None
-            else self.whole_users.look_up_in(self._weights_of_words(following))
-        )
+        w = None if following is None else self._weights_of_words(following)
         bounds = self._bounds(level, purpose)
         with self.side_by_side():
-            self.execute("words_of_round", w=w, is_test=self.randomness.is_test, **bounds)
+            self.execute(
+                "words_of_round",
+                w=self.whole_users.look_up_in(w),
+                released=self.whole_users.look_up_in(self.released_words),
+                is_test=self.randomness.is_test,
+                **bounds,
+            )
+        self.whole_users.looked_up.clear()
 
     def _released_of_round(self, threshold: int) -> Any:
         return self.fetch("released_of_round", threshold=threshold)
@@ -42,7 +44,6 @@ class Rounds(Items, InRounds):
     def _drop_rounds(self) -> None:
         self.drop("noised")
         self.drop("told_before")
-        self.whole_users.looked_up.clear()
 
     def _weights_of_words(self, following: Following) -> Any:
         """The weights of the next round, as an array by word id."""

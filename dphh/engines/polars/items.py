@@ -17,16 +17,20 @@ from dphh.levels.set_union import SetUnionLevel
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.gathering import words_of_texts
+from dphh.udfs.kernel.known_words import ReleasedWords, with_released
 from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
     """The methods of a Polars session for set union."""
 
+    #: The words that earlier rounds released.
+    released_words: ReleasedWords = None
+
     def hold_words(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
-        self.whole_users.start_rounds_of_words()
+        self.released_words = None
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
@@ -37,14 +41,15 @@ class Items(Gathers):
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
         rule = self._weighting_rule(level, purpose, self.whole_users.hashed_words)
-        remaining = set_union.remaining(self.table("users"), self.whole_users)
+        remaining = set_union.remaining(self.table("users"), self.released_words)
         histogram = self.fetch("words_level", set_union.words_level(remaining, rule))
         # Only a test's randomness depends on how a word is spelled.
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self._write_noised(histogram, level, purpose, spelled)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
-        self.whole_users.forget_words(released.column("key"))
+        words, vocabulary = released.column("key"), self.whole_users.vocabulary
+        self.released_words = with_released(self.released_words, vocabulary, words)
 
     def exact_counts(self, at_least: int) -> Any:
         counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))

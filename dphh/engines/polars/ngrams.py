@@ -14,6 +14,8 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.spurious import lifted_grams
 from dphh.session.ladder.word_list import WordList
+from dphh.udfs.kernel.known_words import numbers_of_released
+from dphh.udfs.kernel.positions import Released
 from dphh.udfs.text.hashes import of_numbers
 
 
@@ -41,20 +43,18 @@ class Ngrams(Rounds, Climbing):
 
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
-            self.whole_users.release_words(ladder.vocabulary)
+            numbers = numbers_of_released(self.whole_users.vocabulary, ladder.vocabulary)
             single = ladder.pruning == "single"
-            found = queries.positions_of_words(self.table("users"), self.whole_users, single)
+            found = queries.positions_of_words(self.table("users"), numbers, single)
             self.make("positions", found, step="positions_of_words")
             self.drop("users")
         else:
-            self.whole_users.release_grams(ladder.top.keys)
-            positions = self.table("positions")
-            found = queries.positions_of_grams(positions, self.whole_users, ladder.ahead)
+            positions, released = self.table("positions"), Released(ladder.top.keys)
+            found = queries.positions_of_grams(positions, released, ladder.ahead)
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
 
     def _find_listed_positions(self, words: WordList, purpose: str) -> None:
-        self.whole_users.list_words(words.words)
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         found = queries.positions_of_listed(self.table("users"), self.whole_users, words, salt)
         self.make("positions", found, step="positions_of_listed")

@@ -12,7 +12,6 @@ from dphh.engines.polars.queries import rounds, set_union
 from dphh.engines.rounds import InRounds
 from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
-from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
@@ -24,14 +23,10 @@ class Rounds(Items, InRounds):
     def _write_noised_round(
         self, level: SetUnionLevel, following: Following | None, purpose: str
     ) -> None:
-        w = (
-            EQUAL
-            if following is None
-            else self.whole_users.look_up_in(self._weights_of_words(following))
-        )
+        w = None if following is None else self._weights_of_words(following)
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         rule = self.whole_users.given(level.max_items, level.grid_bits, salt, w)
-        remaining = set_union.remaining(self.table("users"), self.whole_users)
+        remaining = set_union.remaining(self.table("users"), self.released_words)
         histogram = self.fetch("words_of_round", set_union.words_level(remaining, rule))
         given = histogram.with_columns(given=pl.col("weight") > 0)
         spelled = self.whole_users.spelled if self.randomness.is_test else None
@@ -50,7 +45,6 @@ class Rounds(Items, InRounds):
     def _drop_rounds(self) -> None:
         self.drop("noised")
         self.drop("told_before")
-        self.whole_users.looked_up.clear()
 
     def _weights_of_words(self, following: Following) -> Any:
         """The weights of the next round, as an array by word id."""

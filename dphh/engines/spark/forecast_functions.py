@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dphh.privacy.forecast_rounds import bins
-from dphh.session.ladder.absent import Lifted, bins_of_class, lifted_of_class, negatives_of_row
+from dphh.session.ladder.absent import bins_of_class, lifted_of_class, negatives_of_row
 from dphh.session.ladder.classes import ValidClasses
 from dphh.session.ladder.rungs import ValidGrams
 from dphh.session.ladder.spurious import lifted_grams
@@ -58,7 +58,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
         ]
         return pa.array(drawn, pa.int64())
 
-    def spurious_grams_of_class(
+    def lifted_grams_of_class(
         group: pa.Array, rows: pa.Array, sigma: pa.Array, purpose: pa.Array
     ) -> pa.Array:
         def of_class(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
                 randomness,
                 purpose,
             )
-            return _lifted_by_position(lifted)
+            values = lifted.by_position()
+            return {name: values.field(name) for name in names}
 
         names = ("position", "key", "bin", "first", "second")
         return _list_column(of_class, names, group, rows, sigma, purpose)
@@ -85,7 +86,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
     register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
     register_arrow(spark, "dphh_absent_bins", absent_bins, _BINS_TYPE)
     register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
-    register_arrow(spark, "dphh_spurious_grams_of_class", spurious_grams_of_class, _LIFTED_TYPE)
+    register_arrow(spark, "dphh_lifted_grams_of_class", lifted_grams_of_class, _LIFTED_TYPE)
 
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
@@ -111,21 +112,6 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
         spurious_of_level,
         "array<struct<position: bigint, key: bigint, noisy: bigint>>",
     )
-
-
-def _lifted_by_position(lifted: Lifted) -> dict[str, Any]:
-    """One row per candidate key; the first rows also have the bins and weights of grams that
-    pass."""
-    more = len(lifted.proposed) - len(lifted.bins)
-    told = {
-        name: pa.concat_arrays([pa.array(values, pa.int64()), pa.nulls(more, pa.int64())])
-        for name, values in (
-            ("bin", lifted.bins),
-            ("first", lifted.first),
-            ("second", lifted.second),
-        )
-    }
-    return {"position": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
 
 
 def _rows_of_columns(*columns: pa.Array) -> list[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import ONE
@@ -156,6 +157,17 @@ class Lifted:
     bins: Integers
     first: Integers
     second: Integers
+
+    def by_position(self) -> pa.StructArray:
+        """(position, key, bin, first, second) in the order drawn; spare keys have NULLs."""
+        more = pa.nulls(len(self.proposed) - len(self.bins), pa.int64())
+        values = {"position": np.arange(len(self.proposed)), "key": self.proposed} | {
+            name: pa.concat_arrays([pa.array(some, pa.int64()), more])
+            for name, some in (("bin", self.bins), ("first", self.first), ("second", self.second))
+        }
+        return pa.StructArray.from_arrays(
+            [pa.array(v, pa.int64()) for v in values.values()], [*values]
+        )
 
 
 def lifted_of_class(

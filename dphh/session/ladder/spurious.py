@@ -1,13 +1,13 @@
-"""Spurious n-grams of DPNE: valid grams that no user holds but that noise lifts over the threshold.
+"""Spurious n-grams of DPNE: valid grams that no user keeps but that noise lifts over the threshold.
 
 DPNE's histogram H_k contains every valid gram, most of them with weight 0. They are too many to
-list, and leaving them out would reveal which valid grams some user holds. So their number is drawn
+list, and leaving them out would reveal which valid grams some user keeps. So their number is drawn
 from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
 supp H_k, and their scores from the noise given that it reaches rho. This is exactly the output of
 Algorithm 1 of the paper (its Appendix A does the same).
 
-Candidate keys are drawn before it is known which of them some user holds. A query of the level
-drops the held ones (`sql/ngrams/released_grams.sql`), so that held keys never leave that query.
+Candidate keys are drawn before it is known which of them some user keeps. A query of the level
+drops the kept ones (`sql/ngrams/released_grams.sql`), so that kept keys never leave that query.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dphh.udfs.draws.randomness import Randomness
 
 @dataclass(frozen=True)
 class LiftedGrams:
-    """The spurious grams of a level, before it is known which valid grams some user holds.
+    """The spurious grams of a level, before it is known which valid grams some user keeps.
 
     `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
-    that no user holds gets the first noised weight, the second such key the second, and so on.
+    that no user keeps gets the first noised weight, the second such key the second, and so on.
     """
 
     keys: Integers
@@ -44,11 +44,11 @@ class LiftedGrams:
 
 
 def lifted_grams(
-    valid: ValidGrams, held: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
+    valid: ValidGrams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
 ) -> LiftedGrams:
-    """The spurious grams if users hold `held` of the valid grams: how many of the others noise of
+    """The spurious grams if users keep `kept` of the valid grams: how many of the others noise of
     this sigma lifts to the threshold, their noised weights, and candidate keys."""
-    absent = len(valid) - held
+    absent = len(valid) - kept
     tail = rounded_gaussian(sigma).tail(threshold)
     number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
     noisy = draw_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")

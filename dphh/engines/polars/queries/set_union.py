@@ -8,15 +8,16 @@ from typing import Any
 import polars as pl
 
 from dphh.udfs.kernel.contributions import Weigh
-from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
+from dphh.udfs.kernel.known_words import ReleasedWords
+from dphh.udfs.kernel.whole_users import WholeUsers, each_once, unreleased, weighed
 
 IDS = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
-def remaining(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
+def remaining(users: pl.LazyFrame, released: ReleasedWords) -> pl.LazyFrame:
     """DP-SIPS: users without the words that earlier rounds released."""
-    return users.with_columns(ids=of_users(whole_users.unreleased, IDS, "ids"))
+    return users.with_columns(ids=of_users(lambda ids: unreleased(ids, released), IDS, "ids"))
 
 
 def words_level(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
