@@ -12,7 +12,7 @@ users AS (
 everyone AS (
     SELECT
         user_id,
-        dphh_name(user_id) AS name
+        dphh_user_name(user_id) AS name
     FROM users
     UNION ALL
     SELECT

@@ -6,7 +6,7 @@ WITH
 
 everyone AS (
     SELECT
-        dphh_name(user_id) AS name,
+        dphh_user_name(user_id) AS name,
         tokens
     FROM one_each
     UNION ALL
