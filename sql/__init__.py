@@ -18,15 +18,27 @@ def query(name: str) -> str:
 @cache
 def place(name: str) -> str:
     """Where in `sql/` that is: `ngrams/grams_level.sql`."""
-    top = files(__package__)
-    folders = (each.name for each in top.iterdir() if each.is_dir())
-    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _NAMESAKES)
-    (found,) = (each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file())
+    (found,) = _places(name)
     return found
 
 
 @cache
 def query_for(engine: str, name: str) -> str:
     """The same, of an engine's own where its step differs: `<engine>/<name>.sql`."""
-    own = files(__package__).joinpath(engine, f"{name}.sql")
-    return own.read_text(encoding="utf-8") if own.is_file() else query(name)
+    found = place_for(engine, name) or place(name)
+    return files(__package__).joinpath(found).read_text(encoding="utf-8")
+
+
+@cache
+def place_for(engine: str, name: str) -> str | None:
+    """Where in `sql/` that is; None if no query has this name."""
+    own = f"{engine}/{name}.sql"
+    found = [own] if files(__package__).joinpath(own).is_file() else _places(name)
+    return found[0] if found else None
+
+
+def _places(name: str) -> list[str]:
+    top = files(__package__)
+    folders = (each.name for each in top.iterdir() if each.is_dir())
+    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _NAMESAKES)
+    return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
 from dphh.sources.reading import NOT_UTF8, ROWS_OF_NULL_USERS, TOO_LONG
+from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
 OUR_OWN = {
@@ -20,6 +21,16 @@ OUR_OWN = {
     "dphh: not UTF-8": NOT_UTF8,
     "dphh: NULL user": ROWS_OF_NULL_USERS,
 }
+
+
+def query_of_step(engine: str) -> Callable[[str], str]:
+    """Says where an engine's query of a step is; nothing of a step that is no query."""
+
+    def of_step(step: str) -> str:
+        place = place_for(engine, step)
+        return "" if place is None else f"The step's query is sql/{place}"
+
+    return of_step
 
 
 @dataclass(frozen=True)
@@ -35,8 +46,8 @@ class Failures:
     #: Which resource ran out, and what to do about it.
     ran_out_of: str
     more_memory: str
-    #: Where to look for the cause of a failed step.
-    look: str
+    #: Where to look for the cause of a failed step, by its name; "" if nowhere.
+    look: Callable[[str], str]
     #: Matches the engine's message about bytes that are not UTF-8.
     not_utf8: re.Pattern[str] | None = None
 
@@ -56,10 +67,11 @@ class Failures:
                 raise
             if (told := self._corpus_fault(str(problem))) is not None:
                 raise CorpusError(told) from None
+            look = self.look(step)
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
-                f"message is withheld because it may quote data. {self.look.format(step=step)}; "
-                f"with {SHOW_ERRORS}=1 it is shown, if you may see the data"
+                f"message is withheld because it may quote data. {look and f'{look}. '}With "
+                f"{SHOW_ERRORS}=1 it is shown, if you may see the data"
             ) from None
 
     def _corpus_fault(self, said: str) -> str | None:

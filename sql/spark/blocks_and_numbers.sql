@@ -1,8 +1,9 @@
 -- Blocks with the numbers that their keys have among the released ones, where these are more than
 -- are sent to every worker: the distinct keys of each block are joined with the released keys, and
 -- brought back to their block. No process has more of them than its block.
--- In: unplaced (user_hashes, lengths, positions or keys, words); rung (key, number), the released
--- keys, public. Out: blocks_and_numbers, the same with numbers (place, number).
+-- In: unplaced (user_hashes, lengths, positions or keys, words); keys_to_look_up (block, place,
+-- key), the keys of each block; rung (key, number), the released keys, public. Out:
+-- blocks_and_numbers, as unplaced, with numbers (place, number).
 CREATE TEMP VIEW blocks_and_numbers AS
 WITH
 
@@ -14,21 +15,13 @@ named AS (
     FROM unplaced
 ),
 
-keys_of_blocks AS (
-    SELECT
-        block,
-        place,
-        key
-    FROM dphh_keys_of_blocks(table(named))
-),
-
 numbers AS (
     SELECT
-        keys_of_blocks.block,
-        collect_list(struct(keys_of_blocks.place, rung.number)) AS numbers
-    FROM keys_of_blocks
-    INNER JOIN rung ON keys_of_blocks.key = rung.key
-    GROUP BY keys_of_blocks.block
+        keys_to_look_up.block,
+        collect_list(struct(keys_to_look_up.place, rung.number)) AS numbers
+    FROM keys_to_look_up
+    INNER JOIN rung ON keys_to_look_up.key = rung.key
+    GROUP BY keys_to_look_up.block
 )
 
 SELECT

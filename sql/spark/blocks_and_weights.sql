@@ -4,7 +4,7 @@
 -- anybody held. Out: blocks_and_weights (block, place, w, user_hashes, lengths, positions, words).
 
 -- Each block with an even number that depends on its users, by which its words' weights come to it.
-CREATE TEMP VIEW named_blocks AS
+CREATE TEMP VIEW blocks_of_round AS
 SELECT
     user_hashes,
     lengths,
@@ -13,11 +13,11 @@ SELECT
     shiftleft(xxhash64(user_hashes), 1) AS block
 FROM blocks;
 
-CREATE TEMP VIEW lists_of_blocks AS
+CREATE TEMP VIEW lists_of_round AS
 SELECT
     block,
     words
-FROM named_blocks;
+FROM blocks_of_round;
 
 CREATE TEMP VIEW blocks_and_weights AS
 WITH
@@ -36,7 +36,7 @@ keys_of_blocks AS (
         block,
         place,
         key
-    FROM dphh_keys_of_blocks(table(lists_of_blocks))
+    FROM dphh_words_of_blocks(table(lists_of_round))
 ),
 
 -- A block's turn is after its weights'. By one number Spark sorts without comparing.
@@ -62,7 +62,7 @@ parts AS (
         lengths,
         positions,
         words
-    FROM named_blocks
+    FROM blocks_of_round
 ),
 
 in_turn AS (

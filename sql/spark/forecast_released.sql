@@ -3,6 +3,8 @@
 -- which. A word that a list lacks is released by its spelling: its key says how many words there
 -- are, and stays on the executors.
 -- In: round_2, lifted, other_words; thresholds (class, bin, threshold), public.
+-- Gives (bin, first, second, word, key). Of a word that a list lacks, bin says whether round 1
+-- released it: 1, or 0.
 WITH
 
 held AS (

@@ -1,6 +1,7 @@
 -- DPNE, "Scaling up DPNE": valid grams that nobody holds and that the noise alone lifts to rho_k
 -- (as sql/ngrams/lifted.sql). How many grams somebody holds stays on the executors.
--- In: noised (key, noisy). Out: lifted (position, key, noisy), drawn once.
+-- In: noised (key, noisy); the valid grams, public, told to dphh_lifted. Out: lifted (position,
+-- key, noisy), drawn once.
 CREATE TABLE lifted AS
 WITH
 

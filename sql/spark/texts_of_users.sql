@@ -7,7 +7,7 @@ WITH
 named AS (
     SELECT
         content,
-        dphh_name(user_id) AS name
+        dphh_user_name(user_id) AS name
     FROM contents
 )
 

@@ -162,8 +162,8 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     with session_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as session:
         session.hold(Reading())
         session.noise_words(bare_level(1), "noise")
-        once = session.fetch("released", threshold=-(10**9))
-        twice = session.fetch("released", threshold=-(10**9))
+        once = session.fetch("released_words", threshold=-(10**9))
+        twice = session.fetch("released_words", threshold=-(10**9))
     attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
     assert attempts["0"] == attempts["1"] >= 1, "no task was tried twice"
     assert len(once) == users == len(set(once.column("key").to_pylist()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isqrt
@@ -35,9 +36,8 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
 from dphh.udfs.kernel import contributions as kernel
 from dphh.udfs.kernel.blocks import Block, block_at
-from dphh.udfs.kernel.contributions import equal_weights
 from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.text.hashes import of_numbers, of_spellings
+from dphh.udfs.text.hashes import of_spellings
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
@@ -49,12 +49,13 @@ from dphh.engines.spark.run import _statements_of_file
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import blocks as made_blocks
 from dphh.udfs.spark import functions as draws
-from dphh.udfs.spark import ladder
+from dphh.udfs.spark import ladder, table_functions
 from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.counts import register_counted
 from dphh.udfs.spark.looked_up import brought, vocabulary
 from dphh.udfs.spark.rounds import register_given_to_words
 
+FORECAST_FUNCTIONS = HERE / "dphh" / "engines" / "spark" / "forecast_functions.py"
 BITS, CAP = 10, 4
 #: A user's texts, as tokens.
 Users = dict[Any, list[list[str]]]
@@ -80,11 +81,18 @@ class Spark:
         Broadcast.dump(None, value, ChunkedStream(io.BytesIO(), 8192))  # type: ignore[arg-type]
         return SimpleNamespace(value=value)
 
-    def call(self, name: str, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-        """One worker, which is given these batches one after the other."""
+    def call(self, name: str, batches: Iterable[pa.RecordBatch], *numbers: int) -> pa.Table:
+        """One worker, which is given these batches one after the other, each with the numbers as
+        columns beside it."""
         function = self.functions[name]
         worker = function.func()
-        made = [table for batch in batches for table in worker.eval(batch)]
+        made = [
+            table
+            for batch in batches
+            for table in worker.eval(
+                batch, *(pa.array([number] * batch.num_rows) for number in numbers)
+            )
+        ]
         if hasattr(worker, "terminate"):
             made += worker.terminate()
         return pa.concat_tables(made) if made else pa.table({})
@@ -119,24 +127,23 @@ def blocks_of(*parts: Users, lengths: tuple[int, int] | None = None) -> list[pa.
     return pa.concat_tables(blocks).combine_chunks().to_batches()
 
 
-def sums(spark: Spark, rows: Iterable[pa.RecordBatch]) -> Counter[Any]:
+def sums(spark: Spark, name: str, rows: Iterable[pa.RecordBatch], *numbers: int) -> Counter[Any]:
     added: Counter[Any] = Counter()
-    for row in spark.call("dphh_contributions", rows).to_pylist():
+    for row in spark.call(name, rows, *numbers).to_pylist():
         added[row["key"]] += row["weight"]
     return +added
 
 
 def of_words(blocks: list[pa.RecordBatch], salt: int = 7, cap: int = CAP) -> Counter[str]:
     spark = Spark()
-    rule = equal_weights(cap, BITS, salt, of_numbers)
-    ladder.register_sums_of_words(spark, rule)  # type: ignore[arg-type]
-    return sums(spark, blocks)
+    ladder.register_contributions_of_words(spark, salt)  # type: ignore[arg-type]
+    return sums(spark, "dphh_contributions_of_words", blocks, cap, BITS)
 
 
-def of_grams(rows: list[pa.RecordBatch], rule: Any) -> Counter[int]:
+def of_grams(rows: list[pa.RecordBatch], cap: int) -> Counter[int]:
     spark = Spark()
-    ladder.register_sums_of_grams(spark, rule)  # type: ignore[arg-type]
-    return sums(spark, rows)
+    ladder.register_contributions_of_grams(spark, 7)  # type: ignore[arg-type]
+    return sums(spark, "dphh_contributions_of_grams", rows, cap, BITS)
 
 
 def weighed(held: Iterable[set[Any]], cap: int = 10**6) -> Counter[Any]:
@@ -212,8 +219,8 @@ def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
 def test_what_a_round_released_is_taken_from_everyone_and_nothing_else() -> None:
     spark = Spark()
     gone = pa.chunked_array([["be"], ["nobody's", "not"]])
-    ladder.register_remaining(spark, gone)  # type: ignore[arg-type]
-    left = spark.call("dphh_remaining", blocks_of(*halves())).combine_chunks().to_batches()
+    ladder.register_unreleased(spark, gone)  # type: ignore[arg-type]
+    left = spark.call("dphh_unreleased", blocks_of(*halves())).combine_chunks().to_batches()
     held = [words_of(texts) - {"be", "not"} for texts in USERS.values()]
     assert of_words(left) == weighed(held, CAP)
 
@@ -267,12 +274,12 @@ def placed(
     """From the words' positions up to those of the highest rung's."""
     spark = Spark()
     words = pa.array(vocabulary)
-    ladder.register_positions_of_words(spark, words, single)  # type: ignore[arg-type]
-    rows = spark.call("dphh_positions", blocks)
+    ladder.register_pairs_of_words(spark, words)  # type: ignore[arg-type]
+    rows = spark.call("dphh_pairs_of_words", blocks, single)
     for level, keys in enumerate(released, start=2):
         ahead = level if single else 1
-        ladder.register_positions_of_grams(spark, np.array(keys), ahead)  # type: ignore[arg-type]
-        rows = spark.call("dphh_positions", rows.combine_chunks().to_batches())
+        ladder.register_pairs_of_grams(spark, np.array(keys))  # type: ignore[arg-type]
+        rows = spark.call("dphh_pairs_of_grams", rows.combine_chunks().to_batches(), ahead)
     return rows.combine_chunks().to_batches()
 
 
@@ -281,8 +288,8 @@ def test_large_released_sets_can_be_sent_encrypted() -> None:
     found = placed(blocks_of({"ann": [many]}), [], False, many)
     keys = np.arange(len(many) - 1) << PAIR | np.arange(1, len(many))
     spark = Spark()
-    ladder.register_positions_of_grams(spark, keys, 1)  # type: ignore[arg-type]
-    assert spark.call("dphh_positions", found).num_rows == 1
+    ladder.register_pairs_of_grams(spark, keys)  # type: ignore[arg-type]
+    assert spark.call("dphh_pairs_of_grams", found, 1).num_rows == 1
 
 
 def pairs_held(texts: list[list[str]], released: list[Sequence[int]], single: bool) -> set[int]:
@@ -326,17 +333,16 @@ def test_users_add_their_weight_to_each_valid_gram_once(
     assert any(held)
     for parts in ((USERS,), halves()):
         rows = placed(blocks_of(*parts), released, single)
-        assert of_grams(rows, equal_weights(50, BITS, 7, of_numbers)) == weighed(held)
+        assert of_grams(rows, 50) == weighed(held)
 
 
 def test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
     mine: Users = {"me": [["to", "be", "or", "not"] * 3, ["be", "be", "to", "to", "not", "not"]]}
     others: Users = {"a": [["not"]], "b": [["or", "or"]], "c": [["unknown", "to"]]}
-    rule = equal_weights(CAP, BITS, 7, of_numbers)
-    alone = of_grams(placed(blocks_of(mine), [], False), rule)
+    alone = of_grams(placed(blocks_of(mine), [], False), CAP)
     assert len(alone) == CAP < len(pairs_held(mine["me"], [], False))
-    beside = of_grams(placed(blocks_of(others), [], False), rule)
-    assert of_grams(placed(blocks_of(others | mine), [], False), rule) - beside == alone
+    beside = of_grams(placed(blocks_of(others), [], False), CAP)
+    assert of_grams(placed(blocks_of(others | mine), [], False), CAP) - beside == alone
 
 
 def named(rows: list[pa.RecordBatch]) -> pa.Table:
@@ -347,8 +353,9 @@ def named(rows: list[pa.RecordBatch]) -> pa.Table:
 
 def plain(rows: list[pa.RecordBatch], unit: int) -> list[tuple[int, int, int]]:
     spark = Spark()
-    ladder.register_plain_contributions(spark, unit)  # type: ignore[arg-type]
-    made = spark.call("dphh_plain_contributions", named(rows).combine_chunks().to_batches())
+    ladder.register_plain_contributions(spark)  # type: ignore[arg-type]
+    batches = named(rows).combine_chunks().to_batches()
+    made = spark.call("dphh_plain_contributions", batches, unit)
     return [(row["block"], row["key"], row["weight"]) for row in made.to_pylist()]
 
 
@@ -388,11 +395,8 @@ def with_grams(rows: list[pa.RecordBatch], cut: int) -> list[pa.RecordBatch]:
 
 def shared(batches: Iterable[pa.RecordBatch], unit: int) -> Counter[int]:
     spark = Spark()
-    ladder.register_shared_contributions(spark, unit)  # type: ignore[arg-type]
-    added: Counter[int] = Counter()
-    for row in spark.call("dphh_shared_contributions", batches).to_pylist():
-        added[row["key"]] += row["weight"]
-    return added
+    ladder.register_shared_contributions(spark)  # type: ignore[arg-type]
+    return sums(spark, "dphh_shared_contributions", batches, unit)
 
 
 @pytest.mark.parametrize("cut", [1, 4, 1_000])
@@ -433,8 +437,8 @@ def with_weights(users: Users, number: int, lacking: str = "") -> list[pa.Record
 
 def given_by_w(batches: Iterable[pa.RecordBatch]) -> Counter[Any]:
     spark = Spark()
-    register_given_to_words(spark, 1 << BITS, 2, 7)  # type: ignore[arg-type]
-    return sums(spark, batches)
+    register_given_to_words(spark, 7)  # type: ignore[arg-type]
+    return sums(spark, "dphh_given_to_words", batches, 2, BITS)
 
 
 def test_a_block_is_weighed_by_the_w_of_its_own_words() -> None:
@@ -467,13 +471,13 @@ def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyP
 def test_each_worker_adds_up_what_it_was_given_alone() -> None:
     """Several run in one process, one after the other or at once."""
     spark = Spark()
-    ladder.register_sums_of_words(spark, equal_weights(CAP, BITS, 7, of_numbers))  # type: ignore[arg-type]
-    one, other = halves()
-    assert sums(spark, blocks_of(one)) == weighed(map(words_of, one.values()))
-    assert sums(spark, blocks_of(other)) == weighed(map(words_of, other.values()))
-    make = spark.functions["dphh_contributions"].func
+    ladder.register_contributions_of_words(spark, 7)  # type: ignore[arg-type]
+    name, (one, other) = "dphh_contributions_of_words", halves()
+    assert sums(spark, name, blocks_of(one), CAP, BITS) == weighed(map(words_of, one.values()))
+    assert sums(spark, name, blocks_of(other), CAP, BITS) == weighed(map(words_of, other.values()))
+    make, numbers = spark.functions[name].func, (pa.array([CAP]), pa.array([BITS]))
     begun, unused = make(), make()
-    assert not [table for batch in blocks_of(one) for table in begun.eval(batch)]
+    assert not [table for batch in blocks_of(one) for table in begun.eval(batch, *numbers)]
     assert not list(unused.terminate())
 
 
@@ -483,7 +487,7 @@ def test_counts_are_of_whole_users_within_their_groups() -> None:
     weighing = Weighing(len(items) * groups, 6, 10)
     spark = Spark()
     given = GivenGrams(items, groups)
-    register_counted(spark, "x", "x", given, weighing)  # type: ignore[arg-type]
+    register_counted(spark, "x", "x", given, weighing.keys)  # type: ignore[arg-type]
     of_text = {
         name: [position % 2 for position in range(len(texts))] for name, texts in USERS.items()
     }
@@ -501,7 +505,7 @@ def test_counts_are_of_whole_users_within_their_groups() -> None:
         contents = pa.array(list(part.values()), pa.list_(pa.list_(pa.string())))
         numbers = pa.array([of_text[name] for name in part], pa.list_(pa.int64()))
         batches.append(pa.RecordBatch.from_arrays([contents, numbers], ["contents", "groups"]))
-    assert sums(spark, batches) == wanted
+    assert sums(spark, "dphh_counted", batches, 6, 10) == wanted
 
 
 # Noise, coins and reports
@@ -549,7 +553,8 @@ def test_a_levels_query_adds_one_draw_of_noise_to_each_sum() -> None:
     register_noise(con, SeededRandomness(3))
     rows = {"key": ["a", "b", "a", "c"], "weight": [5, 0, 7, 1]}
     con.register("contributions", pa.table(rows))
-    con.execute(query_for("spark", "noised"), {"sigma": 1_000, "purpose": "level 1"})
+    of_noise = {"sigma": 1_000, "purpose": "level 1", "is_test": True}
+    con.execute(query_for("spark", "noised"), of_noise)
     noised = dict(con.execute("FROM noised").fetchall())
     keys = pa.array(["a", "b", "c"])
     noise = draw_rounded_gaussian(SeededRandomness(3), 1_000, 3, "level 1", keys).tolist()
@@ -608,9 +613,10 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     session._folder.path, session._folder._spark = "folder", session.spark
     session._folder._local = None
     drawn = session.spark.sql.return_value
-    SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
+    of_noise = {"sigma": 7, "purpose": "level 1", "is_test": False}
+    SparkSessionOfRun.execute(session, "noised", **of_noise)
     (asked_for,) = session.spark.sql.call_args_list
-    assert asked_for.kwargs == {"args": {"sigma": 7, "purpose": "level 1"}}
+    assert asked_for.kwargs == {"args": of_noise}
     writing = drawn.write.options.return_value.parquet
     reading = session.spark.read.schema.return_value.parquet
     (written,), (read,) = writing.call_args_list, reading.call_args_list
@@ -624,12 +630,12 @@ def test_a_workers_collector_is_told_once_to_spare_what_modules_hold(
 ) -> None:
     """PySpark collects after each task, which took 50 ms of processor."""
     frozen: list[bool] = []
-    monkeypatch.setattr(ladder, "_spared", [])
-    monkeypatch.setattr(ladder.gc, "freeze", lambda: frozen.append(True))
+    monkeypatch.setattr(table_functions, "_spared", [])
+    monkeypatch.setattr(table_functions.gc, "freeze", lambda: frozen.append(True))
     spark: Any = Spark()
-    ladder.register_positions_of_words(spark, pa.array(["be"]), False)
+    ladder.register_pairs_of_words(spark, pa.array(["be"]))
     for _ in range(2):
-        spark.call("dphh_positions", blocks_of(USERS))
+        spark.call("dphh_pairs_of_words", blocks_of(USERS), False)
     assert frozen == [True]
 
 
@@ -672,13 +678,16 @@ def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> Non
     session, level = Asked(), SetUnionLevel(1, CAP, BITS, 777, 3_000)
     session.draw(level, "items/round 1")
     assert [query for query, _ in session.run] == [
-        "contributions_of_words", "noised", "released", "drop noised",
+        "contributions_of_words", "noised", "released_words", "drop noised",
     ]  # fmt: skip
-    assert asked(session, "noised") == {"sigma": 777, "purpose": "items/round 1"}
-    assert asked(session, "released") == {"threshold": 3_000}
+    assert asked(session, "contributions_of_words") == {"max_items": CAP, "grid_bits": BITS}
+    of_noise = {"sigma": 777, "purpose": "items/round 1", "is_test": True}
+    assert asked(session, "noised") == of_noise
+    assert asked(session, "released_words") == {"threshold": 3_000}
     rows = blocks_of({"me": [[f"w{i}" for i in range(30)]]})
     salt = int(SeededRandomness(3).words(1, "items/round 1/salt")[0])
-    assert sums(session.spark, rows) == of_words(rows, salt)
+    found = sums(session.spark, "dphh_contributions_of_words", rows, CAP, BITS)
+    assert found == of_words(rows, salt)
 
 
 def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> None:
@@ -687,13 +696,14 @@ def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> Non
     session._write_noised_grams(level, "ngrams/level 2")
     session._released_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
     of_noise = {"sigma": 555, "purpose": "ngrams/level 2"}
-    assert asked(session, "noised") == of_noise
+    assert asked(session, "contributions_of_grams") == {"max_items": CAP, "grid_bits": BITS}
+    assert asked(session, "noised") == {**of_noise, "is_test": True}
     assert asked(session, "lifted") == {**of_noise, "threshold": 2_000}
     assert asked(session, "released_grams") == {"threshold": 2_000}
 
 
 def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
-    """What is registered when a round runs is the rule of the round."""
+    """By the unit that was priced for it."""
     rows = placed(blocks_of(USERS), [], False)
     seen: list[Any] = []
 
@@ -704,11 +714,12 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
             super().execute(name, **parameters)
             if name == "forecast_round_1":
                 batches = named(rows).to_batches()
-                made = self.spark.call("dphh_plain_contributions", batches).to_pylist()
+                unit = parameters["unit"]
+                made = self.spark.call("dphh_plain_contributions", batches, unit).to_pylist()
                 seen.append([(row["block"], row["key"], row["weight"]) for row in made])
             if name == "forecast_round_2":
-                batches = with_grams(rows, 100)
-                made = self.spark.call("dphh_shared_contributions", batches).to_pylist()
+                batches, unit = with_grams(rows, 100), parameters["unit"]
+                made = self.spark.call("dphh_shared_contributions", batches, unit).to_pylist()
                 seen.append({row["key"]: row["weight"] for row in made})
 
         def fetch(self, query_name: str, **parameters: Any) -> Any:
@@ -747,6 +758,32 @@ def test_counts_are_asked_for_with_their_own_noise() -> None:
     assert asked(session, "counts_level") == {"sigma": 333, "purpose": "counts"}
     assert asked(session, "show asked") == {"rows": 4 + level.weighing.octaves}
     assert asked(session, "counts_users") == {"others": 1}
+    assert asked(session, "counts_contributions") == {"max_items": 2, "grid_bits": BITS}
+
+
+def test_a_name_that_queries_call_is_of_one_function() -> None:
+    """So a query's text alone says what it does."""
+    names = [
+        node.value
+        for path in (*(HERE / "udfs" / "spark").glob("*.py"), FORECAST_FUNCTIONS)
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        for node in call.args
+        if isinstance(node, ast.Constant) and str(node.value).startswith("dphh_")
+    ]
+    called = {
+        name
+        for path in (HERE / "sql" / "spark").glob("*.sql")
+        for name in re.findall(r"\bdphh_\w+(?=\()", path.read_text())
+    }
+    assert Counter(names).most_common(1)[0][1] == 1
+    assert called and called <= {*names}
+
+
+def test_no_query_has_a_levels_salt() -> None:
+    """Spark shows the plans of queries, and keeps them where events are logged."""
+    for path in (HERE / "sql" / "spark").glob("*.sql"):
+        assert "$salt" not in path.read_text(), path.name
 
 
 def test_values_of_two_blocks_with_one_number_are_refused() -> None:

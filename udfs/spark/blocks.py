@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import POSITIONS, Block, block_of_tokens, row_of
 from dphh.udfs.kernel.whole_grams import whole_grams
-from dphh.udfs.spark.ladder import BLOCK_COLUMNS, register_table_function
+from dphh.udfs.spark.ladder import BLOCK_COLUMNS
+from dphh.udfs.spark.table_functions import register_table_function
 from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.texts import tokens_of

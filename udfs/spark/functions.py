@@ -116,14 +116,14 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
     register_arrow(spark, "dphh_tokens", tokens, "array<string>")
 
 
-def register_names(spark: SparkSession) -> None:
-    """`dphh_name(user_id)`: a user id that is neither an integer nor a text, as DuckDB casts it to
-    VARCHAR."""
+def register_user_names(spark: SparkSession) -> None:
+    """`dphh_user_name(user_id)`: a user id that is neither an integer nor a text, as DuckDB casts
+    it to VARCHAR."""
 
     def names(users: pa.Array) -> pa.Array:
         return spelled_by_duckdb(users)
 
-    register_arrow(spark, "dphh_name", names, "string", draws=False)
+    register_arrow(spark, "dphh_user_name", names, "string", draws=False)
 
 
 def register_arrow(

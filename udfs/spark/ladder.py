@@ -1,25 +1,23 @@
 """The n-gram ladder for Spark: table functions over blocks of whole users.
 
 They draw nothing: what they make of a row depends on that row, what was released and a level's
-salt, so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
+salt, so a task that runs again makes the same of it.
 """
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession, functions
+from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import Block, block_at, row_of
-from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, contributions, summed
+from dphh.udfs.kernel.contributions import Weigh, contributions, equal_weights, summed
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
+from dphh.udfs.kernel.whole_users import each_once
 from dphh.udfs.spark.looked_up import (
     grams_of_block,
     numbers_of_grams,
@@ -27,68 +25,84 @@ from dphh.udfs.spark.looked_up import (
     vocabulary,
     words_of_block,
 )
-from dphh.udfs.spark.sent import everywhere
+from dphh.udfs.spark.table_functions import (
+    Row,
+    register_sums,
+    register_sums_of_brought,
+    register_table,
+)
 from dphh.udfs.text.arrow_bytes import packed
-from dphh.udfs.text.hashes import Integers, of_spellings
+from dphh.udfs.text.hashes import Integers, of_numbers, of_spellings
 
-Row = dict[str, Any]
-OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
-OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
-#: The keys and weights that the users of a row's block add, from two columns of brought values.
-OfBrought = Callable[[pa.RecordBatch, int, Integers, Integers], tuple[Any, Integers]]
 BLOCK_COLUMNS = "user_hashes binary, lengths binary, positions binary, words binary"
 POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
-def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
-    """`dphh_contributions(table(blocks))`: to (key, weight)."""
+def register_contributions_of_words(spark: SparkSession, salt: int) -> None:
+    """`dphh_contributions_of_words(table(blocks), max_items, grid_bits)`: to (key, weight)."""
 
-    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def weigh(words: pa.Array, max_items: int, grid_bits: int) -> Weigh:
+        return equal_weights(max_items, grid_bits, salt, of_spellings(words).__getitem__)
+
+    _register_sums_of_words(spark, "dphh_contributions_of_words", weigh)
+
+
+def register_equally_given_to_words(spark: SparkSession, salt: int) -> None:
+    """`dphh_equally_given_to_words(table(blocks), max_items, grid_bits)`: the same, with every word
+    that any user holds, even if all its weights are 0."""
+
+    def weigh(words: pa.Array, max_items: int, grid_bits: int) -> Weigh:
+        hashed = of_spellings(words).__getitem__
+        return equal_weights(max_items, grid_bits, salt, hashed, keeps_zeros=True)
+
+    _register_sums_of_words(spark, "dphh_equally_given_to_words", weigh)
+
+
+def register_holders(spark: SparkSession) -> None:
+    """`dphh_holders(table(blocks))`: how many users hold each word, without bounding: NOT
+    private."""
+
+    def weigh(words: pa.Array) -> Weigh:
+        return each_once
+
+    _register_sums_of_words(spark, "dphh_holders", weigh)
+
+
+def _register_sums_of_words(spark: SparkSession, name: str, weigh: Callable[..., Weigh]) -> None:
+    """`weigh` makes the rule from a block's words and the query's numbers."""
+
+    def sums_of_blocks(rows: pa.RecordBatch, *numbers: int) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
-            ids, weights = _contributions_of_block(block, block.positions, by_spelling)
+            rule = weigh(words, *numbers)
+            ids, weights = _contributions_of_block(block, block.positions, rule)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    register_sums(spark, sums_of_blocks, "key string, weight bigint")
+    register_sums(spark, name, sums_of_blocks, "key string, weight bigint")
 
 
-def register_counts_of_words(spark: SparkSession) -> None:
-    """The same with a weight of 1 for every word that a user holds: NOT private."""
+def register_contributions_of_grams(spark: SparkSession, salt: int) -> None:
+    """`dphh_contributions_of_grams(table(positions), max_items, grid_bits)`: to (key, weight)."""
 
-    def each_once(held: Held) -> Integers:
-        return np.ones(len(held.keys), dtype=np.int64)
-
-    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            ids, weights = _contributions_of_block(block, block.positions, each_once)
-            spelled = words.take(pa.array(ids))
-            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
-
-    register_sums(spark, sums_of_blocks, "key string, weight bigint")
-
-
-def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
-    """`dphh_contributions(table(positions))`: to (key, weight)."""
-    sent = everywhere(spark, rule)
-
-    def sums_of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def sums_of_blocks(
+        rows: pa.RecordBatch, max_items: int, grid_bits: int
+    ) -> Iterator[pa.RecordBatch]:
+        rule = equal_weights(max_items, grid_bits, salt, of_numbers)
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
-            added = _contributions_of_block(block, block.positions, sent.value)
+            added = _contributions_of_block(block, block.positions, rule)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
-    register_sums(spark, sums_of_blocks, "key bigint, weight bigint")
+    register_sums(spark, "dphh_contributions_of_grams", sums_of_blocks, "key bigint, weight bigint")
 
 
-def register_plain_contributions(spark: SparkSession, unit: int) -> None:
-    """`dphh_plain_contributions(table(named_blocks))`: in round 1 of the forecast ladder, to
+def register_plain_contributions(spark: SparkSession) -> None:
+    """`dphh_plain_contributions(table(named_blocks), unit)`: in round 1 of the forecast ladder, to
     (block, key, weight). What the users of a block add to a key stands once, 0 or more."""
-    rule = PlainWeights(unit)
 
-    def contributions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def contributions_of_blocks(rows: pa.RecordBatch, unit: int) -> Iterator[Row]:
+        rule = PlainWeights(unit)
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
             keys, weights = _contributions_of_block(block, block.positions, rule)
@@ -104,12 +118,12 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
     )
 
 
-def register_shared_contributions(spark: SparkSession, unit: int) -> None:
-    """`dphh_shared_contributions(table(blocks_and_grams))`: in round 2, to (key, weight). What is
-    brought to a block are the grams that its users hold, each with its g."""
+def register_shared_contributions(spark: SparkSession) -> None:
+    """`dphh_shared_contributions(table(blocks_and_grams), unit)`: in round 2, to (key, weight).
+    What is brought to a block are the grams that its users hold, each with its g."""
 
     def shared(
-        rows: pa.RecordBatch, row: int, grams: Integers, g: Integers
+        rows: pa.RecordBatch, row: int, grams: Integers, g: Integers, unit: int
     ) -> tuple[Integers, Integers]:
         block = block_at(rows, row, "keys")
         weigh = WeightsByGram(unit, Released(grams), g)
@@ -124,50 +138,9 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
     )
 
 
-def register_sums_of_brought(
-    spark: SparkSession, name: str, brought: tuple[str, str], of_block: OfBrought, gives: str
-) -> None:
-    """Register a table function over blocks of whole users to each of which a query brought
-    values: a row (block, *brought) for each, and after them the block's own row, in which `brought`
-    are NULL. A block whose values did not come must fail in `of_block`."""
-
-    class Function:
-        def __init__(self) -> None:
-            self.sums = Sums()
-            self.block: int | None = None
-            self.parts: list[tuple[Integers, Integers]] = []
-
-        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
-            named = rows.column("block").to_numpy()
-            whole = rows.column(brought[0]).is_null().to_numpy(False)
-            change = (np.diff(named) != 0) | (np.diff(whole) != 0) | whole[1:]
-            starts = np.r_[0, np.flatnonzero(change) + 1, len(named)].tolist()
-            for start, stop in pairwise(starts):
-                if named[start] != self.block:
-                    self.block, self.parts = named[start], []
-                if whole[start]:
-                    yield from self.sums.with_more(self.added(rows, start))
-                else:
-                    keys, values = (rows.column(each)[start:stop].to_numpy() for each in brought)
-                    self.parts.append((keys, values))
-
-        def added(self, rows: pa.RecordBatch, row: int) -> pa.RecordBatch:
-            none = np.empty(0, dtype=np.int64)
-            keys, values = (
-                np.concatenate([none, *(part[i] for part in self.parts)]) for i in range(2)
-            )
-            added = map(pa.array, of_block(rows, row, keys, values))
-            return pa.RecordBatch.from_arrays([*added], ["key", "weight"])
-
-        def terminate(self) -> Iterator[pa.Table]:
-            yield from self.sums.last_sums()
-
-    register_table_function(spark, name, Function, gives)
-
-
-def register_remaining(spark: SparkSession, released: Any | None) -> None:
-    """`dphh_remaining(table(unplaced))`: removes the words that a round released from every
-    user."""
+def register_unreleased(spark: SparkSession, released: Any | None) -> None:
+    """`dphh_unreleased(table(unplaced))`: the same blocks without the words that a round
+    released."""
     numbers_of = numbers_of_words(spark, released)
 
     def texts_not_yet_placed(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -179,28 +152,31 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
             )
             yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
-    register_table(spark, "dphh_remaining", texts_not_yet_placed, BLOCK_COLUMNS)
+    register_table(spark, "dphh_unreleased", texts_not_yet_placed, BLOCK_COLUMNS)
 
 
-def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
-    """`dphh_positions(table(unplaced))`: to (user_hashes, lengths, keys, words)."""
+def register_pairs_of_words(spark: SparkSession, released: Any | None) -> None:
+    """`dphh_pairs_of_words(table(unplaced), single)`: to (user_hashes, lengths, keys, words), the
+    pairs of released words that stand side by side. With pruning on a single side the words' own
+    numbers stay beside them."""
     numbers_of = numbers_of_words(spark, released)
 
-    def positions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def pairs_of_blocks(rows: pa.RecordBatch, single: bool) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "positions")
             numbers = numbers_of(rows, row, vocabulary(rows, row))
             grams = np.append(numbers, -1)[block.positions]
             yield from _positions_of_block(block, grams, grams if single else None, 1)
 
-    register_table(spark, "dphh_positions", positions_of_blocks, POSITIONS)
+    register_table(spark, "dphh_pairs_of_words", pairs_of_blocks, POSITIONS)
 
 
-def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahead: int) -> None:
-    """`dphh_positions(table(unplaced))`: to the next."""
-    numbers_of = numbers_of_grams(spark, keys)
+def register_pairs_of_grams(spark: SparkSession, released: Integers | None) -> None:
+    """`dphh_pairs_of_grams(table(unplaced), ahead)`: to the next: the pairs of a released gram and
+    the one at the next position, or with words the one `ahead` positions later."""
+    numbers_of = numbers_of_grams(spark, released)
 
-    def positions_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+    def pairs_of_blocks(rows: pa.RecordBatch, ahead: int) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
             words: Any = rows.column("words")[row]
@@ -208,72 +184,29 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahea
             grams = numbers_of(rows, row, block.positions)
             yield from _positions_of_block(block, grams, ends, ahead)
 
-    register_table(spark, "dphh_positions", positions_of_blocks, POSITIONS)
+    register_table(spark, "dphh_pairs_of_grams", pairs_of_blocks, POSITIONS)
 
 
-def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
-    """`dphh_keys_of_blocks(table(named))`: the distinct keys of each block, each with its place
+def register_words_of_blocks(spark: SparkSession) -> None:
+    """`dphh_words_of_blocks(table(named))`: the distinct words of each block, each with its place
     there."""
-    keys_of = words_of_block if words else grams_of_block
+    _register_keys_of_blocks(spark, "dphh_words_of_blocks", words_of_block, "string")
 
+
+def register_grams_of_blocks(spark: SparkSession) -> None:
+    """`dphh_grams_of_blocks(table(named))`: the same of grams."""
+    _register_keys_of_blocks(spark, "dphh_grams_of_blocks", grams_of_block, "bigint")
+
+
+def _register_keys_of_blocks(
+    spark: SparkSession, name: str, keys_of: Callable[..., tuple[Integers, Any]], kind: str
+) -> None:
     def keys_of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, (places, keys) = rows.column("block")[row].as_py(), keys_of(rows, row)
             yield {"block": np.full(len(keys), block), "place": places, "key": keys}
 
-    kind = "string" if words else "bigint"
-    register_table(
-        spark, "dphh_keys_of_blocks", keys_of_blocks, f"block bigint, place bigint, key {kind}"
-    )
-
-
-def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
-    """Register a table function that maps batches of rows to rows."""
-
-    class Function:
-        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
-            for made in of_rows(rows):
-                yield pa.table(made)
-
-    register_table_function(spark, name, Function, gives)
-
-
-def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
-    """`dphh_contributions`: what the rows of a partition add, in as few rows as it can."""
-
-    class Function:
-        def __init__(self) -> None:
-            self.sums = Sums()
-
-        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
-            for made in of_rows(rows):
-                yield from self.sums.with_more(made)
-
-        def terminate(self) -> Iterator[pa.Table]:
-            yield from self.sums.last_sums()
-
-    register_table_function(spark, "dphh_contributions", Function, gives)
-
-
-def register_table_function(spark: SparkSession, name: str, handler: type, gives: str) -> None:
-    class Function(handler):  # type: ignore[misc]
-        def __init__(self) -> None:
-            spare_modules_of_worker()
-            super().__init__()
-
-    function: Any = functions.arrow_udtf(Function, returnType=gives)
-    spark.udtf.register(name, function)
-
-
-_spared: list[bool] = []
-
-
-def spare_modules_of_worker() -> None:
-    """Python's collector looks at what modules hold no more: PySpark calls it after each task, and
-    with NumPy, Arrow, pandas and DuckDB that is 50 ms of processor."""
-    if not _spared:
-        _spared.append(True)
-        gc.freeze()
+    register_table(spark, name, keys_of_blocks, f"block bigint, place bigint, key {kind}")
 
 
 def _contributions_of_block(

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import block_at, row_of
 from dphh.udfs.kernel.listed_words import listed_places
-from dphh.udfs.spark.ladder import POSITIONS, Row, register_table
+from dphh.udfs.spark.ladder import POSITIONS
 from dphh.udfs.spark.looked_up import brought, numbers_of_words, vocabulary
+from dphh.udfs.spark.table_functions import Row, register_table
 from dphh.udfs.text.hashes import of_spellings
 
 
@@ -41,17 +42,18 @@ def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
     )
 
 
-def register_positions_of_listed(
-    spark: SparkSession, listed: Any, max_items: int, salt: int
-) -> None:
-    """`dphh_positions(table(keyed_blocks))`: the words that users count for, by their keys.
+def register_listed_places(spark: SparkSession, listed: Any, salt: int) -> None:
+    """`dphh_listed_places(table(keyed_blocks), others, max_items)`: the words that users count for,
+    by their keys, which are from `others` on of words that the list lacks.
 
     Whole users are bounded within their block, by keys that hold within the block; then a word that
     the list lacks takes the key that the query gave.
     """
-    others, numbers_of = len(listed), numbers_of_words(spark, listed)
+    numbers_of = numbers_of_words(spark, listed)
 
-    def positions_of_listed_words(rows: pa.RecordBatch) -> Iterator[Row]:
+    def positions_of_listed_words(
+        rows: pa.RecordBatch, others: int, max_items: int
+    ) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             numbers = np.append(numbers_of(rows, row, words), -1).astype(np.int32)
@@ -74,7 +76,7 @@ def register_positions_of_listed(
             keys[other] = given[keys[other] - others]
             yield {**row_of(block.with_positions(keys), "keys"), "words": _NULL_BYTES}
 
-    register_table(spark, "dphh_positions", positions_of_listed_words, POSITIONS)
+    register_table(spark, "dphh_listed_places", positions_of_listed_words, POSITIONS)
 
 
 #: Words stay beside keys only where pruning on a single side needs them.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-from dphh.engines.failures import Failures
+from dphh.engines.failures import Failures, query_of_step
 
 _DUCKDB_FAILURES = Failures(
     "DuckDB",
@@ -17,7 +17,7 @@ _DUCKDB_FAILURES = Failures(
     ran_out_of="memory or of temporary disk",
     more_memory="raise the memory limit, free disk space in the temporary folder, or lower "
     "max_items",
-    look="The step's query is sql/{step}.sql",
+    look=query_of_step("duckdb"),
     not_utf8=re.compile("UTF|unicode"),
 )
 

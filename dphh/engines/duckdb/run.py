@@ -136,11 +136,11 @@ class DuckDBRun(DuckDBRows):
         `execute`, which releases the lock, and only finished rows are fetched.
         """
         with engine_errors(query_name):
-            asked = f"CREATE OR REPLACE TEMP TABLE asked AS {query(query_name)}"
-            self.con.execute(asked, parameters or None)
-            answer = self.con.table("asked").to_arrow_table()
-            self.con.execute("DROP TABLE asked")
-            return answer
+            answer = f"CREATE OR REPLACE TEMP TABLE answer AS {query(query_name)}"
+            self.con.execute(answer, parameters or None)
+            rows = self.con.table("answer").to_arrow_table()
+            self.con.execute("DROP TABLE answer")
+            return rows
 
     def tell(self, table: str, rows: Any) -> None:
         """Make a table of public rows, given in Arrow."""

@@ -16,6 +16,6 @@ engine_errors = Failures(
     ran_out_of="memory",
     more_memory="give the process more memory, lower max_items, or use engine='duckdb', which "
     "spills to disk",
-    look="If the corpus is a lazy frame, see that it computes on its own",
+    look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
     not_utf8=re.compile("utf-?8", re.IGNORECASE),
 )

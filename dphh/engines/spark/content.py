@@ -20,11 +20,11 @@ from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.rows.content import Content
 from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
-from dphh.udfs.spark.functions import register_names, register_tokens
+from dphh.udfs.spark.functions import register_tokens, register_user_names
 
-#: For user ids of types that all engines spell alike; for others see `register_names`.
+#: For user ids of types that all engines spell alike; for others see `register_user_names`.
 _CREATE_NAME_FUNCTION = (
-    "CREATE OR REPLACE TEMPORARY FUNCTION dphh_name (user_id {kind}) RETURNS STRING "
+    "CREATE OR REPLACE TEMPORARY FUNCTION dphh_user_name (user_id {kind}) RETURNS STRING "
     "RETURN CAST(user_id AS STRING)"
 )
 
@@ -56,7 +56,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         if plain:
             run.spark.sql(_CREATE_NAME_FUNCTION.format(kind=kind))
         else:
-            register_names(run.spark)
+            register_user_names(run.spark)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "

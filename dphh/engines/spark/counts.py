@@ -28,10 +28,10 @@ def counts_level(session: Items, asked: CountsOn, purpose: str) -> Any:
     with engine_errors("counts_contributions"):
         session.show("declared_groups", pa.table(declared))
         session.show("asked", pa.table({"key": keys}))
-        register_counted(session.spark, *session.tokens, given, weighing)
+        register_counted(session.spark, *session.tokens, given, weighing.keys)
         register_noise(session.spark, session.randomness)
     session.look("counts_users", others=len(asked.groups))
-    session.look("counts_contributions")
+    session.look("counts_contributions", max_items=weighing.max_items, grid_bits=weighing.bits)
     session.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)
     drawn = session.fetch("counts_drawn")
     for table in ("noised", "asked", "declared_groups"):

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from dphh.engines.failures import Failures
+from dphh.engines.failures import Failures, query_of_step
 from dphh.errors import EngineError
 
 #: What a call may raise where Spark's Java process no longer answers: `java_is_gone` tells.
@@ -75,5 +75,5 @@ engine_errors = SparkFailures(
     ran_out_of="memory or of disk",
     more_memory="give its executors more of either (spark.executor.memory; for a Spark that dphh "
     "starts, the memory limit), or lower max_items",
-    look="The step's query is sql/spark/{step}.sql or sql/{step}.sql",
+    look=query_of_step("spark"),
 )

@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from dphh.engines.answering import draws, holds
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.spark.blocks import register_blocks
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
-    register_counts_of_words,
-    register_keys_of_blocks,
-    register_remaining,
-    register_sums_of_words,
+    register_contributions_of_words,
+    register_grams_of_blocks,
+    register_holders,
+    register_unreleased,
+    register_words_of_blocks,
 )
-from dphh.udfs.text.hashes import of_numbers
 
 
 class Items(SparkRun):
@@ -48,24 +48,20 @@ class Items(SparkRun):
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
-        released = self.fetch("released", threshold=level.threshold_grid)
+        released = self.fetch("released_words", threshold=level.threshold_grid)
         self.drop("noised")
         return released
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """Write all noised sums to `noised`, whatever the threshold."""
-        rule = self._weighting_rule(level, purpose)
         self._write_noised(
-            "contributions_of_words",
-            lambda: register_sums_of_words(self.spark, rule),
-            level,
-            purpose,
+            "contributions_of_words", register_contributions_of_words, level, purpose
         )
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         with engine_errors("forget_released"):
             sent = self.look_up("blocks", released.column("key"))
-            register_remaining(self.spark, sent)
+            register_unreleased(self.spark, sent)
         self.execute("forget_released")
         self.drop_looked_up()
         if keep_texts and not self.texts_kept:
@@ -83,19 +79,26 @@ class Items(SparkRun):
             return released
         numbers = np.arange(len(released), dtype=np.int64)
         self.show("rung", pa.table({"key": released, "number": numbers}))
-        register_keys_of_blocks(self.spark, words=table == "blocks")
+        if table == "blocks":
+            register_words_of_blocks(self.spark)
+            self.look("words_to_look_up")
+        else:
+            register_grams_of_blocks(self.spark)
+            self.look("grams_to_look_up")
         self.look("blocks_and_numbers")
         self.spark.table("blocks_and_numbers").createOrReplaceTempView("unplaced")
         return None
 
     def drop_looked_up(self) -> None:
-        for view in ("unplaced", "rung", "blocks_and_numbers"):
+        for view in (
+            "unplaced", "rung", "named_words", "named_grams", "keys_to_look_up",
+            "blocks_and_numbers",
+        ):  # fmt: skip
             self.drop(view)
 
     def exact_counts(self, at_least: int) -> Any:
         with engine_errors("exact_counts"):
-            register_counts_of_words(self.spark)
-        self.look("contributions_of_words")
+            register_holders(self.spark)
         return self.fetch("exact_counts", at_least=at_least)
 
     def reach(self) -> None:
@@ -104,25 +107,25 @@ class Items(SparkRun):
             self.load()
             self.within_reach = True
 
-    def _weighting_rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
-        return equal_weights(level.max_items, level.grid_bits, self._draw_salt(purpose), of_numbers)
-
     def _draw_salt(self, purpose: str) -> int:
         return int(self.randomness.words(1, f"{purpose}/salt")[0])
 
     def _write_noised(
         self,
         step: str,
-        register: Callable[[], None],
+        register: Callable[[SparkSession, int], None],
         level: SetUnionLevel | PrunedLevel,
         purpose: str,
     ) -> None:
-        """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`."""
+        """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`.
+        `register` takes the salt by which users choose what counts."""
         with engine_errors(step):
             register_noise(self.spark, self.randomness)
-            register()
-        self.look(step)
-        self.execute("noised", sigma=level.sigma_grid, purpose=purpose)
+            register(self.spark, self._draw_salt(purpose))
+        self.look(step, max_items=level.max_items, grid_bits=level.grid_bits)
+        self.execute(
+            "noised", sigma=level.sigma_grid, purpose=purpose, is_test=self.randomness.is_test
+        )
 
 
 holds(Items, Reading)(Items.hold_words)

@@ -13,13 +13,13 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.session.ladder.rungs import Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
 from dphh.udfs.spark.ladder import (
-    register_positions_of_grams,
-    register_positions_of_words,
-    register_sums_of_grams,
+    register_contributions_of_grams,
+    register_pairs_of_grams,
+    register_pairs_of_words,
 )
 from dphh.udfs.spark.listed_words import (
+    register_listed_places,
     register_other_words_of_blocks,
-    register_positions_of_listed,
 )
 
 
@@ -27,12 +27,8 @@ class Ngrams(Rounds, Climbing):
     """The methods of a Spark session for the n-gram ladder."""
 
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        rule = self._weighting_rule(level, purpose)
         self._write_noised(
-            "contributions_of_grams",
-            lambda: register_sums_of_grams(self.spark, rule),
-            level,
-            purpose,
+            "contributions_of_grams", register_contributions_of_grams, level, purpose
         )
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
@@ -48,15 +44,16 @@ class Ngrams(Rounds, Climbing):
     def _find_positions_of_top_rung(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1 and self.texts_kept:
             self.rename("texts", "blocks")
-        step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"
-        with engine_errors(step):
-            if len(ladder.rungs) == 1:
+        if len(ladder.rungs) == 1:
+            with engine_errors("positions_of_words"):
                 sent = self.look_up("blocks", ladder.vocabulary)
-                register_positions_of_words(self.spark, sent, ladder.pruning == "single")
-            else:
+                register_pairs_of_words(self.spark, sent)
+            self.execute("positions_of_words", single=ladder.pruning == "single")
+        else:
+            with engine_errors("positions_of_grams"):
                 sent = self.look_up("positions", ladder.top.keys)
-                register_positions_of_grams(self.spark, sent, ladder.ahead)
-        self.execute(step)
+                register_pairs_of_grams(self.spark, sent)
+            self.execute("positions_of_grams", ahead=ladder.ahead)
         self.drop_looked_up()
         self.rename("next_positions", "positions")
         self.drop("blocks")
@@ -66,8 +63,8 @@ class Ngrams(Rounds, Climbing):
         salt = self._draw_salt(purpose)
         with engine_errors("positions_of_listed"):
             register_other_words_of_blocks(self.spark, words.words)
-            register_positions_of_listed(self.spark, words.words, words.max_items, salt)
+            register_listed_places(self.spark, words.words, salt)
         self.execute("numbered_blocks")
-        self.execute("positions_of_listed", others=len(words.words))
+        self.execute("positions_of_listed", others=len(words.words), max_items=words.max_items)
         for table in ("lists_of_blocks", "words_of_blocks", "numbered_blocks", "keyed_blocks"):
             self.drop(table)

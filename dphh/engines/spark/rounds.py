@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from dphh.engines.rounds import InRounds
@@ -11,11 +11,13 @@ from dphh.engines.spark.items import Items
 from dphh.levels.set_union import SetUnionLevel
 from dphh.privacy.following import Following
 from dphh.udfs.spark.functions import register_noise, register_weight
-from dphh.udfs.spark.ladder import register_keys_of_blocks, register_sums_of_words
+from dphh.udfs.spark.ladder import register_equally_given_to_words, register_words_of_blocks
 from dphh.udfs.spark.rounds import register_given_to_words
 
 #: What a round's queries read of tables.
-_VIEWS = ("told_so_far", "told_before", "named_blocks", "lists_of_blocks", "blocks_and_weights")
+_VIEWS = (
+    "told_so_far", "told_before", "blocks_of_round", "lists_of_round", "blocks_and_weights",
+)  # fmt: skip
 
 
 class Rounds(Items, InRounds):
@@ -31,21 +33,27 @@ class Rounds(Items, InRounds):
     def _write_noised_round(
         self, level: SetUnionLevel, following: Following | None, purpose: str
     ) -> None:
-        rule = replace(self._weighting_rule(level, purpose), keeps_zeros=True)
+        salt = self._draw_salt(purpose)
+        bound = {"max_items": level.max_items, "grid_bits": level.grid_bits}
         with engine_errors("noised_of_round"):
             register_noise(self.spark, self.randomness)
         if following is None:
-            with engine_errors("contributions_of_words"):
-                register_sums_of_words(self.spark, rule)
-            self.look("contributions_of_words")
+            with engine_errors("equally_given_to_words"):
+                register_equally_given_to_words(self.spark, salt)
+            self.look("equally_given_to_words", **bound)
         else:
             with engine_errors("blocks_and_weights"):
                 register_weight(self.spark)
-                register_keys_of_blocks(self.spark, words=True)
-                register_given_to_words(self.spark, 2**level.grid_bits, level.max_items, rule.salt)
+                register_words_of_blocks(self.spark)
+                register_given_to_words(self.spark, salt)
             self.look("blocks_and_weights", **asdict(following))
-            self.look("given_to_words")
-        self.execute("noised_of_round", sigma=level.sigma_grid, purpose=purpose)
+            self.look("given_to_words", **bound)
+        self.execute(
+            "noised_of_round",
+            sigma=level.sigma_grid,
+            purpose=purpose,
+            is_test=self.randomness.is_test,
+        )
 
     def _released_of_round(self, threshold: int) -> Any:
         return self.fetch("released_of_round", threshold=threshold)
