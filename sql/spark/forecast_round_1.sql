@@ -25,7 +25,7 @@ SELECT
     block,
     key,
     weight
-FROM dphh_plain_contributions(table(named_blocks), $unit);
+FROM dphh_plain_contributions(table(named_blocks), $norm);
 
 -- Each bin of sizes, also one that no list is of.
 CREATE TABLE list_sizes AS

@@ -61,12 +61,12 @@ FROM in_turn;
 CREATE TABLE round_2 AS
 WITH
 
--- floor(unit g / |g|_2) to each gram: a norm of $unit at most, whatever g is.
+-- floor(norm g / |g|_2) to each gram: a norm of $norm at most, whatever g is.
 histogram AS (
     SELECT
         key,
         CAST(sum(weight) AS BIGINT) AS weight
-    FROM dphh_shared_contributions(table(blocks_and_grams), $unit)
+    FROM dphh_shared_contributions(table(blocks_and_grams), $norm)
     GROUP BY key
 ),
 

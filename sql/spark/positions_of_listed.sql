@@ -2,7 +2,7 @@
 -- list is public and sent to the executors whole. The words that it lacks are private: each gets
 -- its key on the executors, from $others on, and the keys come back to the blocks.
 -- In: numbered_blocks (block, user_hashes, lengths, positions, words); the list, told to
--- dphh_other_words_of_blocks and dphh_listed_places, and the salt, told to dphh_listed_places as in
+-- dphh_other_words_of_blocks and dphh_keys_of_words, and the salt, told to dphh_keys_of_words as in
 -- contributions_of_words.sql. Out, private: other_words (word, key); positions (user_hashes,
 -- lengths, keys, words): a word's number in the list, the key of a word that the list lacks, -1
 -- where the user does not count for the word: of such words $max_items count.
@@ -60,4 +60,4 @@ SELECT
     lengths,
     keys,
     words
-FROM dphh_listed_places(table(keyed_blocks), $others, $max_items);
+FROM dphh_keys_of_words(table(keyed_blocks), $others, $max_items);

@@ -98,11 +98,11 @@ def register_contributions_of_grams(spark: SparkSession, salt: int) -> None:
 
 
 def register_plain_contributions(spark: SparkSession) -> None:
-    """`dphh_plain_contributions(table(named_blocks), unit)`: in round 1 of the forecast ladder, to
+    """`dphh_plain_contributions(table(named_blocks), norm)`: in round 1 of the forecast ladder, to
     (block, key, weight). What the users of a block add to a key stands once, 0 or more."""
 
-    def contributions_of_blocks(rows: pa.RecordBatch, unit: int) -> Iterator[Row]:
-        rule = PlainWeights(unit)
+    def contributions_of_blocks(rows: pa.RecordBatch, norm: int) -> Iterator[Row]:
+        rule = PlainWeights(norm)
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
             keys, weights = _contributions_of_block(block, block.positions, rule)
@@ -119,14 +119,14 @@ def register_plain_contributions(spark: SparkSession) -> None:
 
 
 def register_shared_contributions(spark: SparkSession) -> None:
-    """`dphh_shared_contributions(table(blocks_and_grams), unit)`: in round 2, to (key, weight).
+    """`dphh_shared_contributions(table(blocks_and_grams), norm)`: in round 2, to (key, weight).
     What is brought to a block are the grams that its users hold, each with its g."""
 
     def shared(
-        rows: pa.RecordBatch, row: int, grams: Integers, g: Integers, unit: int
+        rows: pa.RecordBatch, row: int, grams: Integers, g: Integers, norm: int
     ) -> tuple[Integers, Integers]:
         block = block_at(rows, row, "keys")
-        weigh = WeightsByGram(unit, Released(grams), g)
+        weigh = WeightsByGram(norm, Released(grams), g)
         return _contributions_of_block(block, block.positions, weigh)
 
     register_sums_of_brought(

@@ -42,8 +42,8 @@ def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
     )
 
 
-def register_listed_places(spark: SparkSession, listed: Any, salt: int) -> None:
-    """`dphh_listed_places(table(keyed_blocks), others, max_items)`: the words that users count for,
+def register_keys_of_words(spark: SparkSession, listed: Any, salt: int) -> None:
+    """`dphh_keys_of_words(table(keyed_blocks), others, max_items)`: the words that users count for,
     by their keys, which are from `others` on of words that the list lacks.
 
     Whole users are bounded within their block, by keys that hold within the block; then a word that
@@ -51,7 +51,7 @@ def register_listed_places(spark: SparkSession, listed: Any, salt: int) -> None:
     """
     numbers_of = numbers_of_words(spark, listed)
 
-    def positions_of_listed_words(
+    def keys_of_words(
         rows: pa.RecordBatch, others: int, max_items: int
     ) -> Iterator[Row]:
         for row in range(rows.num_rows):
@@ -76,7 +76,7 @@ def register_listed_places(spark: SparkSession, listed: Any, salt: int) -> None:
             keys[other] = given[keys[other] - others]
             yield {**row_of(block.with_positions(keys), "keys"), "words": _NULL_BYTES}
 
-    register_table(spark, "dphh_listed_places", positions_of_listed_words, POSITIONS)
+    register_table(spark, "dphh_keys_of_words", keys_of_words, POSITIONS)
 
 
 #: Words stay beside keys only where pruning on a single side needs them.

@@ -46,14 +46,14 @@ class SparkRounds(ForecastRounds):
                 session.show("other_words", _NO_WORDS)
         others = self.valid.others
         threshold = 0 if others is None else others.first_threshold
-        self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES), threshold=threshold)
+        self._execute("forecast_round_1", norm=unit, list_bins=len(LIST_SIZES), threshold=threshold)
         return session.fetch("forecast_rows"), session.fetch("list_sizes").sort_by("bin")
 
     def _draw_round_2(self, planned: Any, unit: int) -> Any:
         with engine_errors("forecast_round_2"):
             self.session.show("planned", planned)
             register_shared_contributions(self.session.spark)
-        self._execute("forecast_round_2", unit=unit)
+        self._execute("forecast_round_2", norm=unit)
         return self.session.fetch("forecast_signs")
 
     def _released_rows(self, thresholds: Any) -> Any:

@@ -18,7 +18,7 @@ from dphh.udfs.spark.ladder import (
     register_pairs_of_words,
 )
 from dphh.udfs.spark.listed_words import (
-    register_listed_places,
+    register_keys_of_words,
     register_other_words_of_blocks,
 )
 
@@ -63,7 +63,7 @@ class Ngrams(Rounds, Climbing):
         salt = self._draw_salt(purpose)
         with engine_errors("positions_of_listed"):
             register_other_words_of_blocks(self.spark, words.words)
-            register_listed_places(self.spark, words.words, salt)
+            register_keys_of_words(self.spark, words.words, salt)
         self.execute("numbered_blocks")
         self.execute("positions_of_listed", others=len(words.words), max_items=words.max_items)
         for table in ("lists_of_blocks", "words_of_blocks", "numbered_blocks", "keyed_blocks"):
