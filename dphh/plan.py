@@ -35,7 +35,7 @@ from dphh.wording.options import (
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
-    from dphh.as_sql.text import Query
+    from dphh.as_sql.query_text import Query
     from dphh.detection import Detection, Profile
     from dphh.ledger import Ledger
     from dphh.release import Release
@@ -131,7 +131,7 @@ class Plan:
         plain: return the specification instead: row by row and without noise, ready to run in a
         DuckDB shell (docs/plain-sql.md). The output of those queries is not private.
         """
-        from dphh.as_sql.text import as_text
+        from dphh.as_sql.query_text import as_text
 
         return as_text(self.queries(plain=plain))
 
@@ -278,7 +278,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.reading import is_in_memory, refuse_missing_columns  # slow to import
+    from dphh.sources.finding import is_in_memory, refuse_missing_columns  # slow to import
 
     if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns

@@ -98,7 +98,7 @@ class Release:
         have written one. Such items get a leading quote, as spreadsheets recommend. Read
         `release.parquet` where the exact texts matter.
         """
-        from dphh.report.tables import write_csv
+        from dphh.report.csv_file import write_csv
 
         return write_csv(self, path)
 

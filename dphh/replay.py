@@ -28,8 +28,8 @@ from dphh.ledger.origins import data_check
 from dphh.ledger.requests import request_of
 from dphh.lineage.duckdb_views import changes_by_itself
 from dphh.price import Price
+from dphh.sources.finding import is_in_memory, rows_in_memory
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import is_in_memory, rows_in_memory
 from dphh.wording.warned import warn
 
 Say = Callable[[str], None]

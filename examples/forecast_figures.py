@@ -119,7 +119,7 @@ PARTS: dict[str, dict[str, Any]] = {
     },
     "saturation": {"dphh.mechanisms.ngrams.forecast.climb.saturation": lambda _: lambda g: g},
     "classes of half a nat: of one": {"dphh.session.ladder.classes.STEP": 1.0},
-    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.prior.PASSES": 20},
+    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.PASSES": 20},
     "solved weights: plain ones": {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.weights": lambda rows, _: (
             plain(rows)

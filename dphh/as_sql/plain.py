@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dphh.as_sql.rows import rows_of
-from dphh.as_sql.text import Query, Step, Written, literal, macros_called, written
+from dphh.as_sql.corpus_rows import rows_of
+from dphh.as_sql.query_text import Query, Step, Written, literal, macros_called, written
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import UsageError

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from dphh.as_sql.rows import rows_of
-from dphh.as_sql.text import Query, Step, written
+from dphh.as_sql.corpus_rows import rows_of
+from dphh.as_sql.query_text import Query, Step, written
 from dphh.corpus import Corpus
 from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel

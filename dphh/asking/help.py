@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from dphh.as_sql.text import literal
+from dphh.as_sql.query_text import literal
 from dphh.asking.macros import SQL_NAMES, Macro, content_signature, macro_sql, macros, signature_of
 from dphh.corpus import HELP
 from dphh.registry import VERBS

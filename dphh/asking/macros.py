@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from dphh.as_sql.text import literal
+from dphh.as_sql.query_text import literal
 from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError

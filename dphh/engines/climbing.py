@@ -8,7 +8,7 @@ from typing import Any
 from dphh.engines.answering import draws
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.levels.ngrams import PrunedLevel
-from dphh.session.ladder.rounds import ForecastOn
+from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.rungs import GramsOn, Ladder, ValidGrams
 from dphh.session.ladder.word_list import WordList
 from dphh.udfs.draws.randomness import Randomness

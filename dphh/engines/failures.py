@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
-from dphh.sources.reading import NOT_UTF8, ROWS_OF_NULL_USERS, TOO_LONG
+from dphh.sources.finding import NOT_UTF8, ROWS_OF_NULL_USERS, TOO_LONG
 from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.

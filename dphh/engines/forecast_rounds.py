@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from dphh.privacy.forecast_rounds import Bins
 from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.rounds import FirstRound, OtherPassed, Passed, PassedWords
+from dphh.session.ladder.forecast_rounds import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.session.ladder.rungs import Integers
 
 #: A threshold that every noised weight reaches.

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from dphh.asking.macros import install, macros
 from dphh.errors import BudgetRefused, DphhError, UsageError
+from dphh.gateway.answer_rows import VECTOR, Rows, in_batches
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
-from dphh.gateway.rows import VECTOR, Rows, in_batches
 from dphh.sources.quiet import without_bar
 
 log = logging.getLogger("dphh.gateway")

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from dphh.errors import UsageError
 from dphh.gateway import wire
+from dphh.gateway.answer_rows import Rows
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.extensions import extension_files, load
 from dphh.gateway.guard import EMPTY
-from dphh.gateway.rows import Rows
 
 _SECONDS = 60.0  # the time limit of one message: the process only reads a table
 _PROBE_SECONDS = 10.0  # the time limit of the health check, which opens a session

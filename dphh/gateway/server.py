@@ -23,9 +23,9 @@ import pyarrow as pa
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway import wire
 from dphh.gateway.analysts import Analysts, OnlyOwner
+from dphh.gateway.answer_rows import Rows, of_table, reading
 from dphh.gateway.child import Gone
 from dphh.gateway.front import ConnectionLimits, Front
-from dphh.gateway.rows import Rows, of_table, reading
 from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served
 from dphh.gateway.service import Service, Terms, log

@@ -8,10 +8,10 @@ files. `moved`: what was spent on moved files. `corpora`: what it knows of a cor
 fits under a cap. `shares`: what each analyst may spend of a cap.
 """
 
+from dphh.ledger.analyst_shares import Share
 from dphh.ledger.book import Ledger
 from dphh.ledger.entries import Account, Entry, Hold, Request, Reservation
 from dphh.ledger.origins import source_of
-from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 
 __all__ = [

@@ -16,6 +16,7 @@ from dphh.errors import LedgerError, Notice, UsageError
 from dphh.files.paths import written_here
 from dphh.files.whole_files import write_whole
 from dphh.ledger import records
+from dphh.ledger.analyst_shares import Share, has_shares, set_share, shares
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
 from dphh.ledger.columns_there import refuse_missing_columns_of_files
@@ -29,7 +30,6 @@ from dphh.ledger.origins import source_of
 from dphh.ledger.paying import SharingAccounts, account_by_name, find_sharing_accounts, moved_here
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.schema import default_path, reading, writing
-from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.rows.period import ALWAYS, PeriodColumn, Spans

@@ -23,6 +23,7 @@ from dphh.errors import BudgetRefused, LedgerError
 from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
+from dphh.ledger.analyst_shares import askers, caps_of_share
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.ledger.entries import (
@@ -52,7 +53,6 @@ from dphh.ledger.paying import (
     repeated,
 )
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.shares import askers, caps_of_share
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event

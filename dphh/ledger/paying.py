@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import records
+from dphh.ledger.analyst_shares import check_share, record_asker
 from dphh.ledger.by_period import CapToFit, caps_to_fit
 from dphh.ledger.entries import Hold, Request, Reservation, unknown_account
 from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.records import AccountRow, Prices
-from dphh.ledger.shares import check_share, record_asker
 from dphh.ledger.sources import Source, places
 from dphh.rows.user import asked_by, counted_by
 

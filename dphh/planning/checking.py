@@ -26,8 +26,8 @@ from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
 from dphh.rows.user import asked_by, columns_of, counted_by, proviso
 from dphh.session.protocol import Limits
+from dphh.sources.finding import parquet_pattern
 from dphh.sources.lacking import parquet_files
-from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words

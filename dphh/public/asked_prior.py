@@ -134,7 +134,7 @@ def _prior_from_public(
 
 def _cached_counts(text: Corpus, max_n: int) -> Prior:
     """The cached counts if the files are unchanged since they were counted, else new counts."""
-    from dphh.public.texts import LARGE_TEXT, LEAST, LEAST_OF_SMALL, SMALL, counted
+    from dphh.public.counted_texts import LARGE_TEXT, LEAST, LEAST_OF_SMALL, SMALL, counted
 
     rule = [
         _FORMAT_OF_COUNTS,

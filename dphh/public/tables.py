@@ -15,13 +15,13 @@ from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, UsageError
 from dphh.mechanisms.released_rows import whole
 from dphh.priors.prior import Prior
+from dphh.public.counted_texts import MEMORY_LIMIT
 from dphh.public.made import prior_of_items
-from dphh.public.texts import MEMORY_LIMIT
 from dphh.release import Release
 from dphh.rows.content import Content
 from dphh.session.protocol import Limits
+from dphh.sources.finding import files_named, schema_in_memory
 from dphh.sources.formats import opened
-from dphh.sources.reading import files_named, schema_in_memory
 from dphh.udfs.draws.randomness import SystemRandomness
 
 ITEM, COUNT = "item", "count"

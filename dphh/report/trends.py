@@ -17,11 +17,11 @@ from dphh.errors import UsageError
 from dphh.privacy.counts import checked_confidence
 from dphh.report.chart import Chart
 from dphh.report.counted import counting_of
+from dphh.report.csv_file import write_rows
 from dphh.report.drawing import Bar, Lines, Panel, Part
 from dphh.report.news import Appeared, Counted, PeriodReleases, appeared, counted
 from dphh.report.people import Tokens, people_of
 from dphh.report.released import Released
-from dphh.report.tables import write_rows
 from dphh.report.total_promise import total_promise
 from dphh.together import of_periods_in
 from dphh.wording.lines import at_most, plural

@@ -22,10 +22,7 @@ from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, is_remote
 from dphh.rows.user import columns_of
-from dphh.sources.lakes import lake_table, refuse_files_of_tables
-from dphh.sources.quiet import without_bar
-from dphh.sources.quoted import identifier, literal
-from dphh.sources.reading import (
+from dphh.sources.finding import (
     files_named,
     no_such_file,
     parquet_pattern,
@@ -33,6 +30,9 @@ from dphh.sources.reading import (
     refuse_missing_columns,
     unreadable_files,
 )
+from dphh.sources.lakes import lake_table, refuse_files_of_tables
+from dphh.sources.quiet import without_bar
+from dphh.sources.quoted import identifier, literal
 from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.sources.reading import files_named
+from dphh.sources.finding import files_named
 
 #: So many files are looked at where a run begins.
 MOST_FILES = 1000

@@ -23,7 +23,7 @@ from pyarrow import fs
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
-from dphh.sources.reading import StreamedTable, refuse_blocking_files
+from dphh.sources.finding import StreamedTable, refuse_blocking_files
 from dphh.wording.warned import warn
 
 _METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")

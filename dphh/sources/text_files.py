@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.sources.reading import files_named
+from dphh.sources.finding import files_named
 
 #: Patterns of DuckDB's own messages, before and after the line that it quotes.
 _ERROR_LINE = re.compile(r"^[\w ]*Error: CSV Error on Line: (\d{1,18})\n")

@@ -19,7 +19,7 @@ from dphh.errors import CorpusError
 from dphh.files.paths import absolute_path
 from dphh.lineage.duckdb_scans import scanned_by_relation
 from dphh.lineage.polars_plans import is_lazy, scanned_by_lazy
-from dphh.sources.reading import refuse_unclear_instants, unreadable_files
+from dphh.sources.finding import refuse_unclear_instants, unreadable_files
 from dphh.sources.wide_files import refuse_wide_files
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.sources.reading import files_named
+from dphh.sources.finding import files_named
 
 #: An engine needs about five seconds for this many columns; for a million it needs minutes.
 WIDEST = 1 << 17

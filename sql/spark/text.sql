@@ -1,5 +1,5 @@
 -- What level queries know by name of texts and sequences, in Spark. How content becomes tokens is
--- DuckDB's own ../rows/text.sql, on the executors (udfs/text/texts.py): there is one definition of
+-- DuckDB's own ../rows/text.sql, on the executors (udfs/text/tokens.py): there is one definition of
 -- it.
 
 -- Spark reads text columns without a look at their bytes.

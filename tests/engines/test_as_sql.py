@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import dphh
 from dphh import Corpus, UsageError
+from dphh.as_sql.query_text import filled, macros_called
 from dphh.as_sql.running import parts_of
-from dphh.as_sql.text import filled, macros_called
 from dphh.cli import cli
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.levels.ngrams import PrunedLevel

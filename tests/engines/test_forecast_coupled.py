@@ -29,8 +29,8 @@ from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import bins
 from dphh.public.made import prior_of_items
+from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.lift import LIFTS, public_lift
-from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise

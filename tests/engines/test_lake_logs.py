@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, Ledger, items
+from dphh.sources.finding import StreamedTable
 from dphh.sources.formats import opened
-from dphh.sources.reading import StreamedTable
 
 ROWS = pa.table({"who": ["1"], "what": ["theirs"]})
 FIELDS = [

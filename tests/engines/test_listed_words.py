@@ -25,7 +25,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, 
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.public.made import prior_of_items
-from dphh.session.ladder.rounds import ForecastOn
+from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.word_list import WordList
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise

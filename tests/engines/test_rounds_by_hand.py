@@ -30,7 +30,7 @@ from dphh.engines import ENGINES
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.rounds import FirstRound, ForecastOn, Passed
+from dphh.session.ladder.forecast_rounds import FirstRound, ForecastOn, Passed
 from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Reading

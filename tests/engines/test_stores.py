@@ -137,7 +137,7 @@ def test_what_is_not_in_a_store_is_no_such_file(bucket, engine, place, ledger):
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_store_that_lets_nobody_in_is_said_to_be_one(bucket, monkeypatch, ledger, known):
-    from dphh.sources.reading import unreadable
+    from dphh.sources.finding import unreadable
 
     corpus = Corpus("s3://corpora/reviews/a.parquet", user="who", text="what")
     if not known:

@@ -16,7 +16,7 @@ from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.following import Following, parts_of_round
-from dphh.session.ladder.rounds import Passed
+from dphh.session.ladder.forecast_rounds import Passed
 from dphh.session.ladder.rungs import PAIR
 from dphh.session.rounds import Ran, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian

@@ -2,7 +2,8 @@
 
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
-`TwoRounds` is private but what its three verbs return (`dphh.session.ladder.rounds.Rounds`).
+`TwoRounds` is private but what its three verbs return
+(`dphh.session.ladder.forecast_rounds.Rounds`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.forecast_rounds import FirstRound, Passed
 from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness

@@ -9,8 +9,8 @@ import pytest
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.public.made import prior_of_items
 from dphh.session.ladder.classes import valid_classes
+from dphh.session.ladder.forecast_rounds import FirstRound, Passed
 from dphh.session.ladder.lift import Lift, public_lift
-from dphh.session.ladder.rounds import FirstRound, Passed
 from dphh.session.ladder.rungs import first_ladder
 
 

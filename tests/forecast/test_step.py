@@ -15,7 +15,7 @@ from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.privacy.forecast_rounds import Bins
 from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.forecast_rounds import FirstRound, Passed
 from dphh.session.ladder.rungs import PAIR, Integers
 
 SIGMA = 2**13

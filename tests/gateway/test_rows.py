@@ -16,7 +16,7 @@ pytest.importorskip("h11")
 
 from dphh.errors import UsageError
 from dphh.gateway import child, rows, served, wire
-from dphh.gateway.rows import Rows, in_batches, of_table
+from dphh.gateway.answer_rows import Rows, in_batches, of_table
 from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served
 from dphh.udfs.text.arrow_bytes import packed

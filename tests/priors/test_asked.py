@@ -12,7 +12,7 @@ import dphh
 from dphh import Corpus, UsageError
 from dphh.errors import NoColumnError
 from dphh.ledger.requests import request_of
-from dphh.public import texts
+from dphh.public import counted_texts as texts
 from dphh.public.stored import folder
 from dphh.testing import SeededRandomness
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, UsageError
-from dphh.public import texts
+from dphh.public import counted_texts as texts
+from dphh.public.counted_texts import counted
 from dphh.public.tables import of_table, table_of
-from dphh.public.texts import counted
 
 
 def spelled(prior):

@@ -9,8 +9,8 @@ import pytest
 
 from dphh import Corpus
 from dphh.public import stored
+from dphh.public.counted_texts import counted
 from dphh.public.stored import folder, keep, kept
-from dphh.public.texts import counted
 
 
 @pytest.fixture

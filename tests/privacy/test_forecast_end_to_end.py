@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.forecast.climb import begun, climb
 from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.session.ladder.classes import valid_classes
-from dphh.session.ladder.rounds import FirstRound, Passed
+from dphh.session.ladder.forecast_rounds import FirstRound, Passed
 from dphh.session.ladder.rungs import Integers, first_rung
 from tests.conftest import full
 from tests.forecast.in_memory import SYSTEM, InMemory, Positions

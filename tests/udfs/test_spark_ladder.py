@@ -29,7 +29,7 @@ from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
 from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
 from dphh.session.ladder.classes import valid_classes
-from dphh.session.ladder.rounds import ForecastOn
+from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness

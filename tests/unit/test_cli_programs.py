@@ -16,8 +16,8 @@ from pyarrow import fs
 from dphh import Corpus, Ledger, Release, items
 from dphh.errors import EngineError
 from dphh.ledger.requests import request_of
+from dphh.sources.finding import unreadable
 from dphh.sources.lakes import GIVING_UP, _remote_tables
-from dphh.sources.reading import unreadable
 
 READ = ("--user", "who", "--text", "what")
 COST = ("--epsilon", "1", "--delta", "1e-7")

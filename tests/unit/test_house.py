@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
@@ -168,3 +169,26 @@ def test_a_part_of_the_house_knows_nothing_of_what_is_above_it(part: str, import
     for module, imported in imports.items():
         if module == part or module.startswith(f"{part}."):
             assert not [one for one in imported if one.startswith(above)], module
+
+
+#: File names that several folders have: in each the same thing, as another floor knows it.
+SAME_THING = {
+    *("blocks", "coin_reports", "conditions", "content", "counts", "failures", "forecast"),
+    *(
+        "forecast_functions",
+        "forecast_rounds",
+        "gathering",
+        "items",
+        "ladder",
+        "ldp_trie",
+        "levels",
+    ),
+    *("listed_words", "look", "names", "ngrams", "options", "periods", "price", "rounds", "run"),
+    *("session", "set_union", "text_units", "trie", "verbs", "votes"),
+}
+
+
+def test_rooms_of_one_name_are_the_same_thing() -> None:
+    """A namesake that is something else gets a name of its own."""
+    names = Counter(path.stem for path in FILES.values() if path.stem != "__init__")
+    assert {name for name, times in names.items() if times > 1} == SAME_THING

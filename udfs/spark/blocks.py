@@ -18,7 +18,7 @@ from dphh.udfs.spark.ladder import BLOCK_COLUMNS
 from dphh.udfs.spark.table_functions import register_table_function
 from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import of_spellings
-from dphh.udfs.text.texts import tokens_of
+from dphh.udfs.text.tokens import tokens_of
 
 #: So many bytes of texts are tokenised together, or what Spark gives at a time if more.
 TEXTS = 1 << 23

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from dphh.privacy.counts import Weighing
 from dphh.udfs.kernel.given_grams import GivenGrams, counted
 from dphh.udfs.spark.table_functions import register_sums
-from dphh.udfs.text.texts import tokens_of
+from dphh.udfs.text.tokens import tokens_of
 
 
 def register_counted(

@@ -20,7 +20,7 @@ from dphh.udfs.draws.subset_reports import aggregate_function, report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
 from dphh.udfs.kernel.whole_users import weight_of
 from dphh.udfs.text.names import spelled_by_duckdb
-from dphh.udfs.text.texts import tokens_of
+from dphh.udfs.text.tokens import tokens_of
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
 _arrow_udf: Any = functions.arrow_udf

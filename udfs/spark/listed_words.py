@@ -51,9 +51,7 @@ def register_keys_of_words(spark: SparkSession, listed: Any, salt: int) -> None:
     """
     numbers_of = numbers_of_words(spark, listed)
 
-    def keys_of_words(
-        rows: pa.RecordBatch, others: int, max_items: int
-    ) -> Iterator[Row]:
+    def keys_of_words(rows: pa.RecordBatch, others: int, max_items: int) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             numbers = np.append(numbers_of(rows, row, words), -1).astype(np.int32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from dphh.udfs.text.texts import tokens_of
+from dphh.udfs.text.tokens import tokens_of
 
 #: Precedes the digits of bytes that are not UTF-8.
 NO_TEXT = "\\x"

@@ -13,8 +13,7 @@ from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
 from dphh.rows.conditions import check_types
 from dphh.rows.content import Content
-from dphh.sources.quoted import identifier, literal
-from dphh.sources.reading import (
+from dphh.sources.finding import (
     NO_GROUPS,
     parquet_pattern,
     refuse_columns_twice,
@@ -24,6 +23,7 @@ from dphh.sources.reading import (
     schema_in_memory,
     unreadable,
 )
+from dphh.sources.quoted import identifier, literal
 from dphh.sources.wide_files import refuse_wide_files
 from dphh.sql import query
 

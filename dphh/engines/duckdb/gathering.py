@@ -12,7 +12,7 @@ from pyarrow import Table
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
-from dphh.sources.reading import ROWS_OF_NULL_USERS
+from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 

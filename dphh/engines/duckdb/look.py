@@ -21,10 +21,10 @@ from dphh.engines.duckdb.run import DuckDBRows
 from dphh.engines.room import Room, refuse_more_than_fits
 from dphh.errors import CorpusError
 from dphh.session.protocol import Limits
+from dphh.sources.finding import files_named, is_in_memory, message_of_null_users
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import files_named, is_in_memory, message_of_null_users
 from dphh.sources.text_files import reading_text
 from dphh.sources.unchanged_scans import files_unchanged
 

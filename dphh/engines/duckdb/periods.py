@@ -13,9 +13,9 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.rows.conditions import condition
 from dphh.rows.period import PeriodColumn
+from dphh.sources.finding import NO_PERIOD, NO_UNITS
 from dphh.sources.near_periods import near_sql
 from dphh.sources.quoted import identifier, literal
-from dphh.sources.reading import NO_PERIOD, NO_UNITS
 
 #: How DuckDB writes the types whose values are written alike everywhere.
 PLAIN_TYPE = re.compile(

@@ -18,8 +18,8 @@ from dphh.engines.duckdb.stores import reach_stores
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.session.protocol import Limits
+from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.sources.quiet import without_bar
-from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness

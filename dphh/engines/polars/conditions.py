@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.rows.conditions import check_types, condition
-from dphh.sources.reading import without_string_views
+from dphh.sources.finding import without_string_views
 
 
 def kept(where: str, schema: pl.Schema) -> pl.Expr:

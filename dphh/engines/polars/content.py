@@ -16,7 +16,7 @@ from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
-from dphh.sources.reading import (
+from dphh.sources.finding import (
     NO_GROUPS,
     refuse_missing_columns,
     rows_in_memory,

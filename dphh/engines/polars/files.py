@@ -11,7 +11,7 @@ import polars as pl
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.sources.reading import (
+from dphh.sources.finding import (
     no_such_file,
     parquet_pattern,
     refuse_columns_twice,

@@ -9,7 +9,7 @@ import polars as pl
 from dphh.engines.polars.queries.gather_texts import gather_texts
 from dphh.engines.polars.run import PolarsRun
 from dphh.errors import CorpusError
-from dphh.sources.reading import ROWS_OF_NULL_USERS
+from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read
 
 USERS_SCHEMA = {

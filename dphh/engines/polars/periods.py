@@ -12,8 +12,8 @@ from dphh.engines.polars.conditions import kept
 from dphh.engines.polars.queries import periods as sql
 from dphh.errors import CorpusError
 from dphh.rows.period import PeriodColumn, Spans
+from dphh.sources.finding import NO_PERIOD, NO_UNITS
 from dphh.sources.near_periods import FIRST, LAST
-from dphh.sources.reading import NO_PERIOD, NO_UNITS
 
 _PERIOD_FUNCTIONS = {
     "day": sql.period_by_day,

@@ -12,7 +12,7 @@ from dphh.engines.polars.failures import engine_errors
 from dphh.engines.polars.queries.names import spelled_users
 from dphh.errors import CorpusError, UsageError
 from dphh.session.protocol import Limits
-from dphh.sources.reading import ROWS_OF_NULL_USERS
+from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.udfs.draws.randomness import Randomness, wants_keys
 from dphh.udfs.kernel.whole_users import WholeUsers
 

@@ -19,7 +19,7 @@ from dphh.engines.spark.periods import PLAIN, counts_sql, is_text, user_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.rows.content import Content
-from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
+from dphh.sources.finding import NO_GROUPS, refuse_missing_columns
 from dphh.udfs.spark.functions import register_tokens, register_user_names
 
 #: For user ids of types that all engines spell alike; for others see `register_user_names`.

@@ -13,7 +13,7 @@ from dphh.engines.duckdb import look as duckdb_look
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.rows import identifier
 from dphh.session.protocol import Session
-from dphh.sources.reading import refuse_missing_columns
+from dphh.sources.finding import refuse_missing_columns
 
 
 def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:

@@ -24,8 +24,8 @@ from dphh.corpus import Corpus
 from dphh.engines.spark.rows import identifier
 from dphh.errors import CorpusError
 from dphh.rows.period import PeriodColumn
+from dphh.sources.finding import NO_PERIOD, NO_UNITS
 from dphh.sources.near_periods import near_sql
-from dphh.sources.reading import NO_PERIOD, NO_UNITS
 
 #: Types, besides text, whose values all engines spell alike.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)

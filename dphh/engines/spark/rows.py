@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.lineage.spark_connect import is_connect
-from dphh.sources.reading import (
+from dphh.sources.finding import (
     files_named,
     no_such_file,
     refuse_missing_columns,

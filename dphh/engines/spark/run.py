@@ -33,7 +33,7 @@ from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
 from dphh.errors import CorpusError, UsageError
 from dphh.session.protocol import Limits
-from dphh.sources.reading import ROWS_OF_NULL_USERS
+from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
 from dphh.wording.warned import warn

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dphh.mechanisms.ngrams.forecast.masses import Prior, blurred, deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
-from dphh.mechanisms.ngrams.forecast.prior import Prior, blurred, deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
@@ -30,8 +30,8 @@ from dphh.privacy.forecast_rounds import (
     unit_for,
 )
 from dphh.session.ladder.classes import ValidClasses, Way, valid_classes
+from dphh.session.ladder.forecast_rounds import Passed, PassedWords, Rounds
 from dphh.session.ladder.lift import Lift
-from dphh.session.ladder.rounds import Passed, PassedWords, Rounds
 from dphh.session.ladder.rungs import Integers, Rung, first_rung, next_rung
 
 Floats = NDArray[np.float64]

@@ -19,8 +19,8 @@ from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_roun
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
+from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.lift import public_lift
-from dphh.session.ladder.rounds import ForecastOn
 from dphh.session.ladder.rungs import Integers, first_ladder, spelled
 from dphh.session.ladder.word_list import WordList
 from dphh.session.protocol import Session

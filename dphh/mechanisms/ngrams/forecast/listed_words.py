@@ -19,7 +19,7 @@ from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 from dphh.session.ladder.classes import RuleForUnlisted
-from dphh.session.ladder.rounds import PassedWords
+from dphh.session.ladder.forecast_rounds import PassedWords
 from dphh.session.ladder.rungs import Integers
 from dphh.session.ladder.word_list import classes_of_listed_words
 

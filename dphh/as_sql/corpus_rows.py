@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dphh.as_sql.text import literal, macros_called
+from dphh.as_sql.query_text import literal, macros_called
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements, user_statements
-from dphh.sources.reading import parquet_pattern
+from dphh.sources.finding import parquet_pattern
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
