@@ -714,11 +714,11 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
             super().execute(name, **parameters)
             if name == "forecast_round_1":
                 batches = named(rows).to_batches()
-                unit = parameters["unit"]
+                unit = parameters["norm"]
                 made = self.spark.call("dphh_plain_contributions", batches, unit).to_pylist()
                 seen.append([(row["block"], row["key"], row["weight"]) for row in made])
             if name == "forecast_round_2":
-                batches, unit = with_grams(rows, 100), parameters["unit"]
+                batches, unit = with_grams(rows, 100), parameters["norm"]
                 made = self.spark.call("dphh_shared_contributions", batches, unit).to_pylist()
                 seen.append({row["key"]: row["weight"] for row in made})
 
