@@ -65,7 +65,7 @@ def start_script(address: Address) -> str:
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP_QUERY))};",
         query("shell"),
-        f"{help_sql()};",
+        f"{help_sql(temporary=True)};",  # it replaces that of shell.sql, which is temporary
         ".output",
     ]
     return "\n".join(lines) + "\n"

@@ -5,7 +5,7 @@
 `export`: its runs as a file. `schema`: its SQLite file. `records`: its rows. `unfinished`: what a
 run needs to continue. `sources`: which corpora share data. `marks`: hashes that recognise moved
 files. `moved`: what was spent on moved files. `corpora`: what it knows of a corpus. `budget`: what
-fits under a cap. `shares`: what each analyst may spend of a cap.
+fits under a cap. `analyst_shares`: what each analyst may spend of a cap.
 """
 
 from dphh.ledger.analyst_shares import Share

@@ -40,7 +40,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
     as_read = (
         Content(column=ITEM, reading="list")
         if _holds_lists(there)
-        else replace(content, column=ITEM, unit=None)
+        else replace(content, column=ITEM, unit=None, where=None)  # of all its rows
     )
     run = DuckDBRun(
         replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY_LIMIT)

@@ -2,7 +2,7 @@
 -- rows: how many, their noised weights, and keys for them, by the noise's own law. Which of the
 -- keys somebody holds is asked afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public; the valid grams by class,
--- public, told to dphh_spurious_grams_of_class.
+-- public, told to dphh_lifted_grams_of_class.
 -- Out, private: lifted (class, position, key, bin, first, second): keys of the class in the order
 -- drawn, more than are needed; and at the first positions the bins and weights of those that pass.
 CREATE TABLE lifted AS

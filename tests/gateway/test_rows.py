@@ -15,7 +15,8 @@ import pytest
 pytest.importorskip("h11")
 
 from dphh.errors import UsageError
-from dphh.gateway import child, rows, served, wire
+from dphh.gateway import answer_rows as rows
+from dphh.gateway import child, served, wire
 from dphh.gateway.answer_rows import Rows, in_batches, of_table
 from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served

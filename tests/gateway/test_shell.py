@@ -117,6 +117,12 @@ def test_the_shell_has_help_on_the_options_of_a_verb(place: Place) -> None:
     assert run(place, "shell", "--", "-csv", "-noheader", typed=typed).stdout == "max_n\n"
 
 
+def test_the_shells_help_names_verbs_and_what_looks_at_releases(place: Place) -> None:
+    typed = "SELECT kind, call FROM dphh_help() WHERE call LIKE '%ngrams%' OR call LIKE '%tree%';"
+    said = run(place, "shell", "--", "-csv", "-noheader", typed=typed).stdout
+    assert "spends,FROM dphh_ngrams(" in said.replace('"', "") and "dphh_tree(" in said
+
+
 @pytest.mark.parametrize("option", ["--token-file", "--ca-cert"])
 def test_what_only_a_gateway_elsewhere_takes_is_refused_without_one(place: Place, option) -> None:
     done = run(place, "shell", option, "some.file", typed="FROM dphh_ledger();")

@@ -147,6 +147,9 @@ def test_which_rows_of_the_corpus_count_is_not_asked_of_the_prior(news, ledger, 
         Corpus(str(tmp_path / "lands.parquet"), user="user", text="text", where=f"land = '{land}'")
         for land in ("de", "fr")
     )
+    listing = tmp_path / "listed.parquet"
+    pl.DataFrame({"item": ["good", "morning"], "count": [9, 5]}).write_parquet(listing)
+    assert listed(dphh.ngrams(german, prior=listing, **PUBLIC, **ASK)) == ["good", "morning"]
     by_text = dphh.ngrams(german, prior=news, prior_text="body", **PUBLIC, **ASK)
     assert listed(by_text) == ["all", "good", "morning", "you"]
     release = by_text.run(ledger=ledger)
