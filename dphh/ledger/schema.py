@@ -122,8 +122,8 @@ BEGIN SELECT RAISE (ABORT, 'a run that somebody holds cannot be cancelled'); END
 """
 
 # Since schema 4. How a cap is kept: caps of earlier ledgers keep what they promised. The table of
-# analysts' shares is made with the first share (`analyst_shares.py`), and gets the column there. And
-# days instead of times.
+# analysts' shares is made with the first share (`analyst_shares.py`), and gets the column there.
+# And days instead of times.
 KEPT = """
 ALTER TABLE caps ADD COLUMN             -- 'open' until the first run settles it
     kept TEXT NOT NULL DEFAULT 'composed'

@@ -24,7 +24,7 @@ drawn AS MATERIALIZED (
         dphh_aggregate(
             counts,
             $domain - $nothings,
-            ($last_seat - $first_seat) * $contributions,
+            ($last_seat - $first_seat) * CAST($contributions AS BIGINT),
             $domain,
             $size,
             CAST($numerator AS UBIGINT),

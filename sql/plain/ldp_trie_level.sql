@@ -114,7 +114,7 @@ drawn AS MATERIALIZED (
         dphh_aggregate(
             list(struct_pack(value := value, holders := holders)),
             $domain - $nothings,
-            ($last_seat - $first_seat) * $contributions,
+            ($last_seat - $first_seat) * CAST($contributions AS BIGINT),
             $domain,
             $size,
             CAST($numerator AS UBIGINT),

@@ -25,7 +25,7 @@ drawn AS (
         dphh_aggregate(
             counts,
             $domain - $nothings,
-            ($last_seat - $first_seat) * $contributions,
+            ($last_seat - $first_seat) * CAST($contributions AS BIGINT),
             $domain,
             $size,
             CAST($numerator AS DECIMAL(20, 0)),

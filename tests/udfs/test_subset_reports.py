@@ -15,6 +15,7 @@ from scipy.stats import binom, chi2, chisquare, hypergeom
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import estimate, subset_selection
+from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import subset_reports as module
 from dphh.udfs.draws.noise import draw_binomial
@@ -302,3 +303,21 @@ def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
     assert con.execute(sql.format(3, 0)).fetchall() == []
     with pytest.raises(duckdb.Error, match="must not be NULL"):
         con.execute(sql.format("CAST(NULL AS BIGINT)", 1)).fetchall()
+
+
+def test_more_reports_than_a_small_integer_counts_are_drawn() -> None:
+    """Parameters come as integers of 32 bits."""
+    con = duckdb.connect()
+    held = "STRUCT(value BIGINT, holders BIGINT)[]"
+    numbers = ["BIGINT", "BIGINT", "BIGINT", "BIGINT", "UBIGINT"]
+    con.create_function(
+        "dphh_aggregate",
+        lambda held, values, sent, domain, size, numerator, purpose: [sent],
+        [held, *numbers, "VARCHAR"],  # type: ignore[list-item]
+        "BIGINT[]",  # type: ignore[arg-type]
+    )
+    con.execute("CREATE TABLE chosen AS SELECT 0 AS seat, 0 AS report, 0 AS value")
+    level = {"first_seat": 0, "last_seat": 40_000_000, "contributions": 60, "domain": 9}
+    randomiser = {"nothings": 1, "size": 2, "numerator": 1 << 62, "purpose": "level 1"}
+    con.execute(query("ldp_aggregate"), {**level, **randomiser})
+    assert con.sql("SELECT reports FROM reports").fetchall() == [(2_400_000_000,)]
