@@ -35,12 +35,12 @@ def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
 
 def test_every_engine_answers_what_the_others_do() -> None:
     """A level that one engine lacks would be found missing only when it is run, and paid for."""
-    sessions = [
+    sessions = {
         found
         for engine in ENGINES
         for found in vars(import_module(f"dphh.engines.{engine}.session")).values()
         if isinstance(found, type) and issubclass(found, Answering) and found is not Answering
-    ]
+    }
     assert len(sessions) == len(ENGINES)
     for answers in (HOLDING, DRAWING):
         every = {asked for _, asked in answers}
@@ -67,7 +67,7 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
     (level,) = plan.levels
     hold = ledger.reserve("one", request_of(plan.price, corpus)).hold
     with session_on("duckdb", corpus, no_noise) as session:
-        ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, "a test's"), bytes(32))
+        ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, is_test=True), bytes(32))
         journal = journaled(session, ledger, hold)
         journal.hold(Reading())
         journal.draw(level, "items/round 1")
