@@ -1,5 +1,6 @@
 """Polars as an engine: the level queries as lazy queries, and noise on materialised frames.
 
-It mirrors `dphh/engines/duckdb` file by file, and `queries/` mirrors `sql/`: a function there has
-the name of its `.sql` file, and its named frames are the named CTEs of that file.
+Files that do what a file of `dphh/engines/duckdb` does have its name. `queries/` has the steps of
+`sql/` that are queries here; what draws, or reads what was drawn, is beside them, on collected
+frames.
 """
