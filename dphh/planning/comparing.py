@@ -13,8 +13,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import mixed
-from dphh.ledger.origins import origin_of
 from dphh.ledger.remaining import MOST_RUNS, Ahead
 from dphh.plan import Plan, verb_function
 from dphh.planning.rehearsing import rehearse
@@ -208,10 +206,8 @@ def _compare_one(
     found = () if stand_in is None else _found_by_length(rehearse(made, stand_in, ledger=book))
     if made.corpus is None:
         return Compared(chosen, made, None, None, None, found)
-    origin = origin_of(made.corpus)
-    outlook = outlook_of(made.price, made.corpus, book, origin)
-    refusal = mixed(made.corpus, origin) or outlook.refusal
-    return Compared(chosen, made, None, outlook.ahead, refusal, found)
+    outlook = outlook_of(made.price, made.corpus, book)
+    return Compared(chosen, made, None, outlook.ahead, outlook.refusal, found)
 
 
 def _found_by_length(release: Release) -> tuple[tuple[int, int], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import ceil, inf
 from statistics import NormalDist
 from xml.etree import ElementTree
@@ -11,11 +10,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import dphh
 from dphh import Release, UsageError
-from dphh.cli import cli
 from dphh.columns import COUNTED, SCORED
 from dphh.privacy.accounting import compose
 from dphh.privacy.crossing import Round, most_by_noise
@@ -170,31 +167,6 @@ def test_counts_rise_and_fall_where_intervals_do_not_meet():
     assert table["change"].to_list() == [None, None, "rose", "fell"]
     assert table["week"].to_list() == [f"week-{place}" for place in range(4)]
     assert table.select("users", "low", "high").rows() == weeks
-
-
-def test_releases_of_one_period_are_one_week_and_weeks_are_in_order(tmp_path, ledger):
-    import datetime as dt
-
-    days = [dt.date(2026, 1, 1), dt.date(2026, 1, 8), dt.date(2025, 12, 25)]
-    rows = [(f"{who}", day, "x") for who in range(200) for day in days]
-    path = tmp_path / "rows.parquet"
-    pl.DataFrame(rows, schema=["who", "date", "what"], orient="row").write_parquet(path)
-    corpus = dphh.Corpus(path, user="who", item="what", period="date by week")
-    releases = []
-    for week in ("2026-W02", "2025-W52", "2026-W01"):
-        of_week = corpus.in_periods(week)
-        releases.append(dphh.items(of_week, epsilon=1, delta=1e-7).run(ledger=ledger))
-        releases.append(dphh.counts(of_week, of=[["x"]], epsilon=1, delta=1e-7).run(ledger=ledger))
-    trend = dphh.trend(releases)
-    assert [week.name for week in trend.weeks] == ["2025-W52", "2026-W01", "2026-W02"]
-    assert [len(week.releases) for week in trend.weeks] == [2, 2, 2]
-    assert len(trend.to_polars()) == 3
-    folders = [str(each.save(tmp_path / each.run_id)) for each in releases]
-    asked = CliRunner().invoke(cli, ["trend", *folders, "--json"])
-    assert [json.loads(line)["week"] for line in asked.stdout.splitlines()] == [
-        "2025-W52", "2026-W01", "2026-W02",
-    ]  # fmt: skip
-    assert "Every item of 2026-W02 is in an earlier release." in " ".join(repr(trend).split())
 
 
 def test_what_all_releases_come_to_is_their_exact_composition():

@@ -86,40 +86,6 @@ def test_what_cannot_be_is_refused(asked, said):
         dphh.schedule("items", times=1, cap=CAP)
 
 
-@pytest.mark.parametrize("times", [None, 3])
-def test_a_schedule_by_periods_ends_where_the_ledger_refuses(tmp_path, ledger, times):
-    corpus = dphh.Corpus(tmp_path / "*.parquet", user="u", text="t", period="d by week")
-    plan = dphh.items(corpus, **QUICK | {"delta": 1e-7})
-    found = dphh.schedule(
-        plan, every="week", times=times, cap_period=(1, 1e-7), cap_person=(2, 1e-6)
-    )
-    assert found.times == (times or 1)
-    if times is None:
-        assert (found.epsilon, found.delta) == (1, 1e-7)
-    assert 2 <= found.lasts <= 10
-    ledger.add("weeks", source_of(corpus), 1, 1e-7, person=(2, 1e-6))
-    price = found.plan.price
-    claim = price.privacy.epsilon, price.privacy.delta
-
-    def ask(week, number):
-        source = source_of(corpus.in_periods(f"2026-W{week:02}"))
-        request = Request(source, plan.verb, {}, price.events, *claim)
-        ledger.reserve(f"{week}-{number}", request)
-
-    for week in range(1, found.lasts + 1):
-        for number in range(found.times):
-            ask(week, number)
-        with pytest.raises(BudgetRefused, match=f"2026-W{week:02}|over all periods"):
-            ask(week, "more")
-    with pytest.raises(BudgetRefused, match="over all periods"):
-        for number in range(found.times):
-            ask(40, number)
-    said = " ".join(repr(found).split())
-    assert f"which ends it after {found.lasts} weeks" in said
-    assert "--period 'COLUMN by week' --epsilon 1 --delta 1e-07 --person-epsilon 2" in said
-    assert "NOT for a person over all; of a user in k of them k = 1: (" in said
-
-
 @pytest.mark.parametrize(
     "asked",
     [
