@@ -64,7 +64,7 @@ class Release:
 
     @property
     def is_test(self) -> bool:
-        """Whether this is a test's or a rehearsal's release, which gives no privacy guarantee."""
+        """Whether this is a test's release, which gives no privacy guarantee."""
         return is_test(self.manifest)
 
     def to_arrow(self) -> Any:
