@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dphh.planning.scheduling import Schedule, schedule
     from dphh.price import Price, Privacy
     from dphh.release import Release
-    from dphh.report.trends import Trend, trend
     from dphh.rows.content import TRIEHH_WORDS, Content
 
     __version__: str
@@ -56,7 +55,6 @@ __all__ = [
     "Profile",
     "Release",
     "Schedule",
-    "Trend",
     "UsageError",
     "__version__",
     "check",
@@ -73,7 +71,6 @@ __all__ = [
     "profile",
     "rehearse",
     "schedule",
-    "trend",
     "trie",
 ]
 
@@ -99,7 +96,6 @@ _NAMES_OF_MODULE = {
     "dphh.price": ("Price", "Privacy"),
     "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
-    "dphh.report.trends": ("Trend", "trend"),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.plan": ("Plan", "plan_from_json"),

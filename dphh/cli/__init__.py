@@ -25,7 +25,6 @@ _COMMANDS_AFTER_VERBS = {
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.gateway",
     "sql": "dphh.cli.sql",
-    "trend": "dphh.cli.trend",
 }
 
 
