@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dphh.planning.comparing import compare
     from dphh.price import Price, Privacy
     from dphh.release import Release
-    from dphh.report.trends import Trend, trend
     from dphh.rows.content import TRIEHH_WORDS, Content
 
     __version__: str
@@ -52,7 +51,11 @@ __all__ = [
     "Privacy",
     "Profile",
     "Release",
+<<<<<<< HEAD
     "Trend",
+=======
+    "Schedule",
+>>>>>>> main
     "UsageError",
     "__version__",
     "check",
@@ -67,7 +70,12 @@ __all__ = [
     "on",
     "plan_from_json",
     "profile",
+<<<<<<< HEAD
     "trend",
+=======
+    "rehearse",
+    "schedule",
+>>>>>>> main
     "trie",
 ]
 
@@ -92,7 +100,11 @@ _NAMES_OF_MODULE = {
     "dphh.ledger": ("Ledger",),
     "dphh.price": ("Price", "Privacy"),
     "dphh.release": ("Release",),
+<<<<<<< HEAD
     "dphh.report.trends": ("Trend", "trend"),
+=======
+    "dphh.planning.scheduling": ("Schedule", "schedule"),
+>>>>>>> main
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.plan": ("Plan", "plan_from_json"),
 }

@@ -1,4 +1,4 @@
-"""Lists, trees and next words of releases, and releases beside each other."""
+"""Lists and trees of releases."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():
 def test_an_empty_release_has_empty_answers():
     nothing = items(())
     assert len(nothing.phrases()) == 0
-    assert len(nothing.next_words(["a"])) == 0
-    assert len(nothing.compare(items())) == 2
     assert repr(nothing.tree()) == "nothing was released below this beginning"
 
 
@@ -73,24 +71,6 @@ def test_a_tree_as_deep_as_python_cannot_recurse():
     tree = type(deep)(deep.table.from_pylist(rows, schema=deep.table.schema), deep.manifest).tree()
     assert len(tree) == 2
     assert tree._repr_html_().count("<details>") == 2999
-
-
-@pytest.mark.parametrize("context", [["see"], ["see", "you"], ["me", "you"], ["what"], []])
-def test_next_words_go_on_from_the_longest_ending(context):
-    rows = [(tuple(row["tokens"]), row["score"]) for row in ladder()]
-    for start in range(len(context) + 1):
-        ending = tuple(context[start:])
-        found = [(t[-1], [*ending], score) for t, score in rows if t[:-1] == ending]
-        if found:
-            break
-    assert ladder().next_words(context).rows() == sorted(found, key=lambda row: (-row[2], row[0]))
-
-
-def test_a_comparison_says_what_came_and_went():
-    later = {text: score + 1 for text, score in PHRASES.items() if text != "me"} | {"new": 5.0}
-    before, after = ladder(), ladder(scores=later)
-    found = before.compare(after)
-    assert found.filter(pl.col("change") != "kept")["item"].to_list() == ["new", "me"]
 
 
 def test_a_release_is_arrow_rows_and_a_frame():
@@ -154,8 +134,7 @@ STEERING = ["\x1b]0;title\x07a", "\x9b31mb", "\u202ec", "\u2066d", "e\x7f\x08f"]
 
 def test_no_frame_to_be_read_steers_a_terminal():
     made = items([*STEERING, "plain"])
-    frames = [made.phrases(), made.phrases().filter(pl.col("level") == 1), made.compare(items()),
-              made.next_words([])]  # fmt: skip
+    frames = [made.phrases(), made.phrases().filter(pl.col("level") == 1)]
     for frame in frames:
         said = [text for column in frame.select(pl.col(pl.String)) for text in column]
         said += (
