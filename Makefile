@@ -42,7 +42,7 @@ test-all: $(VENV)/ready
 OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile lake_logs ldp_trie \
 	listed_words look_first memory no_files odd_texts one_sequence plain_sql \
 	rounds_by_hand several_columns sources stores tables trie units user_ids which_rows
-OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway tests/shell_sql \
+OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \
 	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subset_reports.py \
 	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
