@@ -44,7 +44,7 @@ def refuse_private(prior: Corpus, corpus: Corpus | None, ledger: Ledger) -> None
             "prior: these are the run's own data, or some of them: a list made of them would tell "
             "who holds what. Give a text that nobody in the data contributed to"
         )
-    if prior.name is not None or is_known(ledger, source):
+    if prior.account is not None or is_known(ledger, source):
         raise UsageError(
             "prior: the ledger knows these data, so they are private: a list made of them would "
             "tell who holds what. Give a public text, or a release that was made of them"

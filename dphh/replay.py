@@ -126,9 +126,9 @@ class Replay:
     def _accounts_charged(self) -> list[str | None]:
         """The accounts that may have been charged: the same files may be named or unnamed."""
         if not self.files:
-            return [self.corpus.name]
+            return [self.corpus.account]
         others = [None, *self.book.accounts_touched(self.request.source)]
-        return [self.corpus.name, *(name for name in others if name != self.corpus.name)]
+        return [self.corpus.account, *(name for name in others if name != self.corpus.account)]
 
     def remember(self, run_id: str) -> None:
         if self.rows is not None:
@@ -138,12 +138,14 @@ class Replay:
     def key(self) -> tuple[Any, ...]:
         """The request, with the rows of a table, as this process knows them."""
         corpus = self.corpus
-        about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
+        about = (corpus.account, corpus.where, corpus.user, corpus.content, corpus.by)
         return str(self.book.path), self.price, about, self.rows
 
     @property
     def _is_capped(self) -> bool:
-        return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
+        return self.corpus.account is not None or bool(
+            self.book.accounts_touched(self.request.source)
+        )
 
     def _warn_that_repeat_would_spend(self, say: Say) -> None:
         """Tell the caller that repeating this request would spend."""

@@ -29,7 +29,7 @@ def demo() -> None:
         click.secho(f"1. A corpus of {USERS:,} people's messages, made up here", bold=True)
         write_corpus(path)
         book = Ledger(Path(folder) / "ledger.sqlite")
-        corpus = Corpus(str(path), user="author", text="body", name="messages")
+        corpus = Corpus(str(path), user="author", text="body", account="messages")
         book.add("messages", source_of(corpus), EPSILON, DELTA)
         click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
 

@@ -16,9 +16,9 @@ def corpus_of(source: Source, name: str | None = None) -> Corpus:
     if source.kind != "path":
         raise UsageError(
             f"corpus: the account {name!r} is of a table in memory "
-            f"({', '.join(source.where)}); pass that table with name={name!r}"
+            f"({', '.join(source.where)}); pass that table with account={name!r}"
         )
-    return corpus_from_json(source.to_json(), name=name)
+    return corpus_from_json(source.to_json(), account=name)
 
 
 def named_corpus(name: str, ledger: Accounts, said: Sequence[str] = ()) -> Corpus | None:
@@ -44,12 +44,12 @@ def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Accounts) -> Co
 
 def check_account(corpus: Corpus, ledger: Accounts) -> None:
     """Check that the corpus's name belongs to an account of the same data."""
-    if corpus.name is None:
+    if corpus.account is None:
         return
-    account = ledger.status(corpus.name)
-    if corpus.kind == "path" and corpus.name not in ledger.accounts_touched(source_of(corpus)):
+    account = ledger.status(corpus.account)
+    if corpus.kind == "path" and corpus.account not in ledger.accounts_touched(source_of(corpus)):
         raise UsageError(
-            f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
-            f"not of {', '.join(corpus.where)}; leave name= out, or ask the owner to make these "
+            f"account: the account {corpus.account!r} is of {', '.join(account.source.where)}, "
+            f"not of {', '.join(corpus.where)}; leave account= out, or ask the owner to make these "
             "files part of that account (dphh ledger move NAME PATH...)"
         )

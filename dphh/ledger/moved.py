@@ -86,7 +86,7 @@ def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str
     if source.kind != "path":
         raise UsageError(
             f"The account {name!r} is of a table in memory, which has no path to move. Pass the "
-            f"new table with name={name!r}. Nothing was changed."
+            f"new table with account={name!r}. Nothing was changed."
         )
     named = [where] if isinstance(where, str | Path) else where
     there = replace(source, where=tuple(str(each) for each in named)).absolute()

@@ -122,9 +122,9 @@ def refuse_unknown_origin(request: Request, named: Sequence[AccountRow]) -> None
     none = "which files these rows come from cannot be told"
     raise BudgetRefused(
         f"Refused: this ledger caps corpora, and {some if request.source.files else none}, so they "
-        "may belong to a capped corpus. Nothing was spent. Name the account that pays with name= "
-        "(account := in SQL), or make one for these rows with Ledger.add(name, corpus, epsilon, "
-        "delta)."
+        "may belong to a capped corpus. Nothing was spent. Name the account that pays with "
+        "account= (account := in SQL), or make one for these rows with Ledger.add(name, corpus, "
+        "epsilon, delta)."
     )
 
 

@@ -46,7 +46,7 @@ def request_of(price: Priced, corpus: Corpus) -> Request:
         price.events,
         price.privacy.booked_epsilon,
         price.privacy.delta,
-        account=corpus.name,
+        account=corpus.account,
         whole=corpus.source is None,  # devices' rows are no file's
     )
 

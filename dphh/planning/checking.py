@@ -232,7 +232,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     try:
         check_account(corpus, book)
         source = source_of(corpus)
-        touched = {*book.accounts_touched(source), *([corpus.name] if corpus.name else [])}
+        touched = {*book.accounts_touched(source), *([corpus.account] if corpus.account else [])}
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
@@ -243,10 +243,10 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
     for said in book.moved_here(source):
         yield Finding("ledger", "mind", said)
-    if corpus.source is not None and corpus.name is None and book.caps_corpora():
+    if corpus.source is not None and corpus.account is None and book.caps_corpora():
         yield Finding(
             "ledger", "stops", "no account is named for this table",
-            "This ledger caps corpora, so a run is refused: name= says which account pays.",
+            "this ledger caps corpora, so a run is refused: account= says which account pays.",
         )  # fmt: skip
     for name in sorted(touched):
         account = book.status(name)

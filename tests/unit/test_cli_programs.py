@@ -189,7 +189,7 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     other = tmp_path / "other.parquet"
     pl.DataFrame({"who": [1], "what": ["a"]}).write_parquet(other)
     code, _, err = dphh("items", "notes", *COST, "--files", other)
-    assert code == 2 and "leave name= out" in err
+    assert code == 2 and "leave account= out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
     assert code == 2 and "the ledger has no corpus" in err
 

@@ -310,7 +310,7 @@ def test_what_cannot_be_compared_says_that_it_would_pay_again(ledger):
 
 
 def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):
-    corpus = Corpus(frame().lazy(), user="who", text="what", name="greetings")
+    corpus = Corpus(frame().lazy(), user="who", text="what", account="greetings")
     ledger.add("greetings", source_of(corpus), 5.0, 1e-4)
     first = plan(corpus).run(ledger=ledger)
     with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):

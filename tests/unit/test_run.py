@@ -106,7 +106,7 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
 def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
     other = Corpus(tmp_path / "other.parquet", user="who", text="what")
     ledger.add("other", source_of(other), 1.0, 1e-7)
-    with pytest.raises(UsageError, match=r"^name: the account 'other' is of .*other\.parquet"):
+    with pytest.raises(UsageError, match=r"^account: the account 'other' is of .*other\.parquet"):
         items(corpus.named("other"), **ASK).run(ledger=ledger)
     with pytest.raises(UsageError, match="no account 'nobody'"):
         items(corpus.named("nobody"), **ASK).run(ledger=ledger)
@@ -117,10 +117,10 @@ def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
     path = Corpus(tmp_path / "c.parquet", user="who", text="what")
     ledger.add("reviews", source_of(path), 1.0, 1e-7)
     frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
-    items(Corpus(frame, user="who", text="what", name="reviews"), **ASK).run(ledger=ledger)
+    items(Corpus(frame, user="who", text="what", account="reviews"), **ASK).run(ledger=ledger)
     assert ledger.status("reviews").runs == 1
     with pytest.raises(BudgetRefused, match="the account 'reviews' protects users by"):
-        items(Corpus(frame, user="other", text="what", name="reviews"), **ASK).run(ledger=ledger)
+        items(Corpus(frame, user="other", text="what", account="reviews"), **ASK).run(ledger=ledger)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
         ({"out": __file__}, UsageError),
         ({"out": __file__ + "/below"}, UsageError),
         ({"corpus": Corpus("/not/there.parquet", user="who", text="what")}, CorpusError),
-        ({"corpus": Corpus("/no.parquet", user="who", text="what", name="none")}, UsageError),
+        ({"corpus": Corpus("/no.parquet", user="who", text="what", account="none")}, UsageError),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
