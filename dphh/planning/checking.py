@@ -161,8 +161,8 @@ def _check_columns(corpus: Corpus) -> Iterator[Finding]:
             differ = True
             yield Finding(
                 "files", "mind", f"{column!r} is {' in some and '.join(types)} in others",
-                "It is widened for all rows: numbers may be written otherwise, and numbers of "
-                "users past 2^53 fall together. Write all files with one schema.",
+                "It is widened for all rows: numbers may be written otherwise. Write all files "
+                "with one schema.",
             )  # fmt: skip
     if not differ and not unread:
         yield Finding("files", "good", "all have these columns, each of one type")

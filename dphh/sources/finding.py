@@ -40,10 +40,6 @@ NO_GROUPS = (
     "by: {column!r} is {kind}, which groups cannot have; name a column of "
     "texts, whole numbers, dates or booleans, or cast it to text"
 )
-NO_UNITS = (
-    "{option}: {column!r} is {kind}; if several columns make the user id, each must be a text, a "
-    "whole number, a date or a boolean, whose equal values have one spelling: cast it to one"
-)
 _NULL_USERS = (
     "user: found rows with a NULL user id; dphh cannot bound what rows without a user "
     "contribute: leave them out (where='{0}'; on the command line --where '{0}'; of a Spark frame, "
@@ -196,6 +192,11 @@ def schema_in_memory(corpus: Corpus) -> Any:
             raise CorpusError(
                 f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
                 "rename all but one"
+            )
+        kinds = [each.type for each in schema if each.name == column]
+        if any(map(pa.types.is_decimal256, kinds)):
+            raise CorpusError(
+                f"{option}: column {column} is {kinds[0]}, which no engine reads; cast it to text"
             )
     return schema
 

@@ -8,8 +8,8 @@ WITH
 coins AS MATERIALIZED (
     SELECT
         tokens,
-        CAST(user_id AS VARCHAR) AS name,
-        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS coin
+        user_id AS name,
+        dphh_word(user_id, $purpose) AS coin
     FROM one_each
 ),
 

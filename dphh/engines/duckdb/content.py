@@ -30,14 +30,6 @@ ROWS = "corpus_rows"
 #: DESCRIBE of this many columns takes almost no time.
 MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
-#: Types of users who are numbers of 64 bits, and of those who are as they are written.
-NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
-NAMES = re.compile(
-    r"VARCHAR|BLOB|BOOLEAN|DATE|TIME|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|U?HUGEINT"
-    r"|DECIMAL\(.*\)|ENUM\(.*\)",
-    re.DOTALL,
-)
-FLOATS = re.compile(r"FLOAT|DOUBLE")
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -57,7 +49,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     types = _types_of_columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
-    statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
+    statements = corpus_statements(corpus, types, relation)
     _make_macros(con, " ".join(statements))
     check_patterns(con, corpus.content)
     if corpus.content.where is not None:
@@ -94,15 +86,6 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     )
 
 
-def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
-    """The SQL of the user key by which rows of `rows_of_corpus` are grouped into whole users."""
-    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
-    return (
-        f"CREATE TEMP MACRO key_of_user(user_id) AS {key}",
-        f"CREATE TEMP MACRO name_of_user(user_id) AS {name}",
-    )
-
-
 def _as_written(content: Content, column_type: str) -> str:
     """The content column as text, cut to its limits.
 
@@ -119,22 +102,6 @@ def _as_written(content: Content, column_type: str) -> str:
     if not column_type.endswith("[]"):  # of a fixed length, which is a type by itself
         return f"CAST({column} AS {kind})[1:{longest}]"
     return f"CAST(first_tokens({column}, {longest}) AS {kind})"
-
-
-def key_and_name(kind: str) -> tuple[str, str]:
-    """The SQL of a user's key and name: a number, or the text. If equal values of the type may have
-    different spellings (lists, structs, intervals), the key is a rank by DuckDB's own equality, and
-    the name comes along. A rank is of all rows at once, which must fit into memory."""
-    if NUMBERS.fullmatch(kind):
-        number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
-        return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
-    if NAMES.fullmatch(kind):
-        return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
-    if FLOATS.fullmatch(kind):
-        number = f"user_id + CAST(0 AS {kind})"  # one zero
-        name = f"CASE WHEN isnan(user_id) THEN 'nan' ELSE CAST({number} AS VARCHAR) END"
-        return "CAST(NULL AS BIGINT)", name
-    return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:

@@ -40,8 +40,7 @@ class Gathers(DuckDBRun):
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
         gathering = Gathering(read, spilled)
-        (number,) = self.con.sql("SELECT key_of_user(user_id) FROM rows_of_corpus").types
-        register_gathered(self.con, gathering, str(number))
+        register_gathered(self.con, gathering)
         try:
             self.execute("gather_texts")
             gathering.end()

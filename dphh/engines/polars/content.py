@@ -13,7 +13,7 @@ from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
-from dphh.engines.polars.users import counts_expression, is_plain, unit_expression
+from dphh.engines.polars.users import counts_expression, is_plain, user_expression
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
 from dphh.sources.finding import (
@@ -37,7 +37,7 @@ def open_corpus(corpus: Corpus) -> Loader:
     rows, schema = _rows_and_schema(corpus)
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
-    user = unit_expression(corpus, schema)
+    user = user_expression(corpus, schema)
     counted = counts_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
     for option, pattern in corpus.content.patterns.items():
@@ -195,7 +195,7 @@ def _rows_and_schema(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     names = schema_in_memory(corpus)
     refuse_missing_columns(corpus, names.names)
     columns = list(dict.fromkeys(corpus.columns.values()))
-    _refuse_intervals(corpus, names)
+    _refuse_unread_types(corpus, names)
     with source_errors(corpus):
         schema = pl.DataFrame(names.empty_table().select(columns)).schema
 
@@ -207,11 +207,11 @@ def _rows_and_schema(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     return load, schema
 
 
-def _refuse_intervals(corpus: Corpus, schema: Any) -> None:
+def _refuse_unread_types(corpus: Corpus, schema: Any) -> None:
     """Polars has no type for Arrow's intervals of months, days and nanoseconds: it panics."""
     for option, column in corpus.columns.items():
         kind = schema.field(column).type
         while pa.types.is_nested(kind) and kind.num_fields == 1:
             kind = kind.field(0).type
         if pa.types.is_interval(kind):
-            raise CorpusError(f"{option}: {column!r} is an interval: {NO_INTERVALS}")
+            raise CorpusError(f"{option}: {column!r} is {kind}: {NO_INTERVALS}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines.polars.content import open_corpus
 from dphh.engines.polars.failures import engine_errors
-from dphh.engines.polars.queries.names import spelled_users
 from dphh.errors import CorpusError, UsageError
 from dphh.session.protocol import Limits
 from dphh.sources.finding import ROWS_OF_NULL_USERS
@@ -61,8 +61,10 @@ class PolarsRun:
             raise CorpusError(ROWS_OF_NULL_USERS)
 
     def names(self, users: pl.Series, purpose: str) -> Any:
-        """Users' names in DuckDB's spelling, if a test's random words depend on them, else None."""
-        return spelled_users(users) if wants_keys(self.randomness, purpose) else None
+        """The user ids, if a test's random words depend on them, else None."""
+        if not wants_keys(self.randomness, purpose):
+            return None
+        return users.to_arrow().cast(pa.string())
 
     def drop(self, table: str) -> None:
         self.tables.pop(table, None)

@@ -9,8 +9,6 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
-    IntegralType,
-    StringType,
 )
 
 from dphh.corpus import Corpus
@@ -20,13 +18,7 @@ from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError
 from dphh.rows.content import Content
 from dphh.sources.finding import NO_GROUPS, refuse_missing_columns
-from dphh.udfs.spark.functions import register_tokens, register_user_names
-
-#: For user ids of types that all engines spell alike; for others see `register_user_names`.
-_CREATE_NAME_FUNCTION = (
-    "CREATE OR REPLACE TEMPORARY FUNCTION dphh_user_name (user_id {kind}) RETURNS STRING "
-    "RETURN CAST(user_id AS STRING)"
-)
+from dphh.udfs.spark.functions import register_tokens
 
 
 def open_corpus(run: Opening, corpus: Corpus) -> Loader:
@@ -46,17 +38,10 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     user = user_sql(corpus, types)
     group = _group_sql(corpus.by, types)
     run.tokens = name, expression
-    of_user = types[corpus.user] if isinstance(corpus.user, str) else StringType()
-    plain = is_text(of_user) or isinstance(of_user, PLAIN)
-    kind = of_user.simpleString() if isinstance(of_user, IntegralType) else "string"
 
     def load_and_look() -> None:
         load()
         register_tokens(run.spark, name, expression)
-        if plain:
-            run.spark.sql(_CREATE_NAME_FUNCTION.format(kind=kind))
-        else:
-            register_user_names(run.spark)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
