@@ -11,6 +11,7 @@ from dphh.asking import polars_namespace
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.asking.verbs import counts, items, ldp_trie, ngrams, on, trie
+    from dphh.corpora.content import TRIEHH_WORDS, Content
     from dphh.corpus import Corpus
     from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from dphh.planning.comparing import compare
     from dphh.price import Price, Privacy
     from dphh.release import Release
-    from dphh.rows.content import TRIEHH_WORDS, Content
 
     __version__: str
 
@@ -75,7 +75,7 @@ _NAMES_OF_MODULE = {
     "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "on", "trie"),
     "dphh.planning.checking": ("Checked", "check"),
     "dphh.planning.comparing": ("compare",),
-    "dphh.rows.content": ("TRIEHH_WORDS", "Content"),
+    "dphh.corpora.content": ("TRIEHH_WORDS", "Content"),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
         "BudgetRefused",

@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dphh.errors import CorpusError, UsageError
-from dphh.rows.conditions import both, rows_kept
-from dphh.rows.content import (
+from dphh.corpora.conditions import both, rows_kept
+from dphh.corpora.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
-    Characters,
     Content,
+    NullUsers,
     Reading,
     TooLong,
 )
-from dphh.rows.user import UserColumns, as_json, checked_user, columns_of
+from dphh.corpora.user import UserColumns, as_json, checked_user, columns_of
+from dphh.errors import CorpusError, UsageError
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
 _UNREAD_TABLES = {
-    "deltalake": "give the table's folder, which is read as its log has it now",
-    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and account=",
+    "deltalake": "give pl.scan_delta(table) and account=",
+    "pyiceberg": "give table.scan().to_arrow() and account=",
 }
 
 #: The help of each option of a corpus, for the command line and the gateway.
@@ -40,10 +40,10 @@ HELP = {
     "max_text_length": "Read at most this many characters of a text, or tokens of a list.",
     "max_token_length": "The most characters of a token.",
     "too_long": "What to do with longer tokens.",
-    "characters": "What counts as one character, for --as characters and for trie.",
     "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\". Of "
     "several, and of --since and --until, all must be true.",
     "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
+    "null_users": "What to do with rows that have no user (NULL): refuse the corpus, or drop them.",
     "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
@@ -55,17 +55,15 @@ class Corpus:
     """Files, or a table that is already in memory, and the columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); the folder of a
-    Delta or an Iceberg table (docs/sources.md); or a DuckDB relation or a Spark frame, or the name
-    of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
-    Polars or a pandas frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB
+    relation or a Spark frame, or the name of a table or view beside `connection=`; or anything that
+    offers Arrow data: an Arrow table, a Polars or a pandas frame.
 
     `user=` names the column of users. With several columns, `["author", "month"]`, each combination
     of values is protected by itself; a person who is in several combinations is not.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
-    "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
-    a character is: "code points", "graphemes" (clusters) or "bytes".
+    "words", "characters", "whole" or "list" (a list column, taken as is).
 
     Each row of a frame, a relation or a view must have been made from rows of its own user: dphh
     does not look at how they were made, and the privacy statement says so (docs/corpus.md).
@@ -101,12 +99,12 @@ class Corpus:
         max_token_length: int = MAX_TOKEN_LENGTH,
         too_long: TooLong = "truncate",
         unit: int | None = None,
-        characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
         account: str | None = None,
         where: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        null_users: NullUsers = "refuse",
         connection: Any = None,
     ) -> None:
         column = text if text is not None else item
@@ -131,9 +129,9 @@ class Corpus:
             max_token_length=max_token_length,
             too_long=too_long,
             unit=unit,
-            characters=characters,
             max_text_length=max_text_length,
             where=rows_kept(where, since, until),
+            null_users=null_users,
         )
         for key, value in {
             "source": opened,

@@ -10,6 +10,7 @@ from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from dphh.corpora.user import UserColumns, checked_user
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.levels.counts import FoundCounts
@@ -21,7 +22,6 @@ from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
-from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
     check_given,
@@ -265,7 +265,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.finding import is_in_memory, refuse_missing_columns  # slow to import
+    from dphh.corpora.files import refuse_missing_columns  # slow to import
+    from dphh.corpora.tables import is_in_memory
 
     if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns

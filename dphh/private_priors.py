@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.corpora.content import Content
+from dphh.corpora.tables import is_in_memory, rows_in_memory
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger, source_of
 from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.priors.given_prior import GivenPrior
-from dphh.rows.content import Content
-from dphh.sources.finding import is_in_memory, rows_in_memory
 
 #: What does not make tokens others.
 _OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length", "where")

@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from dphh.corpora.quoted import identifier
+from dphh.corpora.tables import is_in_memory, rows_in_memory
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check
 from dphh.ledger.requests import request_of
 from dphh.price import Price
-from dphh.sources.finding import is_in_memory, rows_in_memory
-from dphh.sources.quoted import identifier
 from dphh.wording.warned import warn
 
 Say = Callable[[str], None]

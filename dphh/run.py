@@ -23,7 +23,7 @@ from dphh.engines import (
     checked_engine,
     engine_of,
     open_session,
-    refuse_if_run_would_fail,
+    refuse_rows_without_user,
 )
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError
 from dphh.files.stopping import received
@@ -36,7 +36,7 @@ from dphh.ledger.entries import Reservation, checked_run_id
 from dphh.ledger.requests import recorded
 from dphh.ledger.wording import missing_files_text
 from dphh.mechanisms.counts.levels import with_counts
-from dphh.mechanisms.released_rows import LevelDone, as_text
+from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price, stated
 from dphh.priors.fit import fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
@@ -46,7 +46,6 @@ from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.replay import Note, Replay, notice
 from dphh.session.protocol import Limits, Session
-from dphh.sources.lacking import lacking
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
@@ -105,8 +104,7 @@ def run(
     session = open_session(engine, corpus, source, Limits(memory_limit, threads))
     try:
         if not known:
-            refuse_if_run_would_fail(engine, corpus, session)
-            _say_missing_columns(corpus, book, say)
+            refuse_rows_without_user(corpus, session)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
             request,
@@ -168,13 +166,6 @@ def _say_who_pays(reservation: Reservation, book: Ledger, say: Progress) -> None
     _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
     if not reservation.capped:
         say(Note("nobody has capped this corpus; `dphh ledger add` does"))
-
-
-def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
-    if book.analyst is not None:
-        return  # which columns there are is their owner's to know
-    for option, column in lacking(corpus):
-        say(Note(f"{option}: some files have no column {column!r}, so it is NULL in their rows"))
 
 
 def _stored(
@@ -309,7 +300,7 @@ def released(
         counted, table = with_counts(table, price.counting, session)
         manifest["counting"] = counted
     manifest["columns"] = meanings(table.schema.names)
-    return Release(described(sorted_rows(as_text(table, corpus.content))), manifest)
+    return Release(described(sorted_rows(table)), manifest)
 
 
 def _manifest_of(

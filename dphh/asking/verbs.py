@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from dphh.corpora.content import NullUsers, Reading, TooLong
 from dphh.corpus import Corpus
 from dphh.levels.ldp_trie import Mode
 from dphh.levels.ngrams import Pruning
@@ -25,7 +26,6 @@ from dphh.plan import Plan, verb_function
 from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form, Sampling
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
-from dphh.rows.content import Characters, Reading, TooLong
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class RowsOptions(TypedDict, total=False):
     max_text_length: int
     max_token_length: int
     too_long: TooLong
-    characters: Characters
     where: str | None
     since: str | None
     until: str | None
+    null_users: NullUsers
     account: str | None
 
 

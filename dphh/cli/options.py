@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dphh.cli.signatures import flag, given, option
+from dphh.corpora.conditions import both, rows_kept
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
 from dphh.errors import DphhError, LedgerError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
-from dphh.rows.conditions import both, rows_kept
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -162,10 +162,8 @@ def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
 def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
     """Refuse a column that local files lack. `ending` ends the message: what was not done."""
     from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
-    from dphh.sources.formats import refuse_missing_columns_of_texts
 
     refuse_missing_columns_of_files(corpus, ending)
-    refuse_missing_columns_of_texts(corpus, ending)
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:

@@ -25,6 +25,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpora.content import Reading
+from dphh.corpora.quiet import without_bar
 from dphh.corpus import Corpus, as_sequences, replace_corpus
 from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
@@ -37,11 +39,9 @@ from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
-from dphh.rows.content import Characters, Reading
 from dphh.run import released, settled
 from dphh.session.protocol import Session
 from dphh.session.trie import OneSequence, TrieOn
-from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -75,7 +75,6 @@ class Collection:
         *,
         devices: str,
         as_: Reading = "whole",
-        characters: Characters = "code points",
         account: str | None = None,
         user: str = "device",
         ledger: Ledger | str | Path | None = None,
@@ -85,7 +84,7 @@ class Collection:
         """Begin a collection in a new folder. Spends nothing yet.
 
         plan: from `dphh.trie`, without a corpus, by the path accountant. devices: the name of the
-        population of devices, for the ledger. as_, characters: how devices make their tokens, for
+        population of devices, for the ledger. as_: how devices make their tokens, for
         spelling released items. account: the ledger's account that pays. user: the user column of
         that account, if it is not an account of devices; then each device must be one user.
         """
@@ -102,7 +101,6 @@ class Collection:
             "plan": plan.to_json(),
             "devices": devices,
             "as": as_,
-            "characters": characters,
             "account": account,
             "user": user,
             "run_id": run_id or uuid.uuid4().hex,
@@ -303,7 +301,6 @@ def _corpus_from_json(written: dict[str, Any], plan: Plan) -> Corpus:
         user=written["user"],
         item="sequence",
         as_=written["as"],
-        characters=written["characters"],
         account=written["account"],
     )
     where = (f"devices: {written['devices']}",)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.corpora.formats import opened
 from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.session import open_session
@@ -14,7 +15,6 @@ from dphh.levels.trie import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.session.protocol import Limits
 from dphh.session.trie import OneSequence
-from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import Randomness
 
 

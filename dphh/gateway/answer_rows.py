@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from dphh.corpora.quoted import identifier
 from dphh.errors import UsageError
-from dphh.sources.quoted import identifier
 from dphh.udfs.text.arrow_bytes import packed
 
 #: The largest answer, by `weight`.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-from dphh.engines.duckdb.stores import extension_file
+from dphh.corpora.quoted import literal
+from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
-from dphh.sources.quoted import literal
 
 #: In loading order: quack speaks HTTP through httpfs.
 NAMES = ("httpfs", "quack")

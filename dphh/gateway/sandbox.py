@@ -16,11 +16,11 @@ import duckdb
 import pyarrow as pa
 
 from dphh.asking.macros import install, macros
+from dphh.corpora.quiet import without_bar
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.answer_rows import VECTOR, Rows, in_batches
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
-from dphh.sources.quiet import without_bar
 
 log = logging.getLogger("dphh.gateway")
 

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 
 from dphh.columns import checked_groups
+from dphh.corpora.user import columns_of
 from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.errors import LedgerError, Notice, UsageError
 from dphh.files.paths import written_here
@@ -33,7 +34,6 @@ from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.rows.period import ALWAYS, PeriodColumn, Spans
-from dphh.rows.user import columns_of
 from dphh.wording.options import named_in_words
 from dphh.wording.warned import warn
 

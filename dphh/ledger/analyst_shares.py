@@ -11,6 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from dphh.corpora.user import UserColumns
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import records
 from dphh.ledger.budget import (
@@ -29,7 +30,6 @@ from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_cap_rules, reading, writing
 from dphh.rows.period import PeriodColumn, Spans, merged
-from dphh.rows.user import UserColumns
 
 TABLES = (
     """

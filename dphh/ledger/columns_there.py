@@ -1,7 +1,7 @@
 """Refuses a wrong column when a corpus is named, because it cannot be corrected after a charge,
 when the command line shows a plan, and before Spark starts Java.
 
-Only the schemas of local Parquet files are read (`dphh.sources.formats` has text files). For all
+Only the schemas of local Parquet files are read (`dphh.corpora.formats` has text files). For all
 other corpora, and for files that do not exist yet, the first run finds a wrong column and spends
 nothing.
 """

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from dphh.corpora.user import UserColumns
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
@@ -17,7 +18,6 @@ from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
 from dphh.rows.period import PeriodColumn, Spans
-from dphh.rows.user import UserColumns
 from dphh.together import Together
 
 Manifest = dict[str, Any]

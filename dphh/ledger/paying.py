@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dphh.corpora.user import asked_by, counted_by
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import records
 from dphh.ledger.analyst_shares import check_share, record_asker
@@ -18,7 +19,6 @@ from dphh.ledger.entries import Hold, Request, Reservation, unknown_account
 from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.sources import Source, places
-from dphh.rows.user import asked_by, counted_by
 
 
 class Shared(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from dphh.corpora.user import as_json
 from dphh.corpus import Corpus
 from dphh.ledger.entries import Request
 from dphh.ledger.origins import source_of
 from dphh.privacy.events import Event
-from dphh.rows.user import as_json
 
 
 class Claimed(Protocol):

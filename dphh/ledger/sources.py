@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dphh.corpora.user import UserColumns, as_json, checked_user, named
 from dphh.errors import UsageError
 from dphh.files.paths import (
     absolute_path,
@@ -48,7 +49,6 @@ from dphh.rows.period import (
     parsed_period,
     period_json,
 )
-from dphh.rows.user import UserColumns, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from dphh.corpora.user import UserColumns, whom
 from dphh.ledger.budget import (
     Budget,
     Cap,
@@ -17,7 +18,6 @@ from dphh.ledger.budget import (
 from dphh.ledger.by_period import PersonBudget, names_of
 from dphh.privacy.weak import warnings
 from dphh.rows.period import PeriodColumn, Spans
-from dphh.rows.user import UserColumns, whom
 from dphh.together import Together
 from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped

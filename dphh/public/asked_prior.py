@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dphh.corpora.content import Content
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
 from dphh.ledger import Ledger
@@ -16,7 +17,6 @@ from dphh.priors.prior import Prior
 from dphh.private_priors import check_same_tokens, refuse_private, refuse_undeclared
 from dphh.public.stored import folder, keep, kept
 from dphh.release import MANIFEST, Release
-from dphh.rows.content import Content
 
 Options = dict[str, Any]
 #: The version of the counting queries; a cached prior of another version is not used.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dphh.corpora.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.public.asked_prior import with_prior
 from dphh.release import MANIFEST, Release
-from dphh.rows.content import Content
 
 #: Fields of the content that say where tokens come from; they do not change the tokens.
 _OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "where")
@@ -137,10 +137,5 @@ def _tokens_of_item(option: str, item: Any, content: Content | None) -> Any:
             "to the verb, or give each item as a list of its tokens"
         )
     if content.reading == "characters":
-        if content.characters != "code points":
-            raise UsageError(
-                f"{option}: found texts, with characters={content.characters!r}; give each item as "
-                "a list of its tokens"
-            )
         return tuple(item)
     return tuple(item.split()) if content.reading == "words" else (item,)

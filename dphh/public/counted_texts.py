@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpora.formats import opened
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.mechanisms.released_rows import whole
 from dphh.priors.prior import Integers, Prior, PublicGrams
 from dphh.public.made import prior_of
 from dphh.session.protocol import Limits
-from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import SystemRandomness
 
 #: A word is listed if it occurs so often; in a text of fewer words than SMALL, so often.

@@ -10,6 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dphh.corpora.content import Content
+from dphh.corpora.files import files_named
+from dphh.corpora.formats import opened
+from dphh.corpora.tables import schema_in_memory
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, UsageError
@@ -18,10 +22,7 @@ from dphh.priors.prior import Prior
 from dphh.public.counted_texts import MEMORY_LIMIT
 from dphh.public.made import prior_of_items
 from dphh.release import Release
-from dphh.rows.content import Content
 from dphh.session.protocol import Limits
-from dphh.sources.finding import files_named, schema_in_memory
-from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import SystemRandomness
 
 ITEM, COUNT = "item", "count"

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dphh.corpora.content import Content
 from dphh.errors import UsageError
 from dphh.report.counted import is_of_list
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
-from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
 Tokens = tuple[str, ...]

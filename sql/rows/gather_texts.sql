@@ -10,8 +10,6 @@ texts AS (
         tokens_of(content) AS tokens,
         group_name
     FROM rows_of_corpus
-    -- rows_of_null_users.sql looks at rows with a NULL user id.
-    WHERE user_id IS NOT NULL
 )
 
 SELECT sum(dphh_gathered(user_id, tokens, group_name)) AS texts

@@ -13,9 +13,9 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
+from dphh.corpora.conditions import condition
 from dphh.corpus import corpus_from_json
 from dphh.errors import CorpusError, UsageError
-from dphh.rows.conditions import condition
 
 ROWS = {
     "who": list(range(400)),

@@ -7,23 +7,21 @@ from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
-from dphh.engines.re2 import check_re2
-from dphh.errors import CorpusError
-from dphh.rows.conditions import check_types
-from dphh.rows.content import Content
-from dphh.sources.finding import (
-    NO_GROUPS,
+from dphh.corpora.conditions import check_types
+from dphh.corpora.content import NO_GROUPS, Content
+from dphh.corpora.files import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
-    rows_in_memory,
-    schema_in_memory,
     unreadable,
 )
-from dphh.sources.quoted import identifier, literal
-from dphh.sources.wide_files import refuse_wide_files
+from dphh.corpora.patterns import check_patterns
+from dphh.corpora.quoted import identifier, literal
+from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
+from dphh.corpora.user import columns_of
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
+from dphh.errors import CorpusError
 from dphh.sql import query
 
 ROWS = "corpus_rows"
@@ -34,10 +32,13 @@ Loader = Callable[[], None]
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
 
-def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
+def open_corpus(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus
+) -> tuple[Loader, Callable[[], bool]]:
     """Check the names and types of the columns, then define the views. Reads no row.
 
-    Returns a function that makes the rows available; call it when the run has begun.
+    Returns a function that makes the rows available, to be called when the run has begun, and one
+    that says whether any row has no user.
     """
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), _load_nothing
@@ -50,23 +51,21 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
     statements = corpus_statements(corpus, types, relation)
-    _make_macros(con, " ".join(statements))
-    check_patterns(con, corpus.content)
+    con.execute(query("names"))
+    con.execute(query("text"))
+    check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:
         check_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    return load
+    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns_of(corpus.user))
 
+    def look() -> bool:
+        if corpus.kind != "path":
+            return has_rows_without_user(corpus)
+        return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
-def _make_macros(con: duckdb.DuckDBPyConnection, statements: str) -> None:
-    """Create the macros of `sql/rows` that levels use; for units only if the statements call them,
-    because creating all takes a sixth of an instance's start."""
-    con.execute(query("names"))
-    con.execute(query("text"))
-    units = query("text_units")
-    if not set(re.findall(r"\w+", statements)).isdisjoint(re.findall(r"MACRO (\w+)", units)):
-        con.execute(units)
+    return load, look
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -128,18 +127,13 @@ def tokens_sql(content: Content, column_type: str) -> str:
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned_tokens(tokens, content)
-    if content.characters == "bytes" and column_type == "BLOB":
-        digits = f"first_characters(spelled_bytes({column}), {2 * content.max_text_length})"
-        return _bytes_of_binary(digits, content)
     text = _as_text(column, column_type, content)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
         tokens = f"[{text}]"
     elif content.reading == "characters":
-        if content.characters == "bytes":  # no byte is too long
-            return f"pairs(spelled_bytes(encode({text})))"
-        tokens = f"{content.characters.replace(' ', '_')}({text})"
+        tokens = f"code_points({text})"
     elif content.split == "white space":
         tokens = f"white_space_words({text})"
     elif content.split == "unicode":
@@ -179,7 +173,7 @@ def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> s
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
     if content.unit is None:
         return limited
-    return f"cut_{content.characters.replace(' ', '_')}({limited}, {content.unit})"
+    return f"cut_code_points({limited}, {content.unit})"
 
 
 def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
@@ -187,26 +181,7 @@ def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
     return f"{limit[content.too_long]}({tokens}, {longest})"
 
 
-def _bytes_of_binary(digits: str, content: Content) -> str:
-    """A binary column's bytes, as text of two hexadecimal digits per byte."""
-    if content.lower or content.cleans_tokens:
-        raise CorpusError(
-            f"characters: the bytes of a binary column ({content.column!r}) cannot be cleaned; "
-            "leave lower, strip, keep and drop out, or name a text column"
-        )
-    if content.reading == "characters":
-        return f"pairs({digits})"
-    limited = _tokens_within_limits(f"[{digits}]", content, 2 * content.max_token_length)
-    return limited if content.unit is None else f"cut_spelled_bytes({limited}, {content.unit})"
-
-
-def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
-    for option, pattern in content.patterns.items():
-        check_re2(con, option, pattern)
-
-
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    refuse_wide_files(corpus)
     files = (
         f"read_parquet({_listing_of_columns(corpus)}, union_by_name = true, hive_partitioning = "
     )

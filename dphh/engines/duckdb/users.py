@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dphh.corpora.conditions import condition
+from dphh.corpora.quoted import identifier
+from dphh.corpora.user import NO_USERS, columns_of
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.rows.conditions import condition
-from dphh.rows.user import NO_USERS
-from dphh.sources.quoted import identifier
 
 #: Types of groups: their values are written alike everywhere.
 PLAIN_TYPE = re.compile(
@@ -31,8 +31,12 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
 
 
 def counts_sql(corpus: Corpus) -> str:
-    """The condition for rows that are read: they have content and meet the corpus's condition."""
-    holds = f"{identifier(corpus.content.column)} IS NOT NULL"
+    """The condition for rows that are read: they have content and, if others are to be dropped, a
+    user; and they meet the corpus's condition."""
+    needed = [corpus.content.column]
+    if corpus.content.null_users == "drop":
+        needed += columns_of(corpus.user)
+    holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
     if corpus.content.where is not None:
         holds += f" AND {condition(corpus.content.where).sql}"
     return holds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from dphh.corpora.user import NO_USERS, columns_of
 from dphh.corpus import Corpus
 from dphh.engines.polars.conditions import kept
 from dphh.errors import CorpusError
-from dphh.rows.user import NO_USERS
 
 #: Types of groups, besides whole numbers: their values are written alike everywhere.
 _PLAIN = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
@@ -29,8 +29,11 @@ def user_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
 
 
 def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
-    """The condition for rows that are read: they have content and meet the corpus's condition."""
+    """The condition for rows that are read: they have content and, if others are to be dropped, a
+    user; and they meet the corpus's condition."""
     holds = pl.col(corpus.content.column).is_not_null()
+    if corpus.content.null_users == "drop":
+        holds &= pl.all_horizontal(pl.col(each).is_not_null() for each in columns_of(corpus.user))
     if corpus.content.where is not None:
         holds &= kept(corpus.content.where, schema)
     return holds

@@ -19,13 +19,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpora.quiet import without_bar
 from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, of_fields
 from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.price import Price
 from dphh.privacy.coin_reports import sizes
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.sources.quiet import without_bar
 from dphh.sql import query
 
 #: One row for each report: its sender (a name for the round, dropped after duplicates are removed),

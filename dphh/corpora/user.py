@@ -15,6 +15,10 @@ NO_USERS = (
     "{option}: column {column} is {kind}; cast it to text or to an integer in a view, so that "
     "equal users are spelled equally"
 )
+ROWS_WITHOUT_USER = (
+    "user: found rows with a NULL in the user columns, of which dphh cannot bound what they add; "
+    "null_users='drop' (--null-users drop) leaves them out, or give each row a user id"
+)
 
 
 def checked_user(user: str | Sequence[str]) -> UserColumns:

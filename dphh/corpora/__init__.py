@@ -1,0 +1,1 @@
+"""What a corpus is: which files or which table, which rows, whose they are, and their tokens."""
