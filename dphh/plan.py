@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
@@ -22,8 +21,7 @@ from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
-from dphh.rows.period import PeriodColumn, Spans, checked_spans, parsed_period
-from dphh.rows.user import UserColumns, checked_user
+from dphh.rows.user import checked_user
 from dphh.run import run
 from dphh.wording.options import (
     check_given,
@@ -69,8 +67,7 @@ class Plan:
     def privacy(self) -> Privacy:
         if (corpus := self.corpus) is None:
             return self.price.privacy
-        made = how_rows_were_made(corpus)
-        return stated(self.price, corpus.user, made, corpus.period, corpus.periods)
+        return stated(self.price, corpus.user, is_table=corpus.kind != "path")
 
     @property
     def finds(self) -> Finds:
@@ -183,8 +180,9 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
         ) from None
     anew = _price_again(plan)
-    row_wise = plan.price.privacy.row_wise
-    says = stated(anew.price, _user_from_json(found), row_wise, *_periods_from_json(found))
+    where = found["corpus"] or {}
+    is_table = where.get("kind", "path") != "path"
+    says = stated(anew.price, checked_user(where.get("user", "user")), is_table=is_table)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
@@ -199,18 +197,8 @@ def _checked_plan(found: Any) -> Plan:
     of_files = where and where["kind"] == "path"
     return Plan(
         Price.from_json(found),
-        corpus_from_json(where, name=where["name"]) if of_files else None,
+        corpus_from_json(where, account=where["account"]) if of_files else None,
     )
-
-
-def _user_from_json(found: Any) -> UserColumns:
-    """The user columns of a written plan; of a table in memory, only these columns are written."""
-    return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
-
-
-def _periods_from_json(found: Any) -> tuple[PeriodColumn | None, Spans | None]:
-    where = found["corpus"] or {}
-    return parsed_period(where.get("period")), checked_spans(where.get("periods"))
 
 
 def _price_again(plan: Plan) -> Plan:
