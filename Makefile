@@ -42,7 +42,7 @@ test-all: $(VENV)/ready
 OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile lake_logs ldp_trie \
 	listed_words look_first memory near_periods no_files odd_texts one_sequence periods plain_sql \
 	rounds_by_hand several_columns sources stores tables trie units user_ids which_rows
-OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway tests/shell_sql \
+OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \
 	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subset_reports.py \
 	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py \
 	tests/unit/test_row_wise.py tests/unit/test_unchanged_scans.py tests/ledger/test_ledger_behind.py

@@ -122,22 +122,17 @@ class Plan:
             randomness=randomness,
         )
 
-    def sql(self, *, plain: bool = False) -> str:
-        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing.
-
-        plain: return the specification instead: row by row and without noise, ready to run in a
-        DuckDB shell (docs/plain-sql.md). The output of those queries is not private.
-        """
+    def sql(self) -> str:
+        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
         from dphh.as_sql.query_text import as_text
 
-        return as_text(self.queries(plain=plain))
+        return as_text(self.queries())
 
-    def queries(self, *, plain: bool = False) -> list[Query]:
+    def queries(self) -> list[Query]:
         """The parts of `sql()`, one per query, each with its section."""
-        from dphh.as_sql.plain import plain as plainly
         from dphh.as_sql.running import running
 
-        return (plainly if plain else running)(self.price, self.corpus)
+        return running(self.price, self.corpus)
 
     def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""

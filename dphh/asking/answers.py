@@ -119,12 +119,9 @@ def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.T
     return pa.Table.from_pylist(numbered, schema=schema)
 
 
-def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
+def queries_table(plan: Plan) -> pa.Table:
     """The queries of a plan in order, one row each; `Plan.sql` has them in one text."""
-    plain = arguments.get("plain") or False
-    if not isinstance(plain, bool):
-        raise UsageError(f"plain: found {plain!r}; give true or false")
-    rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
+    rows = [{"section": each.section, "sql": each.sql} for each in plan.queries()]
     return _with_row_numbers(rows, SQL_SCHEMA)
 
 

@@ -26,10 +26,7 @@ def help_sql(temporary: bool = False) -> str:
         )
     told.append(_OPTIONS)
     rows = ", ".join(f"({', '.join(map(literal, row))})" for row in told)
-    body = (
-        f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what) "
-        f"UNION ALL SELECT 'free', call, what FROM dphh_help_on_releases()"
-    )
+    body = f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what)"
     return f"{_options_sql(temporary)}; {macro_sql('dphh_help', '', body, temporary)}"
 
 

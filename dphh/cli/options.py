@@ -64,9 +64,6 @@ _RUN_OPTIONS = [
         "--sql", "show_sql", is_flag=True, help="Show the queries of a run on DuckDB and stop."
     ),
     click.option(
-        "--plain", is_flag=True, help="With --sql: the specification, row by row, without noise."
-    ),
-    click.option(
         "--run-id",
         metavar="ID",
         help="Name the run: the same request again returns its release, or goes on if cut short.",
@@ -175,12 +172,10 @@ def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
-    if run["plain"] and not run["show_sql"]:
-        raise click.UsageError("--plain: applies only to --sql; add --sql, or leave --plain out")
     if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
         refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
-        click.echo(plan.sql(plain=run["plain"]), nl=False)
+        click.echo(plan.sql(), nl=False)
         return
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))

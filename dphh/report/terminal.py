@@ -71,7 +71,7 @@ def found_from(manifest: dict[str, Any]) -> str:
 
 
 def is_test(manifest: dict[str, Any]) -> bool:
-    """Whether there is no privacy guarantee: the seed was a test's, or this is a rehearsal.
+    """Whether there is no privacy guarantee: the seed was a test's.
 
     Manifests of older versions have no `is_test`; there the randomness tells it.
     """

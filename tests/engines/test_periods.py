@@ -299,16 +299,3 @@ def test_a_trie_of_one_period_is_priced(tmp_path):
     assert privacy.protects == "period"
     # Steps of an epsilon of their own: 52 of them come to no less than their sum at this delta.
     assert privacy.of_periods.apart[2].epsilon == pytest.approx(52, rel=1e-3)
-
-
-def test_the_queries_of_a_plan_read_its_periods(tmp_path):
-    import duckdb
-
-    rows = [("ann", dt.date(2026, 11, 23), "x"), ("ann", dt.date(2026, 11, 30), "y")]
-    corpus = written(tmp_path, rows, periods="2026-W48")
-    text = items(corpus, epsilon=1, delta=1e-6).sql(plain=True)
-    shell = duckdb.connect()
-    rows_of_corpus = text.partition("-- what the queries call")[0]
-    shell.execute(rows_of_corpus)
-    found = shell.execute("SELECT user_id, content FROM rows_of_corpus").fetchall()
-    assert found == [("3:ann4:2969", "x")]

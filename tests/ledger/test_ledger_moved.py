@@ -193,13 +193,6 @@ def test_an_analyst_learns_of_no_other_account(book: Ledger, folder: Path, tmp_p
     assert "secret" not in str(caught.value)
 
 
-def test_moved_data_are_no_stand_in(folder: Path, ledger: Ledger) -> None:
-    ledger.add("reviews", Corpus(folder, user="who", text="what"), 1.0, 1e-6)
-    corpus = Corpus(moved(folder), user="who", text="what")
-    with pytest.raises(UsageError, match="they may be private"):
-        dphh.rehearse(items(epsilon=1, delta=1e-6), corpus, ledger=ledger)
-
-
 # What is kept
 
 

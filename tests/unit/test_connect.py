@@ -467,18 +467,6 @@ def test_a_plan_has_one_whole_fact_a_row_under_a_name(con, asked):
     assert theorem == price.privacy.theorem
 
 
-def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:
-    con.execute(f"CREATE TABLE words AS FROM {ITEMS}")
-    assert "cat" in {
-        row[0] for row in con.execute("SELECT tree FROM dphh_tree('words')").fetchall()
-    }
-    cursor = con.cursor()
-    found = cursor.execute("SELECT released FROM dphh_why('words', ['cat'])").fetchall()
-    assert found == [(True,)]
-    changes = con.execute("SELECT DISTINCT change FROM dphh_compare('words', 'words')").fetchall()
-    assert changes == [("kept",)]
-
-
 LATE_MACROS = """
 import os, sys, dphh
 con = dphh.connect(sys.argv[1], config={"threads": 4})
