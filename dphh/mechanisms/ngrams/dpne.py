@@ -33,7 +33,7 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -113,10 +113,10 @@ def price_dpne(
     ]
     new = new_item_delta(noise, bits, bounds[0], threshold)
     events: tuple[Event, ...] = (
-        GaussianEvent(base.sigma, "weighted Gaussian, level 1", role=Role.LEVEL),
-        DeltaEvent(new, "new words over the threshold, level 1", role=Role.LEVEL),
+        GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
+        DeltaEvent(new, "new words over the threshold, level 1"),
         *(
-            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}", role=Role.LEVEL)
+            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}")
             for x in above
         ),
         *counting.events(total),
