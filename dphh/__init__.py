@@ -51,11 +51,6 @@ __all__ = [
     "Privacy",
     "Profile",
     "Release",
-<<<<<<< HEAD
-    "Trend",
-=======
-    "Schedule",
->>>>>>> main
     "UsageError",
     "__version__",
     "check",
@@ -70,12 +65,6 @@ __all__ = [
     "on",
     "plan_from_json",
     "profile",
-<<<<<<< HEAD
-    "trend",
-=======
-    "rehearse",
-    "schedule",
->>>>>>> main
     "trie",
 ]
 
@@ -100,11 +89,6 @@ _NAMES_OF_MODULE = {
     "dphh.ledger": ("Ledger",),
     "dphh.price": ("Price", "Privacy"),
     "dphh.release": ("Release",),
-<<<<<<< HEAD
-    "dphh.report.trends": ("Trend", "trend"),
-=======
-    "dphh.planning.scheduling": ("Schedule", "schedule"),
->>>>>>> main
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.plan": ("Plan", "plan_from_json"),
 }

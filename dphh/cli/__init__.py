@@ -24,11 +24,6 @@ _COMMANDS_AFTER_VERBS = {
     "report": "dphh.cli.report",
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.gateway",
-<<<<<<< HEAD
-    "trend": "dphh.cli.trend",
-=======
-    "sql": "dphh.cli.sql",
->>>>>>> main
 }
 
 
