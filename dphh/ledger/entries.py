@@ -47,12 +47,13 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash that is equal for equal requests; it does not depend on the notes of events."""
+        """A hash that is equal for equal requests; it does not depend on the notes of events, nor,
+        of files, on whether the account that holds them is named."""
         asked = [
             self.verb,
             self.parameters,
             self.source.to_json(),
-            self.account,
+            None if self.source.kind == "path" else self.account,
             priced_in(self.price.events),
             self.price.epsilon,
             self.price.delta,
