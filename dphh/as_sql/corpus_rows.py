@@ -11,7 +11,7 @@ from dphh.sources.finding import parquet_pattern
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
-_MACRO_FILES = ("names", "text", "text_units", "periods")
+_MACRO_FILES = ("names", "text", "text_units")
 _NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 
 
@@ -23,8 +23,6 @@ def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
     types = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     if content.reading == "list":
         types[content.column] = "VARCHAR[]"
-    if (period := corpus.period) is not None:
-        types[period.column] = "BIGINT" if period.by == "number" else "DATE"
     relation = relation_of(corpus)
     statements = corpus_statements(corpus, types, relation)
     if whole_users:

@@ -74,8 +74,7 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
 
 def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
     """The corpus that the ledger knows by this name; its owner has said how it is read."""
-    said = [SQL_NAMES.get(key, key) for key in content if key != "periods"]
-    return named_corpus(name, ledger, said, content.get("periods"))
+    return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
@@ -158,11 +157,7 @@ def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) ->
             "made": entry.changed.replace(tzinfo=None),
             # Only the verb's parameters: how the corpus is read is known to its owner alone.
             "parameters": json.dumps(
-                {
-                    k: v
-                    for k, v in entry.parameters.items()
-                    if k not in ("user", "content", "period")
-                }
+                {k: v for k, v in entry.parameters.items() if k not in ("user", "content")}
             ),
         }
         for entry in entries

@@ -18,7 +18,6 @@ from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
-from dphh.rows.period import parsed_period
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -129,10 +128,9 @@ def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    parsed_period(content.get("period"))  # of one that is meant for --periods it says so
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    said = sorted(map(flag, content.keys() - rows - {"periods"}))
-    corpus = named_corpus(asked, ledger, said, content.get("periods"))
+    said = sorted(map(flag, content.keys() - rows))
+    corpus = named_corpus(asked, ledger, said)
     if corpus is not None:
         corpus = corpus if not files else files_of_named(corpus, files, ledger)
         return narrowed(corpus, **rows)

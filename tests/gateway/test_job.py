@@ -102,14 +102,6 @@ def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
         assert "failed" not in said, (seed, verb, arguments, said)
 
 
-@pytest.mark.parametrize("said", [True, False])
-@pytest.mark.parametrize("verb", ["items", "plan_items"])
-def test_no_analyst_answers_for_how_rows_were_made(shared: Ledger, verb: str, said: bool) -> None:
-    told = ask(shared, verb, epsilon=0.5, delta=1e-9, row_wise=said)
-    assert told["refused"].startswith("row_wise: the ledger has the corpus 'reviews'")
-    assert shared.runs() == []
-
-
 def test_what_names_a_place_is_for_the_owner(
     shared: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger, UsageError, items
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, Notice
-from dphh.ledger import Request, Source, source_of
+from dphh.ledger import Request, Source
 from dphh.ledger.marks import BYTES_OF_MARK, LAST, SLOTS, SMALL_FILE, Marks, keep_marks, marks
 from dphh.ledger.schema import reading, writing
 from tests.ledger.asked import ask, tampered
@@ -75,11 +75,6 @@ def a_copy_that_keeps_its_times(folder: Path) -> Source:
     return paths(shutil.copytree(folder, folder.with_name("copy")))
 
 
-def behind_a_frame(folder: Path) -> Source:
-    frame = pl.scan_parquet(moved(folder) / "year=1" / "2.parquet").select("who", "what")
-    return source_of(Corpus(frame, user="who", text="what"))
-
-
 @pytest.mark.parametrize(
     "elsewhere",
     [
@@ -88,7 +83,6 @@ def behind_a_frame(folder: Path) -> Source:
         one_of_its_files,
         among_others,
         a_copy_that_keeps_its_times,
-        behind_a_frame,
     ],
 )
 def test_data_that_were_moved_pay_on_the_account_that_they_had(
