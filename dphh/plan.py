@@ -67,7 +67,7 @@ class Plan:
     def privacy(self) -> Privacy:
         if (corpus := self.corpus) is None:
             return self.price.privacy
-        return stated(self.price, corpus.user, is_table=corpus.kind != "path")
+        return stated(self.price, corpus.user, of_files=corpus.source is None)
 
     @property
     def finds(self) -> Finds:
@@ -175,9 +175,9 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
         ) from None
     anew = _price_again(plan)
-    where = found["corpus"] or {}
-    is_table = where.get("kind", "path") != "path"
-    says = stated(anew.price, checked_user(where.get("user", "user")), is_table=is_table)
+    of_files = plan.price.privacy.provided is None
+    user = checked_user(found["corpus"]["user"] if found["corpus"] else "user")
+    says = stated(anew.price, user, of_files=of_files)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "

@@ -10,14 +10,11 @@ from dphh.levels.level import Level, level_from_json
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import UserColumns, named
+from dphh.rows.user import PROVIDED, UserColumns, named
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; or one of a user's contributions.
 Protects = Literal["user", "combination", "contribution"]
-
-#: The condition of the promise for a table in memory or a view, whose making is not looked at.
-PROVISO = "provided that each row was made from rows of its own user"
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -47,6 +44,8 @@ class Privacy:
     protects: Protects = "user"
     #: `adjacency`, typed: False where the theorem covers the removal of a user only.
     both_directions: bool = True
+    #: For a frame, a relation or a view: what the statement takes for granted. Files: None.
+    provided: str | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -65,6 +64,7 @@ class Privacy:
             "user_epsilon": self.user_epsilon,
             "shuffled_epsilon": self.shuffled_epsilon,
             "shuffled_user_epsilon": self.shuffled_user_epsilon,
+            "provided": self.provided,
         }
         return {
             "epsilon": self.epsilon,
@@ -93,12 +93,13 @@ class Privacy:
         )
 
 
-def stated(price: Price, user: UserColumns, *, is_table: bool) -> Privacy:
-    """The promise as it holds for a corpus: with several user columns, a unit is less than a user;
-    of a frame, a relation or a view it holds if its rows were made from rows of their own user."""
+def stated(price: Price, user: UserColumns, *, of_files: bool) -> Privacy:
+    """The promise as it holds for a corpus: of several columns a unit is less than a user, and of
+    a table whose rows were made elsewhere it depends on how they were made."""
     privacy = price.privacy
-    if is_table:
-        privacy = replace(privacy, caveats=(PROVISO, *privacy.caveats))
+    if not of_files:
+        caveats = (f"provided that {PROVIDED}", *privacy.caveats)
+        privacy = replace(privacy, provided=PROVIDED, caveats=caveats)
     return privacy if isinstance(user, str) else _privacy_of_combinations(privacy, user)
 
 

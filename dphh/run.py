@@ -23,8 +23,8 @@ from dphh.engines import checked_engine, engine_of, open_session
 from dphh.errors import CorpusError, DphhError, LedgerError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled
-from dphh.ledger import Booked, Ledger, Request, source_of
-from dphh.ledger.entries import Setting, checked_run_id
+from dphh.ledger import Booked, Ledger, Request
+from dphh.ledger.entries import Setting, checked_run_id, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -35,7 +35,6 @@ from dphh.private_priors import check_same_tokens
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.replay import Asked, Note, notice
-from dphh.rows.user import as_json
 from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
@@ -72,7 +71,7 @@ def run(
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    request = request_of(price, corpus)
+    request = Request.of(price, corpus)
     state = files_state(request.source, str(book.path))
     asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
@@ -103,25 +102,6 @@ def run(
         finally:
             session.close()
     return release if out is None else _save_release(release, out)
-
-
-def request_of(price: Price, corpus: Corpus) -> Request:
-    """What a priced run asks of the ledger."""
-    return Request(
-        source_of(corpus),
-        price.verb,
-        _recorded(price, corpus),
-        price.events,
-        price.privacy.booked_epsilon,
-        price.privacy.delta,
-        account=corpus.account,
-    )
-
-
-def _recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """The parameters as the ledger and the manifest record them."""
-    of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
-    return {**dict(price.parameters), **of_corpus}
 
 
 def _setting_of(price: Price, session: Session, files: str, *, is_test: bool) -> Setting:
@@ -284,8 +264,8 @@ def _manifest_of(
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
-        "parameters": _recorded(price, corpus),
-        "privacy": stated(price, corpus.user, is_table=corpus.kind != "path").to_json(),
+        "parameters": recorded(price, corpus),
+        "privacy": stated(price, corpus.user, of_files=corpus.source is None).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

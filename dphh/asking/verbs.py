@@ -57,7 +57,7 @@ class RowsOptions(TypedDict, total=False):
     where: str | None
     since: str | None
     until: str | None
-    name: str | None
+    account: str | None
 
 
 class CorpusOptions(RowsOptions, total=False):

@@ -30,8 +30,7 @@ from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
-from dphh.ledger import Hold, Ledger
-from dphh.ledger.requests import request_of
+from dphh.ledger import Ledger, Request
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels

@@ -7,14 +7,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from dphh.corpus import Corpus
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger.budget import Booking, Budget, Cap, checked_booking
 from dphh.ledger.shown import accounts_html, accounts_text
-from dphh.ledger.source import Source
+from dphh.ledger.source import Source, source_of
 from dphh.privacy.events import Event, priced_in
-from dphh.rows.user import UserColumns
+from dphh.rows.user import UserColumns, as_json
+
+if TYPE_CHECKING:
+    from dphh.price import Price
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
@@ -44,6 +48,19 @@ class Request:
     def __post_init__(self) -> None:
         price = checked_booking(self.events, self.epsilon, self.delta)
         object.__setattr__(self, "price", price)
+
+    @classmethod
+    def of(cls, price: Price, corpus: Corpus) -> Request:
+        """What a run of this price on this corpus asks of the ledger."""
+        return cls(
+            source_of(corpus),
+            price.verb,
+            recorded(price, corpus),
+            price.events,
+            price.privacy.booked_epsilon,
+            price.privacy.delta,
+            account=corpus.account,
+        )
 
     @property
     def digest(self) -> str:
@@ -203,6 +220,12 @@ class Outlook:
     #: The cap that has the least room: its account, the share of it that the run would use, and how
     #: many such runs are left; None without a cap.
     scarcest: tuple[str, float, int] | None
+
+
+def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
+    """The parameters as the ledger and the manifest record them."""
+    of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
+    return {**dict(price.parameters), **of_corpus}
 
 
 def canonical(value: Any, what: str) -> str:

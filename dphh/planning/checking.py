@@ -22,8 +22,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.shown import usage_phrase
 from dphh.report.style import CHART_CSS
-from dphh.price import PROVISO
-from dphh.rows.user import columns_of, counted_by
+from dphh.rows.user import PROVIDED, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern
 from dphh.sources.lacking import parquet_files
@@ -183,7 +182,7 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
     """The condition under which the promise holds for a frame, a relation or a view."""
     if corpus.kind != "path":
         yield Finding(
-            "rows", "unknown", f"the promise holds {PROVISO}",
+            "rows", "unknown", f"the promise holds provided that {PROVIDED}",
             "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
 
@@ -211,7 +210,7 @@ def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
 
 
 def _where_users_known(corpus: Corpus) -> str:
-    names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
+    names = columns_of(corpus.user)
     if engine_of(corpus) == "spark":
         return " AND ".join(f"{name} IS NOT NULL" for name in names).join(('frame.where("', '")'))
     columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)

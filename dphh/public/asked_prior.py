@@ -13,7 +13,7 @@ from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
 from dphh.ledger import Ledger
 from dphh.priors.given_prior import GivenPrior
 from dphh.priors.prior import Prior
-from dphh.private_priors import check_same_tokens, refuse_private, refuse_undeclared
+from dphh.private_priors import check_same_tokens, refuse_undeclared
 from dphh.public.stored import folder, keep, kept
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
@@ -54,7 +54,7 @@ def with_prior(
         )
     else:
         refuse_undeclared(declared)
-        given = _prior_from_public(prior, column, content, longest, corpus, ledger)
+        given = _prior_from_public(prior, column, content, longest)
     if content is not None:
         check_same_tokens(given, content)
     if len(given.prior) == 0:
@@ -103,8 +103,6 @@ def _prior_from_public(
     column: str | None,
     content: Content | None,
     max_n: int,
-    corpus: Corpus | None,
-    ledger: Ledger,
 ) -> GivenPrior:
     if isinstance(prior, Corpus):
         if column is not None:
@@ -126,9 +124,7 @@ def _prior_from_public(
         from dphh.public.tables import of_table, table_of
 
         table = table_of(prior)
-        refuse_private(table, corpus, ledger)
         return GivenPrior(of_table(table, content, max_n), "table", content.to_json(), table)
-    refuse_private(text, corpus, ledger)
     return GivenPrior(_cached_counts(text, max_n), "text", text.content.to_json(), text)
 
 
@@ -164,9 +160,6 @@ def _cached_counts(text: Corpus, max_n: int) -> Prior:
 
 def _fingerprint_of_files(text: Corpus) -> str:
     """A hash of the names, sizes and times of local files; '' for other sources."""
-    from dphh.ledger.origins import source_of
-    from dphh.ledger.sources import files_check, files_state
+    from dphh.ledger.source import files_state, source_of
 
-    source = source_of(text)
-    besides = str(folder())
-    return files_state(source, besides) if files_check(source, besides) else ""
+    return files_state(source_of(text))

@@ -8,7 +8,7 @@ from html import escape
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
-from dphh.ledger.bars import account_html
+from dphh.ledger.shown import account_html
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.counted import how_many

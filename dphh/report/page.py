@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named
-from dphh.ledger.bars import account_html
+from dphh.ledger.shown import account_html
 from dphh.report.chart import Chart, chart_html, chart_of, within_groups
 from dphh.report.counted import how_many, is_of_list, which_rows
 from dphh.report.people import PEOPLE

@@ -7,12 +7,9 @@ from typing import Any
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
-from dphh.ledger import Ledger
-from dphh.ledger.budget import percent
-from dphh.ledger.outlook import Outlook
-from dphh.ledger.remaining import MOST_RUNS
-from dphh.ledger.requests import request_of
-from dphh.ledger.wording import account_lines, period_lines
+from dphh.ledger import Ledger, Outlook, Request
+from dphh.ledger.budget import MOST_RUNS, percent
+from dphh.ledger.shown import account_lines
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
 from dphh.wording.lines import plural, shorten
@@ -135,33 +132,32 @@ def ledger_lines(
         outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [
-        line for each in outlook.accounts for line in (*account_lines(each), *period_lines(each))
-    ] or [("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")]
+    lines = [line for each in outlook.accounts for line in account_lines(each)] or [
+        ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
+    ]
     if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
-    lines += [("moved", said) for said in outlook.moved]
     refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
     """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(request_of(price, corpus))
+    return (ledger or Ledger()).outlook(Request.of(price, corpus))
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
     to an analyst, who may see one alone."""
-    found = outlook.ahead
-    if found is None:
+    if outlook.scarcest is None:
         return None
-    taken = "more than 100%" if found.share > 1 else percent(found.share)
+    account, share, runs_left = outlook.scarcest
+    taken = "more than 100%" if share > 1 else percent(share)
     if of is not None:
         return f"takes {taken} of {of}"
-    runs = plural(found.runs_left, "such run") if found.runs_left < MOST_RUNS else "many such runs"
-    left = f"{runs} {'is' if found.runs_left == 1 else 'are'} left"
-    return f"takes {taken} of the cap of {shorten(found.account)}; {left}"
+    runs = plural(runs_left, "such run") if runs_left < MOST_RUNS else "many such runs"
+    left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
+    return f"takes {taken} of the cap of {shorten(account)}; {left}"
 
 
 def asked(price: Price) -> str:
