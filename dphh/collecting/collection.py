@@ -30,7 +30,7 @@ from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
-from dphh.ledger import Ledger, Request
+from dphh.ledger import Booked, Ledger, Request
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
@@ -140,7 +140,7 @@ class Collection:
     def open_round(self) -> Path | None:
         """The path of the open round's ballot, for the devices; None when the trie is done.
 
-        Opening the first round reserves and begins the run in the ledger.
+        Opening the first round books the run in the ledger.
         """
         done = self._closed_levels()
         if len(done) == len(self.plan.levels):
@@ -151,7 +151,7 @@ class Collection:
         if path.exists():
             return path
         if not done:
-            self._reserve_and_begin()
+            self._book()
         ways = ((),) if not done else _paths_to_nodes(done[-1])
         table = Ballot(self.run_id, level.level, level.numerator, self.is_test, ways).parquet()
         path.parent.mkdir(exist_ok=True)
@@ -187,21 +187,16 @@ class Collection:
             return Release.from_parquet(parquet, manifest)
         session = cast(Session, _DevicesAsSession(self.folder))
         source = _DeclaredRandomness(self.is_test)
-        hold = self._reserve_and_begin()
+        booked = self._book()
         release = released(
             self.plan.price, self._corpus_of_devices, session, self.run_id, source, lambda _: None
         )
-        return settled(self.ledger, release, hold)
+        return settled(self.ledger, release, booked)
 
-    def _reserve_and_begin(self) -> Hold:
-        """Reserve and begin the run, once for all processes that continue the collection."""
-        hold = self.ledger.reserve(
-            self.run_id, request_of(self.plan.price, self._corpus_of_devices)
-        ).hold
-        states = {entry.run_id: entry.state for entry in self.ledger.runs()}
-        if states[self.run_id] == "reserved":
-            self.ledger.begin(hold)
-        return hold
+    def _book(self) -> Booked:
+        """Book the run, once for all processes that continue the collection."""
+        request = Request.of(self.plan.price, self._corpus_of_devices)
+        return self.ledger.book(request, {}, run_id=self.run_id)
 
     def _closed_levels(self) -> list[LevelDone]:
         """The closed levels. If the trie has stopped growing, all further levels are empty."""

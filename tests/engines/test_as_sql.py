@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import dphh
 from dphh import Corpus
-from dphh.as_sql.query_text import filled, macros_called
-from dphh.as_sql.running import parts_of
+from dphh.as_sql.query_text import filled
+from dphh.as_sql.running import LATER, parts_of
 from dphh.cli import cli
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.levels.ngrams import PrunedLevel
@@ -79,11 +79,11 @@ def listed(value):
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, rows, verb):
     plan = VERBS[verb](corpus_of(rows, tmp_path / "corpus.parquet"))
-    shown = [step for _, steps in parts_of(plan.price) for step in steps]
+    shown = [(step, section) for section, steps in parts_of(plan.price) for step in steps]
     with watched(monkeypatch) as seen:
         plan.run(engine="duckdb", randomness=SeededRandomness(11))
     executed = [next(iter(same)) for _, same in groupby(seen, key=lambda one: one[0])]
-    left = iter(step for step, _ in groupby(shown))
+    left = iter(step for step, _ in groupby(step for step, _ in shown))
     # What released nothing may end a run; what is conditional may be left out.
     for name, parameters in executed:
         step = next((one for one in left if one.name == name), None)
@@ -91,8 +91,8 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, rows, verb)
         for known, value in step.known.items():
             if known in parameters and known != "is_test":
                 assert parameters[known] in (value, listed(value)), known
-        assert parameters.keys() <= {*step.known, *step.later}
-    must = {step.name for step in shown if not step.may_run}
+        assert parameters.keys() <= {*step.known, *LATER}
+    must = {step.name for step, section in shown if "if " not in section}
     assert must <= {name for name, _ in executed}
 
 
@@ -117,11 +117,6 @@ def test_each_query_says_which_file_it_is(verb):
 def test_a_text_cannot_leave_its_literal_nor_a_comment():
     spelled = filled("SELECT $what -- of $what, $n", {"what": "it's\nDROP", "n": 3})
     assert spelled == "SELECT 'it''s\nDROP' -- of $what, 3"
-
-
-def test_macros_come_with_those_that_they_call_and_no_others():
-    text = macros_called("SELECT dphh_even_weight(3, 10)", ["plain/functions", "plain/texts"])
-    assert re.findall(r"MACRO (\w+)", text) == ["dphh_float_root", "dphh_isqrt", "dphh_even_weight"]
 
 
 # The threshold of a level in the specification
