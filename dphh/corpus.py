@@ -202,7 +202,11 @@ def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpu
     reading = content.pop("reading")
     column = content.pop("column")
     corpus = Corpus(
-        list(found["where"]), user=found["user"], text=column, as_=reading, account=account,
+        list(found["where"]),
+        user=found["user"],
+        text=column,
+        as_=reading,
+        account=account,
         **content,
     )
     return in_groups(corpus, found.get("by"))

@@ -21,7 +21,7 @@ from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
 from dphh.report.cards import plan_card
 from dphh.report.terminal import plan_text
-from dphh.rows.user import checked_user
+from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
     check_given,
@@ -176,8 +176,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         ) from None
     anew = _price_again(plan)
     of_files = plan.price.privacy.provided is None
-    user = checked_user(found["corpus"]["user"] if found["corpus"] else "user")
-    says = stated(anew.price, user, of_files=of_files)
+    says = stated(anew.price, _user_from_json(found), of_files=of_files)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
@@ -194,6 +193,11 @@ def _checked_plan(found: Any) -> Plan:
         Price.from_json(found),
         corpus_from_json(where, account=where["account"]) if of_files else None,
     )
+
+
+def _user_from_json(found: Any) -> UserColumns:
+    """The user columns of a written plan; of a table in memory, only these columns are written."""
+    return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
 def _price_again(plan: Plan) -> Plan:

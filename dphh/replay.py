@@ -55,7 +55,7 @@ class Asked:
             return found[1]
         if (last := self.ledger.last_like(self.request)) is None:
             if self.corpus.kind != "path" and self.request.account is None:
-                say(Note("another session cannot recognise this table: name this release by run_id="))
+                say(Note("another session cannot recognise this table, and would spend again"))
             return None
         earlier, files = last
         if self.files and self.files == files:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_session
-from dphh.errors import CorpusError, DphhError, LedgerError, UsageError
+from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled
 from dphh.ledger import Booked, Ledger, Request
@@ -287,10 +287,12 @@ def _randomness_name(randomness: Randomness) -> str:
 
 
 def settled(book: Ledger, release: Release, booked: Booked) -> Release:
-    """Store the release. If another process stored the run's release first, that one is returned."""
+    """Store the release. If another process stored one of this run first, that one is returned."""
     parquet = release.parquet()
     try:
         stored = book.settle(booked.sequence, release.manifest, parquet)
+    except UnknownRunError:
+        raise  # the ledger was replaced: it does not record what this run has spent
     except LedgerError as problem:
         # The price is spent and recorded; discarding the release would help nobody.
         warn(
@@ -298,4 +300,6 @@ def settled(book: Ledger, release: Release, booked: Booked) -> Release:
             "Save the release now; or ask again with this run id once the ledger can be written.",
         )
         return release
-    return release if stored.parquet is parquet else Release.from_parquet(stored.parquet, stored.manifest)
+    if stored.parquet is parquet:
+        return release
+    return Release.from_parquet(stored.parquet, stored.manifest)

@@ -298,7 +298,7 @@ def _corpus_from_json(written: dict[str, Any], plan: Plan) -> Corpus:
         item="sequence",
         as_=written["as"],
         characters=written["characters"],
-        name=written["account"],
+        account=written["account"],
     )
     where = (f"devices: {written['devices']}",)
     return replace_corpus(as_sequences(read, plan["unit"]), kind="table", where=where, source=None)

@@ -198,9 +198,7 @@ class Accounts:
                     return each
         raise unknown_account(account)
 
-    def corpus(
-        self, account: str, *, files: str | Path | Sequence[str | Path] = ()
-    ) -> Corpus:
+    def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
         """The corpus of an account, read as its owner said when it was added; its account pays.
 
         files: read these alone. They must be the account's."""
@@ -229,7 +227,7 @@ class Accounts:
                 return None
         return (
             f"There is no ledger at {self.path}. If there was one, put it back, or name its file "
-            "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add NAME CORPUS ...` makes it."
+            "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add ACCOUNT CORPUS` makes it."
         )
 
     def refuse_absent(self) -> None:
@@ -241,7 +239,9 @@ class Accounts:
         with reading(self.path) as con:
             if con is None:
                 return []
-            query = "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
+            query = (
+                "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
+            )
             found = [Change(day_of(day), *rest) for day, *rest in con.execute(query)]
         if account is None:
             return found
@@ -419,5 +419,3 @@ def _check_name(name: str) -> None:
             f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
             "glob would be taken for a file."
         )
-
-

@@ -149,9 +149,7 @@ def check_share(con: sqlite3.Connection, analyst: str, row: AccountRow, asked: B
         raise BudgetRefused(refusal(label, own, cap, asked))
 
 
-def _left_of_share(
-    row: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]
-) -> Budget:
+def _left_of_share(row: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:
     mine = left(own, cap)
     # At the same delta, so that the smaller of the two is what one more run could have.
     of_all = left(every, row.cap, mine.delta)

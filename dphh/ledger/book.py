@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dphh.corpus import Corpus
-from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
+from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
     AccountRow,
@@ -139,8 +139,8 @@ class Ledger(Analysts):
                 return Outlook((), None, None)
             try:
                 paying = self._payers(con, request.source, request.account, places)
-            except BudgetRefused as why:
-                return Outlook((), str(why), None)
+            except BudgetRefused as problem:
+                return Outlook((), str(problem), None)
             why = self._refusal(con, request, paying)
             spent = [(row, prices(con, row.id)) for row in paying]
             caps: list[tuple[str, Cap, list[Booking]]]
@@ -418,14 +418,12 @@ def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
         )
     con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
     con.execute("UPDATE runs SET state = 'running' WHERE sequence = ?", (run,))
-    return Booked(
-        run_id, run, accounts, new=False, key=key, attempt=attempts + 1, files=files
-    )
+    return Booked(run_id, run, accounts, new=False, key=key, attempt=attempts + 1, files=files)
 
 
 def _unfinished(con: sqlite3.Connection, run: int) -> int:
     if con.execute("SELECT 1 FROM unfinished WHERE run = ?", (run,)).fetchone() is None:
-        raise LedgerError(
+        raise UnknownRunError(
             f"Run number {run} is not going on in this ledger: another process has settled it, or "
             "the ledger was replaced. Its price stays spent."
         )

@@ -236,9 +236,7 @@ def rule_in_words(cap: Cap) -> str:
     """The rule by which a cap is kept, as one line of text."""
     if cap.kept == "sums":
         return "epsilons add up, and deltas do"
-    return (
-        "noise and thresholds have a part each, the fuller one is shown; epsilons do not add up"
-    )
+    return "noise and thresholds have a part each, the fuller one is shown; epsilons do not add up"
 
 
 def _shares(prices: Sequence[Booking], cap: Cap) -> tuple[float, float]:

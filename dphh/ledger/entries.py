@@ -206,7 +206,9 @@ class Change:
     def __str__(self) -> str:
         whose = "" if self.analyst is None else f" of {self.analyst}"
         before = "" if self.was is None else f", before {self.was}"
-        return f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}, by {self.who}"
+        return (
+            f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}, by {self.who}"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """What an account records of a corpus, and whether a request's files are the account's.
 
 An account of files has paths: files, folders, globs or addresses. A request's file is the account's
-if its real path is in one of these folders or matches one of these globs. That is all that is looked
-at: a file that was copied, moved or written anew elsewhere is another corpus (docs/threats.md).
+if its real path is in one of these folders or matches one of these globs. Nothing else is compared:
+a file that was copied, moved or written anew elsewhere is another corpus (docs/threats.md).
 """
 
 # Globs and addresses stay strings: pathlib would normalise away what engines see.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH207
+# ruff: noqa: PTH110, PTH112, PTH113, PTH116, PTH118, PTH120, PTH207
 from __future__ import annotations
 
 import hashlib

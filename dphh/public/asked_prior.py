@@ -14,7 +14,7 @@ from dphh.ledger import Ledger
 from dphh.priors.given_prior import GivenPrior
 from dphh.priors.prior import Prior
 from dphh.private_priors import check_same_tokens, refuse_undeclared
-from dphh.public.stored import folder, keep, kept
+from dphh.public.stored import keep, kept
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
 

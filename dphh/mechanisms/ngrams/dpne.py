@@ -115,10 +115,7 @@ def price_dpne(
     events: tuple[Event, ...] = (
         GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
         DeltaEvent(new, "new words over the threshold, level 1"),
-        *(
-            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}")
-            for x in above
-        ),
+        *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
         *counting.events(total),
         DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
     )
