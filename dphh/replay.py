@@ -46,16 +46,15 @@ class Asked:
     #: '' where the data are not local files.
     files: str
 
-    def before(self, say: Say) -> str | None:
+    def before(self, say: Say, later: Say) -> str | None:
         """The id of the run whose release this request gets, or which it continues; None if this is
-        a new run. Refuses a request that may be a repeat, if a cap would pay for it twice."""
+        a new run. Refuses a request that may be a repeat, if a cap would pay for it twice. `later`
+        takes a note that is true only if a run begins."""
         found = _runs_on_tables.get(self._key)
         if found is not None and found[0]() is self.corpus.source:
             say(Note(f"nothing is spent: run {found[1]} is of the same table; {_TO_SPEND}"))
             return found[1]
         if (last := self.ledger.last_like(self.request)) is None:
-            if self.corpus.kind != "path" and self.request.account is None:
-                say(Note("another session cannot recognise this table, and would spend again"))
             return None
         earlier, files = last
         if self.files and self.files == files:
@@ -79,7 +78,7 @@ class Asked:
                 f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
                 "which is free, or again=True to spend again"
             )
-        say(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
+        later(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
         return None
 
     def remember(self, run_id: str) -> None:

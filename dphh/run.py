@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import checked_engine, engine_of, open_session
+from dphh.engines import checked_engine, engine_of, open_session, refuse_if_run_would_fail
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled
@@ -66,42 +66,58 @@ def run(
     if price.prior is not None:
         check_same_tokens(price.prior, corpus.content)
     engine = checked_engine(engine or engine_of(corpus))
-    if out is not None:
-        checked_out(out, run_id)
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
     state = files_state(request.source, str(book.path))
     asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
+    given, told = run_id, list[str]()  # `told`: said once no refusal can follow
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
-    given = run_id
     if run_id is None and not again and not source.is_test:
-        run_id = asked.before(say)
+        run_id = asked.before(say, told.append)
+    if out is not None:
+        checked_out(out, run_id)
+
     # A stored release needs no engine, which may take long to start. It is returned even if the
     # files have changed since. And whether a run is refused must not depend on its rows, so the
     # ledger is asked before they are looked at.
     if (before := book.before_reading(request, run_id)) is not None:
         if run_id == given:
             _warn_of_other_data(asked, before)
+        return _saved(_stored(before), out)
+
+    # Opening a session looks at columns, types and NULL user ids: an error here is free.
+    session = open_session(engine, corpus, source, Limits(memory_limit, threads))
+    booked = None
+    try:
+        if run_id is None or run_id == given:
+            refuse_if_run_would_fail(engine, corpus, session)
+        booked = book.book(
+            request,
+            _setting_of(price, session, state, is_test=source.is_test),
+            files=None if source.is_test else asked.files,
+            run_id=run_id,
+            again=again,
+        )
+        if not source.is_test:
+            asked.remember(booked.run_id)
+        if booked.release is not None:  # another process was faster
+            return _saved(_stored(booked), out)
+        _say_how_it_begins(corpus, booked, [*told], say)
+        source.draw_once_by(booked.key)
+        with _failing(price, book, booked):
+            drawn = journaled(session, book, booked.sequence)
+            release = released(price, corpus, drawn, booked.run_id, source, say)
+        release = settled(book, release, booked)
+    except LedgerError:
+        # Another process that runs the same run may have settled it meanwhile.
+        if booked is None or (before := book.before_reading(request, booked.run_id)) is None:
+            raise
         release = _stored(before)
-    else:
-        # Opening a session looks at columns, types and NULL user ids: an error here is free.
-        session = open_session(engine, corpus, source, Limits(memory_limit, threads))
-        try:
-            booked = book.book(
-                request,
-                _setting_of(price, session, state, is_test=source.is_test),
-                files=None if source.is_test else asked.files,
-                run_id=run_id,
-                again=again,
-            )
-            if not source.is_test:
-                asked.remember(booked.run_id)
-            release = _run_booked(price, corpus, session, book, booked, source, say)
-        finally:
-            session.close()
-    return release if out is None else _save_release(release, out)
+    finally:
+        session.close()
+    return _saved(release, out)
 
 
 def _setting_of(price: Price, session: Session, files: str, *, is_test: bool) -> Setting:
@@ -154,7 +170,9 @@ def _stored(booked: Booked) -> Release:
     return Release.from_parquet(parquet, manifest)
 
 
-def _save_release(release: Release, out: str | Path) -> Release:
+def _saved(release: Release, out: str | Path | None) -> Release:
+    if out is None:
+        return release
     try:
         release.save(out)
     except UsageError as problem:
@@ -166,38 +184,15 @@ def _save_release(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _run_booked(
-    price: Price,
-    corpus: Corpus,
-    session: Session,
-    book: Ledger,
-    booked: Booked,
-    randomness: RunRandomness,
-    say: Progress,
-) -> Release:
-    """Draw the levels that are not stored yet, and settle the release."""
-    if booked.release is not None:
-        return _stored(booked)
+def _say_how_it_begins(corpus: Corpus, booked: Booked, told: list[str], say: Progress) -> None:
+    for line in told:
+        say(line)
     if booked.new and not booked.accounts:
         say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
     if not booked.new:
         say(f"going on with a run that did not finish, attempt {booked.attempt}")
         if corpus.kind != "path":
             say(Note("a table in memory cannot be compared; its rows must be those it began with"))
-    randomness.draw_once_by(booked.key)
-    try:
-        with _failing(price, book, booked):
-            drawn = journaled(session, book, booked.sequence)
-            release = released(price, corpus, drawn, booked.run_id, randomness, say)
-        return settled(book, release, booked)
-    except LedgerError:
-        try:  # another process that runs the same run may have settled it
-            manifest, parquet = book.release(booked.run_id)
-        except LedgerError:
-            pass
-        else:
-            return Release.from_parquet(parquet, manifest)
-        raise
 
 
 @contextmanager

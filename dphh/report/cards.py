@@ -82,7 +82,7 @@ def _ledger_html(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     refusal = outlook.refusal
     refused = refusal and f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
     left = "".join(account_html(account) for account in outlook.accounts)
-    uncapped = "<p>No cap: nobody has capped this corpus; <code>Ledger.add</code> does.</p>"
+    uncapped = "<p>No cap: no account holds this corpus; <code>Ledger.add</code> does.</p>"
     return refused or "", left or uncapped
 
 
