@@ -187,15 +187,10 @@ class Accounts:
             for row in rows:
                 if con is not None and row.name == account:
                     return row.account(prices(con, row.id))
-        others = [*self.accounts()]
-        for each in others:
-            if account in (each.label, *each.source.where):
+        here = absolute(account) if account else ""
+        for each in self.accounts():
+            if account == each.label or (here and each.source.is_at(here)):
                 return each
-        if account and "://" not in account:
-            here = absolute(account)
-            for each in others:
-                if here in each.source.where:
-                    return each
         raise unknown_account(account)
 
     def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:

@@ -22,8 +22,8 @@ import pytest
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
 from dphh.ledger import source_of
-from dphh.ledger.sources import files_state
-from dphh.ledger.unfinished import MOST_ATTEMPTS
+from dphh.ledger.source import files_state
+from dphh.ledger.book import MOST_ATTEMPTS
 from dphh.levels.trie import VoteLevel
 from dphh.session.protocol import Limits
 from dphh.session.trie import OneSequence, Trie, TrieOn

@@ -11,7 +11,7 @@ import pytest
 import dphh
 from dphh import Corpus, UsageError
 from dphh.errors import NoColumnError
-from dphh.ledger.requests import request_of
+from dphh.ledger import Request
 from dphh.public import counted_texts as texts
 from dphh.public.stored import folder
 from dphh.testing import SeededRandomness
@@ -212,7 +212,7 @@ def test_what_the_ledger_of_a_run_knows_is_refused_when_it_is_run(private, news,
 
 def test_the_digest_is_of_the_request(private, news, table):
     plain, one, same, other = (
-        request_of(plan.price, plan.corpus)
+        Request.of(plan.price, plan.corpus)
         for plan in (
             dphh.ngrams(private, **ASK),
             dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dphh import Corpus, Ledger, items, ldp_trie, ngrams, trie
-from dphh.files.paths import files_at
-from dphh.ledger import Request, source_of, sources
+from dphh.corpus import replace_corpus
+from dphh.ledger import Request, source, source_of
+from dphh.ledger.source import files_of
 from tests.report.made import items as released
 from tests.report.made import ladder
 from tests.report.test_page import Seen
@@ -55,13 +56,13 @@ def test_a_plan_walks_its_files_once_for_all_that_the_ledger_says(
 ):
     ledger.add("survey", source_of(corpus), 3.0, 1e-6)
     walked = []
-    monkeypatch.setattr(sources, "files_at", lambda at: walked.append(at) or files_at(at))
+    monkeypatch.setattr(source, "files_of", lambda of: walked.append(of) or files_of(of))
     assert "survey" in shown(items(corpus, epsilon=1.0, delta=1e-8), ledger)
     assert len(walked) == 1
 
 
 def test_a_plan_with_an_account_that_is_not_there_still_shows(corpus):
-    plan = items(corpus.named("nobody"), epsilon=1.0, delta=1e-8)
+    plan = items(replace_corpus(corpus, account="nobody"), epsilon=1.0, delta=1e-8)
     assert "nobody" in plan._repr_html_()
     assert "no corpus yet" in items(epsilon=1.0, delta=1e-8)._repr_html_()
 
@@ -111,7 +112,7 @@ def test_what_would_be_refused_is_what_is_refused(corpus, ledger):
         request = Request(source_of(corpus), "items", {}, plan.events, epsilon, 1e-8)
         would = ledger.outlook(request).refusal
         try:
-            ledger.reserve(f"run-{epsilon}", request)
+            ledger.book(request, {})
         except Exception as problem:
             assert str(problem) == would
         else:

@@ -43,7 +43,7 @@ def test_as_many_runs_are_left_as_the_ledger_grants(corpus, ledger, verb):
     with pytest.raises(BudgetRefused):
         while True:
             asked = (verb, {}, plan.events, privacy.booked_epsilon, privacy.delta)
-            ledger.reserve(f"run {granted}", Request(source_of(plan.corpus), *asked))
+            ledger.book(Request(source_of(plan.corpus), *asked), {})
             granted += 1
     assert before["runs_left"] == granted > 1
     assert 1 / (granted + 1) < before["share"] <= 1 / granted
