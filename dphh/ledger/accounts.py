@@ -20,7 +20,7 @@ from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
 from dphh.ledger.entries import Account, Change, Groups, canonical, unknown_account
-from dphh.ledger.schema import default_path, reading, writing
+from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.shown import accounts_html, accounts_text
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.privacy.events import Event, events_from_json
@@ -169,13 +169,11 @@ class Accounts:
     def declared_groups(self) -> dict[str, Groups]:
         """The declared columns and values of every account that has any, by the account's name."""
         with reading(self.path) as con:
-            return {} if con is None else declared_in(con)
+            return declared_in(con)
 
     def accounts(self) -> list[Account]:
         """Every account, and after them each corpus that has runs and no account."""
         with reading(self.path) as con:
-            if con is None:
-                return []
             named = [(row, prices(con, row.id)) for row in accounts_in(con)]
             others = _runs_without_account(con)
         return [row.account(paid) for row, paid in named] + others
@@ -183,9 +181,8 @@ class Accounts:
     def status(self, account: str) -> Account:
         """One account by its name; a corpus that has none by its path or label."""
         with reading(self.path) as con:
-            rows = [] if con is None else accounts_in(con)
-            for row in rows:
-                if con is not None and row.name == account:
+            for row in accounts_in(con):
+                if row.name == account:
                     return row.account(prices(con, row.id))
         here = absolute(account) if account else ""
         for each in self.accounts():
@@ -198,8 +195,6 @@ class Accounts:
 
         files: read these alone. They must be the account's."""
         with reading(self.path) as con:
-            if con is None:
-                raise unknown_account(account)
             source = account_named(con, account).source
         if source.kind != "path":
             raise UsageError(
@@ -217,9 +212,8 @@ class Accounts:
 
     def absent(self) -> str | None:
         """A message if the ledger does not exist, else None."""
-        with reading(self.path) as con:
-            if con is not None:
-                return None
+        if exists(self.path):
+            return None
         return (
             f"There is no ledger at {self.path}. If there was one, put it back, or name its file "
             "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add ACCOUNT CORPUS` makes it."
@@ -232,8 +226,6 @@ class Accounts:
     def history(self, account: str | None = None) -> list[Change]:
         """Owners' changes of one account or of all; those of one include its analysts' tokens."""
         with reading(self.path) as con:
-            if con is None:
-                return []
             query = (
                 "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
             )

@@ -65,8 +65,7 @@ class Analysts(Accounts):
         """Every share, or one analyst's, in the order of the accounts."""
         found = []
         with reading(self.path) as con:
-            for row in [] if con is None else accounts_in(con):
-                assert con is not None
+            for row in accounts_in(con):
                 query = "SELECT DISTINCT analyst FROM shares WHERE account = ? ORDER BY analyst"
                 for (name,) in con.execute(query, (row.id,)).fetchall():
                     if analyst is None or name == analyst:
@@ -112,14 +111,14 @@ class Analysts(Accounts):
         that this takes discloses nothing of the tokens that there are."""
         with reading(self.path) as con:
             query = "SELECT analyst FROM tokens WHERE sha256 = ?"
-            found = None if con is None else con.execute(query, (_hash_of(token),)).fetchone()
+            found = con.execute(query, (_hash_of(token),)).fetchone()
         return None if found is None else str(found[0])
 
     def analysts(self) -> list[str]:
         """The analysts who have a token."""
         with reading(self.path) as con:
             query = "SELECT analyst FROM tokens ORDER BY analyst"
-            return [] if con is None else [name for (name,) in con.execute(query)]
+            return [name for (name,) in con.execute(query)]
 
 
 def share_cap(con: sqlite3.Connection, row: AccountRow, analyst: str) -> Cap | None:

@@ -109,7 +109,7 @@ class Ledger(Analysts):
     def last_like(self, request: Request) -> tuple[Entry, str] | None:
         """The last run of an equal request by the same caller, and what recognises its data."""
         with reading(self.path) as con:
-            found = None if con is None else self._last_like(con, request)
+            found = self._last_like(con, request)
         return None if found is None else (_entry(found, ()), found["files"])
 
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
@@ -117,10 +117,6 @@ class Ledger(Analysts):
         id with its release; None if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.source)
         with reading(self.path) as con:
-            if con is None:
-                if request.account is not None:
-                    raise unknown_account(request.account)
-                return None
             found = None if run_id is None else self._find(con, request, None, run_id)
             if found is None:
                 paying = self._payers(con, request.source, request.account, places)
@@ -133,10 +129,6 @@ class Ledger(Analysts):
         """What the ledger would say of this request now. Changes nothing."""
         places = places_of(request.source)
         with reading(self.path) as con:
-            if con is None:
-                if request.account is not None:
-                    raise unknown_account(request.account)
-                return Outlook((), None, None)
             try:
                 paying = self._payers(con, request.source, request.account, places)
             except BudgetRefused as problem:
@@ -164,18 +156,12 @@ class Ledger(Analysts):
         source = source_of(corpus)
         places = places_of(source)
         with reading(self.path) as con:
-            if con is None:
-                if corpus.account is not None:
-                    raise unknown_account(corpus.account)
-                return []
             paying = self._payers(con, source, corpus.account, places)
             return [row.account(prices(con, row.id)) for row in paying]
 
     def level(self, run: int, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            if con is None:
-                raise LedgerError(f"The ledger {self.path} has gone while a run was going on.")
             return _level(con, _unfinished(con, run), step)
 
     def keep_level(self, run: int, step: str, data: bytes) -> bytes:
@@ -227,8 +213,8 @@ class Ledger(Analysts):
     def release(self, run_id: str) -> StoredRelease:
         """The manifest and the Parquet file of a settled run."""
         with reading(self.path) as con:
-            found = None if con is None else _run(con, "run_id", run_id)
-            if con is None or found is None or self.analyst not in (None, found["analyst"]):
+            found = _run(con, "run_id", run_id)
+            if found is None or self.analyst not in (None, found["analyst"]):
                 raise unknown_run(run_id)
             return _release(con, found)
 
@@ -236,12 +222,9 @@ class Ledger(Analysts):
         """Every run in order, or those that an account paid for; with an analyst, that analyst's
         alone."""
         with reading(self.path) as con:
-            if con is None:
-                labels, found, paid = {}, [], []
-            else:
-                labels = {row.id: row.name for row in accounts_in(con)}
-                found = _rows(con, "SELECT * FROM runs ORDER BY sequence")
-                paid = con.execute("SELECT run, account FROM charges ORDER BY account").fetchall()
+            labels = {row.id: row.name for row in accounts_in(con)}
+            found = _rows(con, "SELECT * FROM runs ORDER BY sequence")
+            paid = con.execute("SELECT run, account FROM charges ORDER BY account").fetchall()
         payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
         for run, payer in paid:
             payers[run].append(labels[payer])
@@ -492,5 +475,5 @@ def _entry(found: Row, payers: tuple[str, ...]) -> Entry:
 def _pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
     """Divide data that are too large for one row into numbered pieces."""
     whole = memoryview(data)
-    for number, start in enumerate(range(0, len(whole), CHUNK)):
+    for number, start in enumerate(range(0, len(whole) or 1, CHUNK)):  # one of no bytes too
         yield number, whole[start : start + CHUNK]

@@ -170,19 +170,25 @@ def default_path() -> Path:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A read-only connection; None if there is no ledger yet."""
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection; if there is no ledger yet, one to an empty ledger in memory."""
     with one_verb_at_a_time, _explain_errors(path, "read"):
-        if not path.exists() or path.stat().st_size == 0:
-            yield None
-            return
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        with closing(_connect(path)) as con:
+        opened = (
+            _connect(path) if exists(path) else sqlite3.connect(":memory:", isolation_level=None)
+        )
+        with closing(opened) as con:
+            if not _has_tables(con, path):
+                _create_tables(con)
             con.execute("PRAGMA query_only = ON")
             con.execute("BEGIN")
-            yield con if _has_tables(con, path) else None
+            yield con
             con.execute("ROLLBACK")
+
+
+def exists(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 @contextmanager

@@ -8,14 +8,14 @@ import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import refuse_other_file, refuse_other_table, write_whole
-from dphh.ledger.budget import Budget, Cap, four_digits_down, percent, promise, rule_in_words
+from dphh.ledger.budget import four_digits_down, percent, promise, rule_in_words
 from dphh.privacy.events import events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import UserColumns, whom
+from dphh.rows.user import whom
 from dphh.wording import shown
 from dphh.wording.cells import cell
 from dphh.wording.lines import plural, wrapped
@@ -23,28 +23,9 @@ from dphh.wording.lines import plural, wrapped
 if TYPE_CHECKING:
     import polars as pl
 
-    from dphh.ledger.entries import Change, Entry
+    from dphh.ledger.entries import Account, Change, Entry, Share
 
-
-class Spent(Protocol):
-    """The fields of an account or a share that are shown."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def user(self) -> UserColumns: ...
-    @property
-    def runs(self) -> int: ...
-    @property
-    def cap(self) -> Cap | None: ...
-    @property
-    def spent(self) -> Budget: ...
-    @property
-    def left(self) -> Budget | None: ...
-    @property
-    def used(self) -> float | None: ...
+    Spent = Account | Share
 
 
 def accounts_text(accounts: Sequence[Spent]) -> str:
