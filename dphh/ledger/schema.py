@@ -175,19 +175,23 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     with one_verb_at_a_time, _explain_errors(path, "read"):
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        opened = (
-            _connect(path) if exists(path) else sqlite3.connect(":memory:", isolation_level=None)
-        )
-        with closing(opened) as con:
-            if not _has_tables(con, path):
-                _create_tables(con)
+        with closing(_connect(path) if exists(path) else _empty()) as file:
+            con = file if _has_tables(file, path) else _empty()
             con.execute("PRAGMA query_only = ON")
             con.execute("BEGIN")
             yield con
             con.execute("ROLLBACK")
 
 
+def _empty() -> sqlite3.Connection:
+    """A ledger without accounts and runs, in memory."""
+    con = sqlite3.connect(":memory:", isolation_level=None)
+    _create_tables(con)
+    return con
+
+
 def exists(path: Path) -> bool:
+    """Whether there is a ledger file; a run that is being booked may have made it, still empty."""
     return path.exists() and path.stat().st_size > 0
 
 
