@@ -283,10 +283,9 @@ def _reports_steps(level: LocalLevel) -> list[Step]:
     purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
     last = level.first_seat + level.users
     known = {**asdict(level), "last_seat": last, "domain": level.domain, "purpose": purpose}
-    sent = "ldp_messages" if level.mode == "messages" else "ldp_aggregate"
     values = "how many values there are: a prefix of the level below, and what comes next"
     return [
         Step("ldp_choice", known),
-        Step(sent, known),
+        Step("ldp_messages", known),
         Step("ldp_kept", {"keep": level.keep}, {"values": values}),
     ]

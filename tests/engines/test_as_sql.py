@@ -241,15 +241,12 @@ def test_every_verb_has_a_plain_form(verb):
     assert "NOT PRIVATE" in text
 
 
-@pytest.mark.parametrize(
-    ("mode", "reports"), [("messages", "subsets"), ("messages", "coins"), ("aggregate", None)]
-)
-def test_local_reports_can_be_pasted_query_by_query(mode, reports):
+def test_local_reports_can_be_pasted_query_by_query():
     """Its first level: 200 of 400 users are asked, who all hold two of the three words."""
     words = [(user, word) for user in range(400) for word in ("ab", "b")]
     plan = dphh.ldp_trie(
         own(words, item="what"), local_epsilon=6, delta=1e-6, users_per_level=200,
-        contributions=3, max_length=2, keep=9, character_set="abc", mode=mode, reports=reports,
+        contributions=3, max_length=2, keep=9, character_set="abc",
     )  # fmt: skip
     con = duckdb.connect()
     con.register("given", pl.DataFrame(words, schema=["who", "what"], orient="row").to_arrow())
