@@ -64,7 +64,7 @@ class Release:
 
     @property
     def is_test(self) -> bool:
-        """Whether this is a test's or a rehearsal's release, which gives no privacy guarantee."""
+        """Whether this is a test's release, which gives no privacy guarantee."""
         return is_test(self.manifest)
 
     def to_arrow(self) -> Any:
@@ -148,36 +148,6 @@ class Release:
         from dphh.report.top import top_of
 
         return Release(top_of(self, k), {**self.manifest, "top": k})
-
-    @named_in_words
-    def weights(self, confidence: float = 0.95) -> pl.DataFrame:
-        """Confidence intervals for the weights behind the scores: `weight_low`, `weight_high`, and
-        `users_at_least`, since one user adds at most 1 to a weight. Costs nothing.
-
-        The intervals account for the condition that the item passed its threshold. They are NULL
-        where a score is not the noised weight that passed: longer n-grams of the forecast ladder.
-        """
-        from dphh.report.weights import weights_of
-
-        return weights_of(self, confidence)
-
-    @named_in_words
-    def next_words(self, context: Sequence[str]) -> pl.DataFrame:
-        """What follows a list of tokens, or its longest suffix that has a continuation.
-
-        Rows are sorted by score, highest first. Scores are noised weights, not frequencies.
-        """
-        from dphh.report.phrases import next_words
-
-        return next_words(self, context)
-
-    @named_in_words
-    def compare(self, after: Release) -> pl.DataFrame:
-        """What a later release gained, lost and kept. Both are noised independently, so items near
-        a threshold appear and disappear by chance."""
-        from dphh.report.phrases import gained_and_lost
-
-        return gained_and_lost(self, after)
 
     @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:

@@ -9,8 +9,6 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
-from dphh.ledger.corpora import how_rows_were_made, mixed
-from dphh.ledger.origins import origin_of
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.counted import how_many
@@ -25,8 +23,6 @@ from dphh.report.promise import in_words, promised
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.report.terminal import found_from
-from dphh.rows.user import proviso
-from dphh.together import PeriodGuarantees, of_periods_in
 from dphh.wording import shown
 from dphh.wording.lines import plural
 
@@ -46,8 +42,7 @@ def release_card(release: Released) -> str:
         f"<p><b>{escape(how_many(release.table, manifest))}</b>, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {escape(privacy['unit'])}. "
         f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}"
-        f"{_lines_html(_lines_of_periods(of_periods_in(privacy)))}{chart}"
-        + _folded_html("What is promised", in_words(privacy))
+        f"{chart}" + _folded_html("What is promised", in_words(privacy))
     )
 
 
@@ -55,12 +50,11 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     """What the plan finds, what it costs and what is left; levels and theorem are folded away."""
     weak = [("Warning", said) for said in price.privacy.warnings]
     if corpus is not None:
-        how_made = how_rows_were_made(corpus)
-        if corpus.unit_is_spelled:
-            says = stated(price, corpus.user, how_made, corpus.period, corpus.periods)
-            weak += [("Unit", says.unit), *_lines_of_periods(says.of_periods)]
-        if (said := proviso(how_made)) is not None:
-            weak.append(("Promised", said))
+        says = stated(price, corpus.user, of_files=corpus.source is None)
+        if not isinstance(corpus.user, str):
+            weak.append(("Unit", says.unit))
+        if says.provided is not None:
+            weak.append(("Promised", f"provided that {says.provided}"))
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)
@@ -77,21 +71,15 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     )
 
 
-def _lines_of_periods(found: PeriodGuarantees | None) -> list[tuple[str, str]]:
-    """What a promise to one period is to who is in several; always beside it."""
-    return [] if found is None else [("In several periods", said) for said in found.lines]
-
-
 def _ledger_html(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> tuple[str, str]:
     """Whether the ledger would refuse the run, and what is left in the accounts that would pay."""
     if corpus is None:
         return "", "<p>The plan has no corpus yet.</p>"
-    origin = origin_of(corpus)
     try:
-        outlook = outlook_of(price, corpus, ledger, origin)
+        outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return "", f"<p>{escape(str(problem))}</p>"
-    refusal = mixed(corpus, origin) or outlook.refusal
+    refusal = outlook.refusal
     refused = refusal and f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
     left = "".join(account_html(account) for account in outlook.accounts)
     uncapped = "<p>No cap: nobody has capped this corpus; <code>Ledger.add</code> does.</p>"

@@ -5,7 +5,7 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import polars as pl
 
@@ -63,65 +63,6 @@ def _drop_prefix_rows(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
         .is_in(frame.filter(ended)["tokens"].list.join("\0").implode())
     ).to_series()
     return ended | (alone & ~complete)
-
-
-def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
-    """What follows these tokens, or their longest suffix that has a continuation."""
-    if isinstance(context, str):
-        raise UsageError(f"context: found the text {context!r}; give a list of tokens")
-    given = list(context)
-    following: dict[tuple[str, ...], list[tuple[str, float | None]]] = {}
-    for tokens, score in _with_score_column(release).select("tokens", "score").iter_rows():
-        before = tuple(tokens[:-1])
-        if tokens and len(before) <= len(given) and given[len(given) - len(before) :] == [*before]:
-            following.setdefault(before, []).append((tokens[-1], score))
-    after = max(following, key=len, default=())
-    best: dict[str, float | None] = {}
-    for token, score in following.get(after, []):
-        if best.get(token) is None or (score is not None and score > (best[token] or 0)):
-            best[token] = score
-    schema: dict[str, pl.DataType | type[pl.DataType]] = {
-        "token": pl.String,
-        "after": pl.List(pl.String),
-        "score": pl.Float64,
-    }
-    return readable(
-        pl.DataFrame(
-            [(token, list(after), score) for token, score in best.items()], schema, orient="row"
-        ).sort("score", "token", descending=[True, False], nulls_last=True)
-    )
-
-
-def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
-    """The rows that only one of two releases has, and those of both, as `dphh_compare` in SQL."""
-    old, new = (_sort_by_score(release) for release in (before, after))
-    both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")
-    change = (
-        pl.when(pl.col("item").is_null())
-        .then(pl.lit("gained"))
-        .when(pl.col("item_after").is_null())
-        .then(pl.lit("lost"))
-        .otherwise(pl.lit("kept"))
-    )
-    return readable(
-        both.select(
-            "level",
-            pl.coalesce("item_after", "item").alias("item"),
-            "tokens",
-            change.alias("change"),
-            pl.col("score").alias("score_before"),
-            pl.col("score_after"),
-        )
-        .with_columns(best=pl.coalesce("score_after", "score_before"))
-        .sort("level", "change", "best", "item", descending=[False, False, True, False],
-              nulls_last=True)
-        .drop("best")
-    )  # fmt: skip
-
-
-def _sort_by_score(release: Released) -> pl.DataFrame:
-    frame = _with_score_column(release).select("level", "item", "tokens", "score")
-    return frame.group_by("level", "tokens").agg(pl.col("item").first(), pl.col("score").max())
 
 
 def _with_score_column(release: Released) -> pl.DataFrame:

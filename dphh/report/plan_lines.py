@@ -9,13 +9,10 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import percent
-from dphh.ledger.corpora import how_rows_were_made, mixed, unseen
-from dphh.ledger.origins import origin_of
 from dphh.ledger.outlook import Outlook
 from dphh.ledger.remaining import MOST_RUNS
 from dphh.ledger.requests import request_of
 from dphh.ledger.wording import account_lines, period_lines
-from dphh.lineage.origin import Origin
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
 from dphh.wording.lines import plural, shorten
@@ -42,8 +39,7 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
 def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
     privacy = price.privacy
     if corpus is not None:
-        made = how_rows_were_made(corpus)
-        privacy = stated(price, corpus.user, made, corpus.period, corpus.periods)
+        privacy = stated(price, corpus.user, of_files=corpus.source is None)
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
@@ -135,9 +131,8 @@ def ledger_lines(
     """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
-    origin = origin_of(corpus)
     try:
-        outlook = outlook_of(price, corpus, ledger, origin)
+        outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
     lines = [
@@ -145,18 +140,14 @@ def ledger_lines(
     ] or [("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")]
     if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
-    if (said := unseen(corpus, origin)) is not None:
-        lines.append(("not seen", said))
     lines += [("moved", said) for said in outlook.moved]
-    refusal = mixed(corpus, origin) or outlook.refusal
+    refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-def outlook_of(
-    price: Price, corpus: Corpus, ledger: Ledger | None, origin: Origin | None = None
-) -> Outlook:
+def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
     """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(request_of(price, corpus, origin))
+    return (ledger or Ledger()).outlook(request_of(price, corpus))
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:

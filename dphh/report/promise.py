@@ -5,9 +5,6 @@ from __future__ import annotations
 from math import ceil, exp, log
 from typing import Any
 
-from dphh.rows.user import checked_row_wise, proviso
-from dphh.together import of_periods_in
-
 #: Of the other direction, where it is not proved, or where the statement does not say.
 _ONE_DIRECTION = {
     False: "The other way round nothing is proved.",
@@ -37,10 +34,8 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("whose data", f"What is protected is {privacy['unit']}."),
     ]  # fmt: skip
-    if (of_periods := of_periods_in(privacy)) is not None:
-        said += [("in several periods", f"{each}.") for each in of_periods.lines]
-    if (hangs_on := proviso(checked_row_wise(privacy.get("row_wise")))) is not None:
-        said.append(("provided", f"All of this holds {hangs_on}."))
+    if "provided" in privacy:
+        said.append(("provided", f"All of this holds provided that {privacy['provided']}."))
     if "adjacency" in privacy:
         said.append(
             ("with and without", f"The two cases that are compared: {privacy['adjacency']}.")
@@ -99,8 +94,6 @@ def _who_is_protected(privacy: dict[str, Any]) -> tuple[str, str]:
     protects = privacy.get("protects")
     if protects == "user":
         return "one person's rows", "a given person's rows are"
-    if protects == "period":
-        return "one user's rows of one period", "a given user's rows of one period are"
     return "one of what is protected", "one given contribution is"
 
 

@@ -15,7 +15,6 @@ from dphh.priors.fit import poor_fit
 from dphh.report.counted import about_counts, groups_of, how_many, which_rows
 from dphh.report.plan_lines import Section, asked, plan_sections
 from dphh.report.promise import promised
-from dphh.together import of_periods_in
 from dphh.wording.lines import padded, plural, shorten, terminal_columns, width_of, wrapped
 
 SHOWN_ROWS = 10
@@ -37,9 +36,6 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         lines += wrapped(where, "  ", "  ")
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
-    if (of_periods := of_periods_in(privacy)) is not None:
-        for said in of_periods.lines:
-            lines += wrapped(said, "  ")
     if (badly := poor_fit(manifest)) is not None:
         lines += wrapped(f"note: {badly}")
     if is_test(manifest):
@@ -71,7 +67,7 @@ def found_from(manifest: dict[str, Any]) -> str:
 
 
 def is_test(manifest: dict[str, Any]) -> bool:
-    """Whether there is no privacy guarantee: the seed was a test's, or this is a rehearsal.
+    """Whether there is no privacy guarantee: the seed was a test's.
 
     Manifests of older versions have no `is_test`; there the randomness tells it.
     """

@@ -8,7 +8,6 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of, events_from_json
 from dphh.report.promise import promised
 from dphh.report.released import Released
-from dphh.together import of_periods_in
 
 
 def total_promise(releases: Sequence[Released]) -> tuple[float, float] | None:
@@ -16,8 +15,7 @@ def total_promise(releases: Sequence[Released]) -> tuple[float, float] | None:
     steps: list[Event] = []
     epsilon = delta = 0.0
     for each in releases:
-        of_periods = of_periods_in(each.privacy)
-        if "events" not in each.manifest or (of_periods is not None and of_periods.only is None):
+        if "events" not in each.manifest:
             return None
         events = events_from_json(each.manifest["events"])
         own = promised(each.privacy), float(each.privacy["delta"])

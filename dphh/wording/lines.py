@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -18,13 +18,6 @@ def number(value: float) -> str:
     """At least four significant digits, in plain notation: 0.3887, 33.87, 12,940."""
     digits = max(0, 3 - floor(log10(abs(value)))) if value else 0
     return f"{value:,.{digits}f}"
-
-
-def at_most(probability: float) -> str:
-    """A bound on a probability to two digits, never rounded down; no smaller than 1e-6."""
-    shown = max(probability, 1e-6)
-    unit = 10.0 ** (floor(log10(shown)) - 1)
-    return f"{min(1.0, ceil(shown / unit - 1e-9) * unit):.2g}"
 
 
 def plural(count: int, what: str) -> str:

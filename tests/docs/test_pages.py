@@ -61,9 +61,7 @@ def test_snippets_of_a_page_run(
         "corpus": corpus,
         "counted": dphh.counts(corpus, of=release, epsilon=1.0, delta=1e-6).run(),
         "dphh": dphh,
-        "earlier": release,
         "frame": pl.DataFrame({"id": [1], "tags": [["a"]]}),
-        "later": release,
         "ledger": ledger,
         "pl": pl,
         "public_menu": pl.DataFrame({"dish": ["soup"]}),
@@ -78,7 +76,7 @@ def test_snippets_of_a_page_run(
 
 
 PAGES = (
-    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "periods",
+    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly",
     "choose", "prior",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Lists, trees and next words of releases, and releases beside each other."""
+"""Lists and trees of releases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from dphh import UsageError
 from dphh.errors import STEERS
-from dphh.sql import query
 from tests.report.made import PHRASES, items, ladder, trie
 
 
@@ -42,8 +41,6 @@ def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():
 def test_an_empty_release_has_empty_answers():
     nothing = items(())
     assert len(nothing.phrases()) == 0
-    assert len(nothing.next_words(["a"])) == 0
-    assert len(nothing.compare(items())) == 2
     assert repr(nothing.tree()) == "nothing was released below this beginning"
 
 
@@ -74,36 +71,6 @@ def test_a_tree_as_deep_as_python_cannot_recurse():
     tree = type(deep)(deep.table.from_pylist(rows, schema=deep.table.schema), deep.manifest).tree()
     assert len(tree) == 2
     assert tree._repr_html_().count("<details>") == 2999
-
-
-def both_ways(before, after, context):
-    """The same questions in SQL, as the shell asks them."""
-    with duckdb.connect() as con:
-        con.execute(query("shell"))
-        con.register("before", before.table)
-        con.register("after", after.table)
-        words = con.execute("FROM dphh_next_words('after', $1)", [context]).fetchall()
-        compared = con.execute(
-            "SELECT level, item, change, score_before, score_after "
-            "FROM dphh_compare('before', 'after')"
-        ).fetchall()
-    return words, compared
-
-
-@pytest.mark.parametrize("context", [["see"], ["see", "you"], ["me", "you"], ["what"], []])
-def test_next_words_are_those_of_sql(context):
-    words, _ = both_ways(ladder(), ladder(), context)
-    assert ladder().next_words(context).rows() == words
-
-
-def test_a_comparison_is_that_of_sql():
-    later = {text: score + 1 for text, score in PHRASES.items() if text != "me"} | {"new": 5.0}
-    before, after = ladder(), ladder(scores=later)
-    _, compared = both_ways(before, after, [])
-    found = before.compare(after)
-    shared = ["level", "item", "change", "score_before", "score_after"]
-    assert found.select(shared).rows() == compared
-    assert found.filter(pl.col("change") != "kept")["item"].to_list() == ["new", "me"]
 
 
 def test_a_release_is_arrow_rows_and_a_frame():
@@ -167,8 +134,7 @@ STEERING = ["\x1b]0;title\x07a", "\x9b31mb", "\u202ec", "\u2066d", "e\x7f\x08f"]
 
 def test_no_frame_to_be_read_steers_a_terminal():
     made = items([*STEERING, "plain"])
-    frames = [made.phrases(), made.phrases().filter(pl.col("level") == 1), made.compare(items()),
-              made.next_words([])]  # fmt: skip
+    frames = [made.phrases(), made.phrases().filter(pl.col("level") == 1)]
     for frame in frames:
         said = [text for column in frame.select(pl.col(pl.String)) for text in column]
         said += (

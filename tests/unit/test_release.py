@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Release, UsageError
+from dphh import Corpus, Release, UsageError, items
 from dphh.columns import SCORED
 from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
+from dphh.testing import SeededRandomness
 
 HOSTILE = [
     "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
@@ -258,3 +259,20 @@ def test_no_other_release_is_taken_for_a_tests(said):
     made = Release(made.table, {**made.manifest, **said})
     assert not made.is_test
     assert made.manifest["randomness"] not in repr(made)
+
+
+def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):
+    frame = pl.DataFrame({"who": range(300), "what": ["a", "b", "a"] * 100})
+    found = items(Corpus(frame, user="who", text="what"), epsilon=1.0, delta=1e-6).run(
+        engine="polars", randomness=SeededRandomness(1), out=tmp_path / "out"
+    )
+    again = Release.load(tmp_path / "out")
+    file = tmp_path / "out" / "release.parquet"
+    for table in (found.to_arrow(), again.to_arrow(), pq.read_table(file)):
+        said = table.schema.field("score").metadata[b"description"].decode()
+        assert "no number of people" in said
+    assert found.manifest["columns"]["score"] == said
+    assert "no number of people" in repr(found)
+    of_file = duckdb.sql(f"FROM parquet_kv_metadata('{file}')").fetchall()
+    assert (str(file), b"dphh.score", said.encode()) in of_file
+    assert found.to_polars().equals(again.to_polars())
