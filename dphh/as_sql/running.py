@@ -222,5 +222,4 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
         section = f"pass {level.pass_number}, level {level.level}"
         known = _known(level, f"ldp_trie/pass {level.pass_number}/level {level.level}")
         known |= {"last_seat": level.first_seat + level.users, "domain": level.domain}
-        sent = "ldp_messages" if level.mode == "messages" else "ldp_aggregate"
-        yield section, [Step(name, known) for name in ("ldp_choice", sent, "ldp_kept")]
+        yield section, [Step(name, known) for name in ("ldp_choice", "ldp_messages", "ldp_kept")]

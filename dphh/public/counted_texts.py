@@ -143,7 +143,9 @@ def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int) -> Prior:
     counts = {item: min(max(round(count), 1), _MOST_COUNT) for item, count in items.items()}
     words = sorted((item[0] for item in counts if len(item) == 1), key=str.encode)
     number = {word: place for place, word in enumerate(words)}
-    known = {(place,): counts[(word,)] for word, place in number.items()}
+    known: dict[tuple[int, ...], int] = {
+        (place,): counts[(word,)] for word, place in number.items()
+    }
     grams = [_in_order(known, 1)]
     for length in range(2, max_n + 1):
         longer = {
