@@ -29,9 +29,8 @@ from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.priors.fit import fit_numbers
+from dphh.prior import check_same_tokens, fit_numbers
 from dphh.privacy.events import events_to_json
-from dphh.private_priors import check_same_tokens
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.replay import Asked, Note, notice
@@ -63,8 +62,7 @@ def run(
     """
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
-    if price.prior is not None:
-        check_same_tokens(price.prior, corpus.content)
+    check_same_tokens(price.prior, corpus.content)
     engine = checked_engine(engine or engine_of(corpus))
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
