@@ -49,8 +49,8 @@ from dphh.ledger.entries import (
     unknown_account,
     unknown_run,
 )
+from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.shown import export_table, history_table, runs_table
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.privacy.events import events_to_json
 from dphh.rows.user import counted_by
@@ -145,8 +145,9 @@ class Ledger(Analysts):
             (name, share(request.price, cap), number_that_fit(paid, cap, request.price))
             for name, cap, paid in caps
         ]
+        shown = [] if self.analyst is not None else [row.account(paid) for row, paid in spent]
         return Outlook(
-            tuple(row.account(paid) for row, paid in spent),
+            tuple(shown),
             None if why is None else str(why),
             min(ahead, key=lambda each: (each[2], -each[1]), default=None),
         )

@@ -135,6 +135,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together, in the order in which they were asked for, keep the cap."""
+    costs_of([event for price in prices for event in price.events])  # refuses what has no price
     if not prices:
         return True
     alone = len(prices) == 1

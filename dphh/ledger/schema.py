@@ -172,15 +172,18 @@ def default_path() -> Path:
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection; if there is no ledger yet, one to an empty ledger in memory."""
-    with one_verb_at_a_time, _explain_errors(path, "read"):
+    with (
+        one_verb_at_a_time,
+        _explain_errors(path, "read"),
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        with closing(_connect(path) if exists(path) else _empty()) as file:
-            con = file if _has_tables(file, path) else _empty()
-            con.execute("PRAGMA query_only = ON")
-            con.execute("BEGIN")
-            yield con
-            con.execute("ROLLBACK")
+        closing(_connect(path) if exists(path) else _empty()) as file,
+    ):
+        con = file if _has_tables(file, path) else _empty()
+        con.execute("PRAGMA query_only = ON")
+        con.execute("BEGIN")
+        yield con
+        con.execute("ROLLBACK")
 
 
 def _empty() -> sqlite3.Connection:

@@ -1,31 +1,37 @@
-"""What is spent and left: in words, as a card for notebooks, and as a table in a file."""
+"""What is spent and left: in words, and as a card for notebooks."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
-from dphh.errors import LedgerError, UsageError
-from dphh.files.whole_files import refuse_other_file, refuse_other_table, write_whole
-from dphh.ledger.budget import four_digits_down, percent, promise, rule_in_words
-from dphh.privacy.events import events_to_json
+from dphh.ledger.budget import Budget, Cap, four_digits_down, percent, promise, rule_in_words
 from dphh.privacy.weak import warnings
-from dphh.rows.user import whom
+from dphh.rows.user import UserColumns, whom
 from dphh.wording import shown
-from dphh.wording.cells import cell
 from dphh.wording.lines import plural, wrapped
 
-if TYPE_CHECKING:
-    import polars as pl
 
-    from dphh.ledger.entries import Account, Change, Entry, Share
+class Spent(Protocol):
+    """An account or a share, as far as it is shown."""
 
-    Spent = Account | Share
+    @property
+    def label(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def user(self) -> UserColumns: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def cap(self) -> Cap | None: ...
+    @property
+    def spent(self) -> Budget: ...
+    @property
+    def left(self) -> Budget | None: ...
+    @property
+    def used(self) -> float | None: ...
 
 
 def accounts_text(accounts: Sequence[Spent]) -> str:
@@ -101,62 +107,6 @@ def accounts_html(accounts: Sequence[Spent]) -> str:
         return "<p>The ledger is empty: <code>Ledger.add</code> names and caps a corpus.</p>"
     bars = "".join(map(account_html, accounts))
     return f"<div class='dphh' style='max-width:46rem;display:grid;gap:0.75em'>{bars}</div>"
-
-
-def runs_table(entries: Sequence[Entry]) -> pl.DataFrame:
-    """The runs as a table with flat columns, so that Parquet and CSV have the same content."""
-    import polars as pl
-
-    columns: dict[str, tuple[list[Any], Any]] = {
-        "sequence": ([e.sequence for e in entries], pl.Int64),
-        "run_id": ([e.run_id for e in entries], pl.String),
-        "accounts": ([json.dumps(e.accounts) for e in entries], pl.String),
-        "source": ([json.dumps(e.source.to_json()) for e in entries], pl.String),
-        "verb": ([e.verb for e in entries], pl.String),
-        "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
-        "events": ([json.dumps(events_to_json(e.events)) for e in entries], pl.String),
-        "epsilon": ([e.epsilon for e in entries], pl.Float64),
-        "delta": ([e.delta for e in entries], pl.Float64),
-        "state": ([e.state for e in entries], pl.String),
-        "booked": ([e.when.isoformat() for e in entries], pl.String),
-        "changed": ([e.changed.isoformat() for e in entries], pl.String),
-        "who": ([e.who for e in entries], pl.String),
-        "analyst": ([e.analyst for e in entries], pl.String),
-    }
-    return pl.DataFrame([pl.Series(name, values, kind) for name, (values, kind) in columns.items()])
-
-
-def history_table(changes: Sequence[Change]) -> pl.DataFrame:
-    import polars as pl
-
-    names = ("when", "who", "what", "account", "analyst", "was", "now")
-    rows = [change.to_json() for change in changes]
-    return pl.DataFrame([pl.Series(name, [row[name] for row in rows], pl.String) for name in names])
-
-
-def export_table(table: pl.DataFrame, target: Path, ledger: Path) -> None:
-    """Write the table whole or not at all, and never over the ledger or another table."""
-    import polars as pl
-
-    if target.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
-    if Path(os.path.realpath(target)) == ledger:
-        raise UsageError(f"{target} is the ledger itself. Export to another file.")
-    written = io.BytesIO()
-    if target.suffix == ".csv":
-        refuse_other_file("export", target, table.clear().write_csv().encode())
-        # Run ids are their callers' own: a spreadsheet must not compute one.
-        table.with_columns(pl.col(pl.String).map_elements(cell, pl.String)).write_csv(written)
-    else:
-        refuse_other_table("export", target, table.columns)
-        table.write_parquet(written)
-    try:
-        write_whole(target, written.getvalue())
-    except OSError as error:
-        raise LedgerError(
-            f"Could not export to {target}: {error.strerror or error}. See that its folder "
-            "exists, has space and may be written to."
-        ) from error
 
 
 def _label(account: Spent) -> str:

@@ -13,9 +13,9 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from glob import glob
 from typing import Any
 
@@ -78,12 +78,13 @@ def files_of(source: Source) -> list[str]:
 
 
 def places_of(source: Source) -> frozenset[str]:
-    """What `holds` compares: the real paths of a source's files; its patterns and addresses too,
-    because a folder may be empty now, and a store is not listed."""
+    """What `holds` compares: the paths of a source's files, with links resolved; its patterns and
+    addresses too, because a folder may be empty now, and a store is not listed."""
     if source.kind != "path":
         return frozenset()
-    real = {os.path.realpath(file) for file in files_of(source)}
-    return frozenset(real | {_resolved(place) for place in source.where})
+    real = cache(os.path.realpath)
+    ways = {way for file in files_of(source) for way in _ways_to(file, real)}
+    return frozenset(ways | {_resolved(place) for place in source.where})
 
 
 def holds(account: Source, places: frozenset[str]) -> bool:
@@ -139,6 +140,16 @@ def _database_of(place: str) -> str | None:
     return folder if _DATABASE.search(folder) and os.path.isfile(folder) else None
 
 
+def _ways_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
+    """The path with links resolved in all of it, and in each of its beginnings: a link that lies in
+    an account's folder is the account's, wherever it leads."""
+    yield real(file)
+    parts = file.split("/")
+    for end in range(2, len(parts)):
+        if ".." not in parts[end:]:
+            yield os.path.join(real("/".join(parts[:end])), *parts[end:])
+
+
 def _resolved(place: str) -> str:
     """The path with its part before the first wildcard resolved; an address as it is."""
     if _REMOTE.match(place):
@@ -165,5 +176,10 @@ def _pattern(place: str) -> re.Pattern[str]:
 
 def _bracket(part: str) -> str:
     """`[a-z]` of a glob as a regular expression."""
-    inner = part[1:-1].replace("\\", "\\\\")
-    return f"[^{inner[1:]}]" if inner[0] in "!^" else f"[{inner}]"
+    inner = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
+    found = f"[^{inner[1:]}]" if inner[:1] in ("!", "^") else f"[{inner}]"
+    try:
+        re.compile(found)
+    except re.error:
+        return "(?!)"  # such as [z-a], in which no character is
+    return found

@@ -217,7 +217,7 @@ def test_the_baselines_find_by_how_many_grams_their_users_hold():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_plans_go_through_json_and_back(method):
-    corpus = Corpus("/not/there/*.parquet", user="who", text="what", name="n")
+    corpus = Corpus("/not/there/*.parquet", user="who", text="what", account="n")
     for options in ({}, {"decay": 0.8}, {"shares": (3, 2, 1), "pruning": "single"}):
         if method != "dpne" and set(options) & {"decay", "shares"}:
             continue
