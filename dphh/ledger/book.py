@@ -53,7 +53,7 @@ from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.privacy.events import events_to_json
-from dphh.rows.user import counted_by
+from dphh.rows.user import asked_by, counted_by
 
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
 #: The number of attempts is limited, because a failed attempt may disclose something of the data
@@ -322,7 +322,7 @@ class Ledger(Analysts):
             if not same_user:
                 return BudgetRefused(
                     f"Refused: the account {row.name!r} protects {counted_by(row.source.user)}, "
-                    f"but this run counts them by {counted_by(request.source.user)}, which does "
+                    f"but this run counts them by {asked_by(request.source.user)}, which does "
                     "not protect them. Nothing was spent. Use the account's user columns."
                 )
             return BudgetRefused(refusal(f"the account {row.name!r}", paid, row.cap, request.price))

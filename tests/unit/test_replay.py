@@ -220,6 +220,19 @@ def test_another_tables_release_is_never_handed_out(ledger, kind):
     assert len(ledger.runs()) == 2
 
 
+def test_a_table_at_a_reused_address_is_another_table(ledger, monkeypatch):
+    """As when the first was deleted, and the second is where it was."""
+    monkeypatch.setattr("dphh.replay.id", lambda _: 1, raising=False)
+    found = [
+        plan(Corpus(frame([(n, word) for n in range(300)]), user="who", text="what"))
+        .run(ledger=ledger)
+        .to_polars()["item"]
+        .to_list()
+        for word in ("hello", "goodbye")
+    ]
+    assert found == [["hello"], ["goodbye"]]
+
+
 def test_a_table_that_failed_continues_in_the_same_process(ledger):
     table = frame([*ROWS, (1, "a" * 1001)])
     for _ in range(2):
