@@ -23,7 +23,7 @@ from dphh.wording.options import named_in_words
 #: Table objects that dphh does not take, and what to give instead.
 _UNREAD_TABLES = {
     "deltalake": "give the table's folder, which is read as its log has it now",
-    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
+    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and account=",
 }
 
 #: The help of each option of a corpus, for the command line and the gateway.
@@ -77,7 +77,7 @@ class Corpus:
     source: Any = field(compare=False)
     user: UserColumns
     content: Content
-    #: The ledger's account that pays.
+    #: The ledger's account that pays for a table, or for files that are in several.
     account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
@@ -116,7 +116,9 @@ class Corpus:
                 "(text= reads words, item= takes each row whole)"
             )
         if account is not None and not isinstance(account, str):
-            raise UsageError(f"account: found {account!r}; give the name of an account")
+            raise UsageError(
+                f"account: found {account!r}; give the name of an account in the ledger"
+            )
         kind, places, opened = _locate_source(source, connection)
         content = Content(
             column=column,
@@ -185,6 +187,10 @@ class Corpus:
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
+
+    def named(self, account: str) -> Corpus:
+        """The same corpus, charged to the ledger's account of that name."""
+        return replace_corpus(self, account=account)
 
     def to_json(self) -> dict[str, Any]:
         return {

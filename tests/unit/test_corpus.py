@@ -133,9 +133,9 @@ def test_what_is_no_connection_is_refused_by_its_type():
 def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
     frame = pl.DataFrame({"who": [1], "what": ["a secret"]})
     for source in (frame, frame.lazy(), frame.to_arrow(), duckdb.sql("SELECT * FROM frame")):
-        printed = repr(Corpus(source, user="who", text="what", lower=True, name="diary"))
+        printed = repr(Corpus(source, user="who", text="what", lower=True, account="diary"))
         assert "secret" not in printed
-        assert "user='who', text='what', lower=True, name='diary')" in printed
+        assert "user='who', text='what', lower=True, account='diary')" in printed
     assert repr(Corpus("/a.parquet", user="u", item="i", unit=2)) == (
         "Corpus('/a.parquet', user='u', item='i', unit=2)"
     )
