@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from dphh.errors import DphhError, LedgerError, UsageError
-from dphh.ledger import Ledger, Request, Source
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger import Ledger, Source
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
-from tests.ledger.asked import ask, tampered
+from tests.ledger.asked import ask, asked, tampered
 
 
 def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
@@ -46,25 +46,25 @@ def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews
 def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
     assert book.accounts() == []
     assert book.runs() == []
-    assert book.accounts_touched(reviews) == ()
+    assert book.before_reading(asked(reviews), None) is None
+    assert book.shares() == book.history() == book.analysts() == []
     with pytest.raises(UsageError):
         book.status("reviews")
     assert not book.path.exists()
 
 
-def test_a_ledger_of_a_newer_dphh(book: Ledger, reviews: Source) -> None:
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_a_ledger_of_another_schema_is_refused(book: Ledger, reviews: Source, version: int) -> None:
     ask(book, "a", reviews)
-    tampered(book, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    newer = (
-        f"newer dphh .schema {SCHEMA_VERSION + 1}; this one knows {SCHEMA_VERSION}.: upgrade dphh"
-    )
-    with pytest.raises(LedgerError, match=newer):
-        book.runs()
-    with pytest.raises(LedgerError, match=newer):
-        ask(book, "b", reviews)
+    tampered(book, f"PRAGMA user_version = {version}")
+    before = book.path.read_bytes()
+    for verb in (book.runs, lambda: ask(book, "b", reviews)):
+        with pytest.raises(LedgerError, match=rf"has schema {version}, and this dphh reads schema"):
+            verb()
+    assert book.path.read_bytes() == before
 
 
-def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Source) -> None:
+def test_an_unknown_event_is_not_passed_over(book: Ledger, reviews: Source) -> None:
     ask(book, "a", reviews)
     tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
@@ -72,7 +72,7 @@ def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Sour
         book.accounts()
 
 
-def test_files_that_are_no_ledgers(tmp_path: Path, reviews: Source) -> None:
+def test_other_files_are_refused_and_stay_as_they_are(tmp_path: Path, reviews: Source) -> None:
     text = tmp_path / "text"
     text.write_bytes(b"user,item\n" * 1000)
     other = tmp_path / "other.sqlite"
@@ -99,21 +99,25 @@ def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> 
 def test_a_full_disk_loses_nothing(
     book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
+    run = ask(book, "a", reviews).sequence
     connect = ledger_schema._connect
 
     def small(path: Path) -> sqlite3.Connection:
         con = connect(path)
-        con.execute("PRAGMA max_page_count = 30")
+        con.execute("PRAGMA max_page_count = 60")
         return con
 
     with monkeypatch.context() as full:
         full.setattr(ledger_schema, "_connect", small)
-        with pytest.raises(LedgerError, match="disk is full"):
-            book.settle(hold, {}, os.urandom(10**6))
+        for step in (
+            lambda: book.keep_level(run, "level 1", os.urandom(10**6)),
+            lambda: book.settle(run, {}, os.urandom(10**6)),
+        ):
+            with pytest.raises(LedgerError, match="disk is full"):
+                step()
+    assert book.level(run, "level 1") is None
     assert book.runs()[0].state == "running"
-    book.settle(hold, {}, b"there is space again")
+    book.settle(run, {}, b"there is space again")
     assert book.release("a").parquet == b"there is space again"
 
 
@@ -158,9 +162,7 @@ def public() -> Iterator[Path]:
 
 def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
     book = Ledger(public / "ledger.sqlite")
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    book.settle(hold, {}, b"rows")
+    book.settle(ask(book, "a", reviews).sequence, {}, b"rows")
     book.path.chmod(0o444)
     public.chmod(0o555)
     with nobody():
@@ -168,7 +170,7 @@ def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: S
         assert book.release("a").parquet == b"rows"
         assert len(book.accounts()) == 1
         with pytest.raises(LedgerError, match="read-only"):
-            book.reserve("b", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
+            ask(book, "b", Source("frame", ("f",), "u"))
     assert len(book.runs()) == 1
 
 
@@ -191,9 +193,9 @@ def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
 def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source) -> None:
     ask(book, "a", reviews)
     with pytest.raises(KeyboardInterrupt), writing(book.path) as con:
-        con.execute("UPDATE runs SET state = 'running'")
+        con.execute("UPDATE runs SET state = 'failed'")
         raise KeyboardInterrupt
-    assert book.runs()[0].state == "reserved"
+    assert book.runs()[0].state == "running"
 
 
 def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
@@ -203,7 +205,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
     with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
         con.execute("PRAGMA cache_size = 1")
         con.execute("BEGIN IMMEDIATE")
-        con.execute("UPDATE runs SET state = 'running'")
+        con.execute("UPDATE runs SET state = 'failed'")
         for number in range(200):  # more than the cache holds, so that the file itself changes
             con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
         crashed = tmp_path / "crashed.sqlite"
@@ -211,7 +213,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
             copy = Path(f"{crashed}{ending}")
             copy.write_bytes(Path(f"{book.path}{ending}").read_bytes())
         con.execute("ROLLBACK")
-    assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
+    assert [entry.state for entry in Ledger(crashed).runs()] == ["running"]
 
 
 def test_a_commit_waits_for_the_disk(
@@ -232,7 +234,7 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
 
     def slow() -> None:
         with writing(book.path) as con:
-            con.execute("UPDATE runs SET state = 'running'")
+            con.execute("UPDATE runs SET state = 'failed'")
             inside.set()
             time.sleep(0.2)
             leaving.set()
@@ -247,9 +249,33 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
     os.waitpid(child, 0)
     thread.join()
     assert waited
-    assert book.runs()[0].state == "running"
+    assert book.runs()[0].state == "failed"
 
 
-def test_every_error_is_one_of_ours(book: Ledger) -> None:
-    with pytest.raises(DphhError):
-        book.reserve("", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
+@pytest.mark.parametrize("named", ["s3://bucket/l.sqlite", "s3:/bucket/l.sqlite", "gs://b/l"])
+def test_a_ledger_at_a_stores_address_is_refused(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Path` would make a folder of that name, so each working folder would have its own budget."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"ledger: found '.*', but dphh writes to local"):
+        Ledger(named)
+    monkeypatch.setenv("DPHH_LEDGER", named)
+    with pytest.raises(UsageError, match="local files only"):
+        Ledger()
+    with pytest.raises(UsageError, match="ledger: found a int"):
+        Ledger(3)  # type: ignore[arg-type]
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_ledger_is_one_file_however_it_is_named(
+    tmp_path: Path, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Ledger(tmp_path / "ledger.sqlite")
+    (tmp_path / "link.sqlite").symlink_to(book.path)
+    monkeypatch.chdir(tmp_path)
+    named = Ledger("ledger.sqlite")
+    monkeypatch.chdir("/")
+    ask(named, "a", reviews)
+    assert [run.run_id for run in Ledger(tmp_path / "link.sqlite").runs()] == ["a"]
+    assert Ledger(tmp_path / "link.sqlite").path == named.path == book.path
