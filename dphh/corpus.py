@@ -188,10 +188,6 @@ class Corpus:
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
 
-    def named(self, account: str) -> Corpus:
-        """The same corpus, charged to the ledger's account of that name."""
-        return replace_corpus(self, account=account)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,

@@ -70,8 +70,8 @@ class Asked:
         if self.files:
             return None  # the files have changed since
         said = (
-            f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of "
-            f"{', '.join(self.corpus.where)}, and whether the data are the same cannot be seen"
+            f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same, and whether its data "
+            "are these cannot be seen"
         )
         if self.request.account is not None:
             raise UsageError(

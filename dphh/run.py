@@ -110,9 +110,11 @@ def run(
         release = settled(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
-        if booked is None or (before := book.before_reading(request, booked.run_id)) is None:
-            raise
-        release = _stored(before)
+        with suppress(LedgerError):
+            if booked is not None:
+                manifest, parquet = book.release(booked.run_id)
+                return _saved(Release.from_parquet(parquet, manifest), out)
+        raise
     finally:
         session.close()
     return _saved(release, out)

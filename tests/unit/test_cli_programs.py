@@ -187,7 +187,7 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     code, _, err = dphh("items", "notes", *COST, "--files", other)
     assert code == 2 and "Leave account out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
-    assert code == 2 and "the ledger has no corpus" in err
+    assert code == 2 and "the ledger has no account" in err
 
 
 @pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError, items
-from dphh.corpus import as_sequences, corpus_from_json
+from dphh.corpus import as_sequences, corpus_from_json, replace_corpus
 from dphh.ledger import Source, source_of
 
 HERE = {"user": "who", "text": "what"}
@@ -47,7 +47,7 @@ def test_equal_corpora_are_equal_and_hash_alike():
     one, two = (Corpus("/a.parquet", **HERE, **TRIEHH_WORDS) for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
-    assert one != one.named("other")
+    assert one != replace_corpus(one, account="other")
     item = Corpus("/a.parquet", user="who", item="what")
     assert item != as_sequences(item, 2)
 

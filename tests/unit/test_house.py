@@ -129,7 +129,6 @@ KNOWS_NOTHING_OF = {
         "dphh.report",
         "dphh.engines",
         "dphh.mechanisms",
-        "dphh.price",
         "dphh.registry",
         "dphh.run",
         "dphh.plan",
