@@ -21,9 +21,7 @@ from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
 from tests.ledger.asked import ask, asked, tampered
 
 
-def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(monkeypatch, tmp_path):
     monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "env.sqlite"))
     assert Ledger(tmp_path / "given.sqlite").path == tmp_path / "given.sqlite"
     assert Ledger().path == tmp_path / "env.sqlite"
@@ -35,7 +33,7 @@ def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
     assert default_path() == tmp_path / ".local" / "share" / "dphh" / "ledger.sqlite"
 
 
-def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews: Source) -> None:
+def test_folders_and_file_are_made_for_their_owner_alone(tmp_path, reviews):
     book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite")
     ask(book, "a", reviews)
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (book.path, *list(book.path.parents)[:2])]
@@ -43,7 +41,7 @@ def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews
     assert [p.name for p in book.path.parent.iterdir()] == ["ledger.sqlite"]
 
 
-def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
+def test_looking_makes_no_file(book, reviews):
     assert book.accounts() == []
     assert book.runs() == []
     assert book.before_reading(asked(reviews), None) is None
@@ -54,7 +52,7 @@ def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
-def test_a_ledger_of_another_schema_is_refused(book: Ledger, reviews: Source, version: int) -> None:
+def test_a_ledger_of_another_schema_is_refused(book, reviews, version):
     ask(book, "a", reviews)
     tampered(book, f"PRAGMA user_version = {version}")
     before = book.path.read_bytes()
@@ -64,7 +62,7 @@ def test_a_ledger_of_another_schema_is_refused(book: Ledger, reviews: Source, ve
     assert book.path.read_bytes() == before
 
 
-def test_an_unknown_event_is_not_passed_over(book: Ledger, reviews: Source) -> None:
+def test_an_unknown_event_is_not_passed_over(book, reviews):
     ask(book, "a", reviews)
     tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
@@ -72,7 +70,7 @@ def test_an_unknown_event_is_not_passed_over(book: Ledger, reviews: Source) -> N
         book.accounts()
 
 
-def test_other_files_are_refused_and_stay_as_they_are(tmp_path: Path, reviews: Source) -> None:
+def test_other_files_are_refused_and_stay_as_they_are(tmp_path, reviews):
     text = tmp_path / "text"
     text.write_bytes(b"user,item\n" * 1000)
     other = tmp_path / "other.sqlite"
@@ -86,7 +84,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path: Path, reviews: S
         assert before is None or path.read_bytes() == before
 
 
-def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> None:
+def test_a_damaged_file_is_said_to_be_damaged(book, reviews):
     for run in range(30):
         ask(book, f"run {run}", reviews)
     with book.path.open("r+b") as file:
@@ -96,9 +94,7 @@ def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> 
         book.runs()
 
 
-def test_a_full_disk_loses_nothing(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_nothing(book, reviews, monkeypatch):
     run = ask(book, "a", reviews).sequence
     connect = ledger_schema._connect
 
@@ -121,9 +117,7 @@ def test_a_full_disk_loses_nothing(
     assert book.release("a").parquet == b"there is space again"
 
 
-def test_a_lock_held_too_long(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_held_too_long(book, reviews, monkeypatch):
     ask(book, "a", reviews)
     monkeypatch.setattr(ledger_schema, "TIMEOUT", 0.1)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
@@ -152,7 +146,7 @@ def nobody() -> Iterator[None]:
 
 
 @pytest.fixture
-def public() -> Iterator[Path]:
+def public():
     """A folder that other users may enter; pytest's own are private."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -160,7 +154,7 @@ def public() -> Iterator[Path]:
         Path(folder).chmod(0o755)
 
 
-def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
+def test_a_read_only_ledger_can_be_read_and_not_written(public, reviews):
     book = Ledger(public / "ledger.sqlite")
     book.settle(ask(book, "a", reviews).sequence, {}, b"rows")
     book.path.chmod(0o444)
@@ -174,13 +168,13 @@ def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: S
     assert len(book.runs()) == 1
 
 
-def test_a_folder_that_may_not_be_written(public: Path) -> None:
+def test_a_folder_that_may_not_be_written(public):
     public.chmod(0o555)
     with nobody(), pytest.raises(LedgerError, match=r"ermission denied.*--ledger or DPHH_LEDGER"):
         Ledger(public / "new" / "ledger.sqlite").add("x", Source("frame", ("f",), "u"), 1, 0)
 
 
-def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
+def test_a_ledger_that_may_not_be_read(public, reviews):
     book = Ledger(public / "ledger.sqlite")
     ask(book, "a", reviews)
     with nobody():
@@ -190,7 +184,7 @@ def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
             book.runs()
 
 
-def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source) -> None:
+def test_an_interrupted_transaction_leaves_nothing(book, reviews):
     ask(book, "a", reviews)
     with pytest.raises(KeyboardInterrupt), writing(book.path) as con:
         con.execute("UPDATE runs SET state = 'failed'")
@@ -198,9 +192,7 @@ def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source
     assert book.runs()[0].state == "running"
 
 
-def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
-    book: Ledger, reviews: Source, tmp_path: Path
-) -> None:
+def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(book, reviews, tmp_path):
     ask(book, "a", reviews)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
         con.execute("PRAGMA cache_size = 1")
@@ -216,9 +208,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
     assert [entry.state for entry in Ledger(crashed).runs()] == ["running"]
 
 
-def test_a_commit_waits_for_the_disk(
-    book: Ledger, no_power_cut: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_waits_for_the_disk(book, no_power_cut, monkeypatch):
     """And for its folder, where the journal's end is the commit: 3 is SQLite's EXTRA."""
     monkeypatch.setattr(ledger_schema, "SYNCHRONOUS", no_power_cut)
     with writing(book.path) as con:
@@ -228,7 +218,7 @@ def test_a_commit_waits_for_the_disk(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
+def test_a_fork_waits_for_a_transaction(book, reviews):
     ask(book, "a", reviews)
     inside, leaving = threading.Event(), threading.Event()
 
@@ -253,9 +243,7 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
 
 
 @pytest.mark.parametrize("named", ["s3://bucket/l.sqlite", "s3:/bucket/l.sqlite", "gs://b/l"])
-def test_a_ledger_at_a_stores_address_is_refused(
-    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_at_a_stores_address_is_refused(named, tmp_path, monkeypatch):
     """`Path` would make a folder of that name, so each working folder would have its own budget."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"ledger: found '.*', but dphh writes to local"):
@@ -264,13 +252,11 @@ def test_a_ledger_at_a_stores_address_is_refused(
     with pytest.raises(UsageError, match="local files only"):
         Ledger()
     with pytest.raises(UsageError, match="ledger: found a int"):
-        Ledger(3)  # type: ignore[arg-type]
+        Ledger(3)
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_ledger_is_one_file_however_it_is_named(
-    tmp_path: Path, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_is_one_file_however_it_is_named(tmp_path, reviews, monkeypatch):
     book = Ledger(tmp_path / "ledger.sqlite")
     (tmp_path / "link.sqlite").symlink_to(book.path)
     monkeypatch.chdir(tmp_path)

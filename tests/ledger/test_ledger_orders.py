@@ -149,7 +149,7 @@ class Memory:
             int(chunks[0][0]) if chunks else None,
         )
 
-    def _rows(self, query: str, *values: int) -> list[tuple]:  # type: ignore[type-arg]
+    def _rows(self, query: str, *values: int) -> list[tuple]:
         return self.con.execute(query, values).fetchall()
 
 
@@ -190,9 +190,7 @@ def do(who: int, price: float, step: str, at: int | None) -> int | None:
         ((DEAR, DEAR, CHEAP), ("book", "again")),
     ],
 )
-def test_in_every_order_what_is_drawn_was_paid_for_at_its_own_price(
-    prices: tuple[float, ...], booking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_every_order_what_is_drawn_was_paid_for_at_its_own_price(prices, booking, monkeypatch):
     monkeypatch.setattr(ledger_book, "MOST_ATTEMPTS", ATTEMPTS)
     ledger = Memory(monkeypatch)
     Ledger("in memory").add("corpus", SOURCE, CAP, 0.0)
@@ -244,7 +242,7 @@ def _is_private(state: State, prices: tuple[float, ...]) -> None:
     for at, run in enumerate(state.runs):
         drew = {who for who in (run.key, run.level, run.release) if who not in (None, -1)}
         works = {who for who, held in enumerate(state.held) if held == at}
-        assert {prices[who] for who in drew | works} <= {run.price}  # type: ignore[index]
+        assert {prices[who] for who in drew | works} <= {run.price}
 
 
 def _goes_forward(before: State, after: State) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
+from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import Ledger, Source
 from tests.ledger.asked import ask, asked, items_price
 
@@ -82,16 +82,8 @@ UNKNOWN = (
     ],
 )
 def test_a_refusal_says_what_was_asked_used_and_left_and_records_nothing(
-    book: Ledger,
-    account: str,
-    cap: tuple[float, float],
-    before: tuple[float, float] | None,
-    source: Source,
-    price: tuple[float, float],
-    named: str | None,
-    kind: type[DphhError],
-    said: str,
-) -> None:
+    book, account, cap, before, source, price, named, kind, said
+):
     book.add(account, FILES, *cap)
     if before is not None:
         ask(book, "before", FILES, *before, events=items_price(*before) if before[1] else None)
@@ -119,9 +111,7 @@ def test_a_refusal_says_what_was_asked_used_and_left_and_records_nothing(
         ("alice", 0.01, 0.1, ELSEWHERE),
     ],
 )
-def test_what_an_analyst_is_refused(
-    book: Ledger, analyst: str, second: float | None, epsilon: float, said: str
-) -> None:
+def test_what_an_analyst_is_refused(book, analyst, second, epsilon, said):
     book.add("sums", FILES, 1, 1e-6, "sums")
     book.set_share("sums", "alice", 0.2, 0)
     if second is not None:
@@ -141,9 +131,7 @@ def test_what_an_analyst_is_refused(
 
 
 @pytest.mark.parametrize(("epsilon", "left"), [(0.2, 5), (0.26, 3), (1.0, 1), (1.01, 0)])
-def test_an_outlook_counts_the_runs_that_are_left_and_changes_nothing(
-    book: Ledger, epsilon: float, left: int
-) -> None:
+def test_an_outlook_counts_the_runs_that_are_left_and_changes_nothing(book, epsilon, left):
     book.add("sums", FILES, 1, 0)
     book.add("large", FILES, 10, 0)
     file = book.path.read_bytes()

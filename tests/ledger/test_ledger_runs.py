@@ -8,12 +8,15 @@ import re
 import sqlite3
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import Ledger, Source
 from dphh.ledger import book as ledger_book
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
+from dphh.release import Release
+from dphh.run import settled
 from tests.ledger.asked import SETTING, ask, asked, tampered
 
 
@@ -22,7 +25,7 @@ def key_in(book: Ledger) -> bytes:
     return bytes(key)
 
 
-def test_a_run_is_running_until_it_is_settled_or_fails(book: Ledger, reviews: Source) -> None:
+def test_a_run_is_running_until_it_is_settled_or_fails(book, reviews):
     booked = ask(book, "a", reviews)
     assert (booked.new, booked.attempt, booked.release) == (True, 1, None)
     assert book.runs()[0].state == "running"
@@ -36,9 +39,7 @@ def test_a_run_is_running_until_it_is_settled_or_fails(book: Ledger, reviews: So
     assert book.release("a") == ({"verb": "items"}, b"PAR1")
 
 
-def test_a_price_is_spent_before_anything_is_read_and_stays_spent(
-    book: Ledger, reviews: Source
-) -> None:
+def test_a_price_is_spent_before_anything_is_read_and_stays_spent(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, "a", reviews)
     for step in (lambda: None, lambda: book.failed(booked.sequence)):
@@ -73,7 +74,7 @@ def test_a_price_is_spent_before_anything_is_read_and_stays_spent(
         "UPDATE history SET who = 'somebody'",
     ],
 )
-def test_the_file_itself_refuses(book: Ledger, reviews: Source, statement: str) -> None:
+def test_the_file_itself_refuses(book, reviews, statement):
     book.add("reviews", reviews, 1.0, 0.0)
     book.keep_level(ask(book, "a", reviews).sequence, "level 1", b"rows")
     book.settle(ask(book, "settled", reviews, word="other").sequence, {}, b"rows")
@@ -86,9 +87,7 @@ def test_the_file_itself_refuses(book: Ledger, reviews: Source, statement: str) 
 # Repeated requests
 
 
-def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(
-    book: Ledger, reviews: Source
-) -> None:
+def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     first = ask(book, None, reviews, max_items=3)
     book.settle(first.sequence, {"levels": [1]}, b"rows")
@@ -102,7 +101,7 @@ def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(
         book.book(asked(reviews, max_items=3), SETTING, files="f2")
 
 
-def test_a_request_that_is_asked_for_again_pays_again(book: Ledger, reviews: Source) -> None:
+def test_a_request_that_is_asked_for_again_pays_again(book, reviews):
     first = ask(book, None, reviews)
     second = book.book(asked(reviews), SETTING, files="f1", again=True)
     assert second.new
@@ -110,18 +109,17 @@ def test_a_request_that_is_asked_for_again_pays_again(book: Ledger, reviews: Sou
     assert ask(book, None, reviews).run_id == second.run_id  # the last
 
 
-def test_only_the_last_run_of_a_request_is_repeated(book: Ledger, reviews: Source) -> None:
+def test_only_the_last_run_of_a_request_is_repeated(book, reviews):
     """Few bits of the files' state are kept, which many runs would soon have in common."""
     for files in ("f1", "f2"):
         booked = book.book(asked(reviews), SETTING, files=files)
         book.settle(booked.sequence, {}, b"rows")
     assert book.book(asked(reviews), SETTING, files="f1").new
     last = book.last_like(asked(reviews))
-    assert last is not None
     assert (last[0].sequence, last[1]) == (3, "f1")
 
 
-def test_a_tests_run_is_found_by_its_id_alone(book: Ledger, reviews: Source) -> None:
+def test_a_tests_run_is_found_by_its_id_alone(book, reviews):
     booked = book.book(asked(reviews), SETTING, files=None)
     book.settle(booked.sequence, {"is_test": True}, b"seeded")
     assert book.last_like(asked(reviews)) is None
@@ -130,17 +128,16 @@ def test_a_tests_run_is_found_by_its_id_alone(book: Ledger, reviews: Source) -> 
     assert book.book(asked(reviews), SETTING, run_id=booked.run_id).release is not None
 
 
-def test_runs_on_data_without_a_state_are_not_repeated_by_themselves(book: Ledger) -> None:
+def test_runs_on_data_without_a_state_are_not_repeated_by_themselves(book):
     frame = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
     first = book.book(asked(frame), SETTING, files="")
     assert book.book(asked(frame), SETTING, files="").new
     last = book.last_like(asked(frame))
-    assert last is not None
     assert (last[0].sequence, last[1]) == (2, "")
     assert book.book(asked(frame), SETTING, files="", run_id=first.run_id).attempt == 2
 
 
-def test_an_analysts_runs_are_apart_from_the_owners(book: Ledger, reviews: Source) -> None:
+def test_an_analysts_runs_are_apart_from_the_owners(book, reviews):
     book.add("reviews", reviews, 1.0, 0.0)
     for name in ("alice", "bob"):
         book.set_share("reviews", name, 0.5, 0.0)
@@ -160,18 +157,7 @@ def test_an_analysts_runs_are_apart_from_the_owners(book: Ledger, reviews: Sourc
     assert books[0].release(first[2].run_id).parquet == b"rows"
 
 
-def test_an_analyst_has_no_run_of_the_same_digest_under_a_used_id(
-    book: Ledger, reviews: Source
-) -> None:
-    book.add("reviews", reviews, 1.0, 0.0)
-    book.set_share("reviews", "alice", 0.5, 0.0)
-    own = ask(Ledger(book.path, "alice"), "mine", reviews, account="reviews")
-    assert own.new
-    with pytest.raises(UsageError, match="another request"):
-        ask(book, "mine", reviews, account="reviews")
-
-
-def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Source) -> None:
+def test_another_request_with_a_used_id_is_a_mistake(book, reviews):
     ask(book, "a", reviews, max_items=3)
     others: list[dict[str, Any]] = [
         {"max_items": 4},
@@ -188,7 +174,7 @@ def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Sour
     assert len(book.runs()) == 1
 
 
-def test_notes_of_events_make_no_other_request(book: Ledger, reviews: Source) -> None:
+def test_notes_of_events_make_no_other_request(book, reviews):
     first = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "one level")])
     again = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "the only level")])
     other = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0), DeltaEvent(1e-10)])
@@ -196,9 +182,7 @@ def test_notes_of_events_make_no_other_request(book: Ledger, reviews: Source) ->
     assert book.runs()[0].events[0].note == "one level"
 
 
-def test_what_would_be_refused_is_refused_before_anything_is_read(
-    book: Ledger, reviews: Source
-) -> None:
+def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews):
     assert book.before_reading(asked(reviews), None) is None
     assert not book.path.exists()
     book.add("reviews", reviews, 0.1, 0.0)
@@ -213,12 +197,11 @@ def test_what_would_be_refused_is_refused_before_anything_is_read(
         book.before_reading(asked(reviews, 0.05), "a")
     book.settle(1, {}, b"rows")
     found = book.before_reading(asked(reviews), "a")
-    assert found is not None
     assert found.release == ({}, b"rows")
     assert len(book.runs()) == 1
 
 
-def test_what_is_not_json_is_refused_and_spends_nothing(book: Ledger, reviews: Source) -> None:
+def test_what_is_not_json_is_refused_and_spends_nothing(book, reviews):
     with pytest.raises(UsageError, match="JSON"):
         ask(book, "a", reviews, noise=math.nan)
     for run_id in ("a\nb", "a" * 201):
@@ -230,12 +213,11 @@ def test_what_is_not_json_is_refused_and_spends_nothing(book: Ledger, reviews: S
 # Runs that go on
 
 
-def test_a_run_that_did_not_finish_goes_on_by_its_own_key_and_spends_nothing(
-    book: Ledger, reviews: Source
-) -> None:
+def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, reviews, tmp_path):
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, None, reviews)
     assert len(booked.key) == 32
+    assert booked.key != ask(Ledger(tmp_path / "other"), None, reviews).key
     assert booked.key == key_in(book)
     assert repr(booked.key) not in repr(booked)
     for attempt in (2, 3):
@@ -246,12 +228,7 @@ def test_a_run_that_did_not_finish_goes_on_by_its_own_key_and_spends_nothing(
     assert len(book.runs()) == 1
 
 
-def test_keys_are_of_one_run(book: Ledger, reviews: Source) -> None:
-    keys = {ask(book, f"run {number}", reviews).key for number in range(5)}
-    assert len(keys) == 5
-
-
-def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) -> None:
+def test_a_run_goes_on_as_it_began_or_not_at_all(book, reviews):
     ask(book, "a", reviews)
     for changed, said in (
         ({**SETTING, "files": "78"}, r"its files changed since it began\. Its price stays spent"),
@@ -266,7 +243,7 @@ def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) 
     assert book.runs()[0].state == "running"
 
 
-def test_attempts_at_a_run_are_numbered_and_few(book: Ledger, reviews: Source) -> None:
+def test_attempts_at_a_run_are_numbered_and_few(book, reviews):
     begun = [ask(book, "a", reviews).attempt for _ in range(ledger_book.MOST_ATTEMPTS)]
     assert begun == list(range(1, 21))
     with pytest.raises(LedgerError, match=r"was begun 20 times and never finished.*stays spent"):
@@ -278,9 +255,7 @@ def test_attempts_at_a_run_are_numbered_and_few(book: Ledger, reviews: Source) -
 
 
 @pytest.mark.parametrize("rows", [os.urandom(4_321), b"", os.urandom(1000)])
-def test_a_level_stays_as_it_was_first_stored(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch, rows: bytes
-) -> None:
+def test_a_level_stays_as_it_was_first_stored(book, reviews, monkeypatch, rows):
     monkeypatch.setattr(ledger_book, "CHUNK", 1000)
     one, other = (ask(book, run, reviews).sequence for run in ("a", "b"))
     assert book.level(one, "level 1") is None
@@ -292,7 +267,7 @@ def test_a_level_stays_as_it_was_first_stored(
     assert book.level(other, "level 1") is None
 
 
-def test_a_damaged_level_is_not_used(book: Ledger, reviews: Source) -> None:
+def test_a_damaged_level_is_not_used(book, reviews):
     run = ask(book, "a", reviews).sequence
     book.keep_level(run, "level 1", b"rows")
     tampered(book, "DROP TRIGGER levels_stand")
@@ -302,7 +277,7 @@ def test_a_damaged_level_is_not_used(book: Ledger, reviews: Source) -> None:
             use()
 
 
-def test_a_settled_run_draws_nothing_more(book: Ledger, reviews: Source) -> None:
+def test_a_settled_run_draws_nothing_more(book, reviews):
     run = ask(book, "a", reviews).sequence
     book.settle(run, {}, b"rows")
     for late in (lambda: book.level(run, "1"), lambda: book.keep_level(run, "1", b"rows")):
@@ -314,16 +289,21 @@ def test_a_settled_run_draws_nothing_more(book: Ledger, reviews: Source) -> None
     assert [entry.state for entry in book.runs()] == ["settled"]
 
 
-def test_of_two_processes_the_first_to_settle_decides(book: Ledger, reviews: Source) -> None:
+def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, reviews, tmp_path):
+    booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
+    release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
+    with pytest.raises(UnknownRunError, match="the ledger was replaced"):
+        settled(book, release, booked)
+
+
+def test_of_two_processes_the_first_to_settle_decides(book, reviews):
     run = ask(book, "a", reviews).sequence
     assert book.settle(run, {"by": "one"}, b"one") == ({"by": "one"}, b"one")
     assert book.settle(run, {"by": "other"}, b"other") == ({"by": "one"}, b"one")
     assert book.release("a") == ({"by": "one"}, b"one")
 
 
-def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
-    book: Ledger, reviews: Source
-) -> None:
+def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(book, reviews):
     level = os.urandom(10_000)
     booked = ask(book, "a", reviews)
     book.keep_level(booked.sequence, "level 1", level)
@@ -335,9 +315,7 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
     assert ask(book, "a", reviews).key == b""
 
 
-def test_a_release_larger_than_a_chunk_comes_back_whole(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_larger_than_a_chunk_comes_back_whole(book, reviews, monkeypatch):
     monkeypatch.setattr(ledger_book, "CHUNK", 1000)
     rows = os.urandom(12_345)
     book.settle(ask(book, "a", reviews).sequence, {}, rows)
@@ -348,7 +326,7 @@ def test_a_release_larger_than_a_chunk_comes_back_whole(
             use()
 
 
-def test_a_run_without_a_release_says_so(book: Ledger, reviews: Source) -> None:
+def test_a_run_without_a_release_says_so(book, reviews):
     with pytest.raises(UnknownRunError, match="no run 'a'"):
         book.release("a")
     ask(book, "a", reviews)
