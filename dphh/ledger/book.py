@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
+import os
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
@@ -360,7 +360,7 @@ class Ledger(Analysts):
         ).lastrowid
         assert run is not None
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((row.id, run) for row in paying))
-        key = secrets.token_bytes(32)
+        key = os.urandom(32)
         con.execute(
             "INSERT INTO unfinished VALUES (?, ?, ?, 1)",
             (run, key, canonical(setting, "the setting")),

@@ -140,7 +140,7 @@ def test_the_budget_is_of_the_accounts_that_paid(ledger, written, tmp_path):
     other = tmp_path / "other.parquet"
     ledger.add("other-corpus", type(source)("path", (str(other),), "who"), 1.0, 1e-6)
     event = GaussianEvent(gaussian_sigma(1.0, 1e-8))
-    ledger.book(Request(source, "items", {}, [event], 1.0, 1e-8), {})
+    ledger.book(Request(source, "items", {}, [event], 1.0, 1e-8), {}, run_id="run-of-items")
     text = Seen(page_of(items(), ledger=ledger)).text
     assert "survey: promised to each user: " in text
     assert "other-corpus" not in text
