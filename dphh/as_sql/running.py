@@ -81,7 +81,7 @@ def parts_of(price: Price) -> Iterator[Part]:
 
 def _known(level: Level, purpose: str) -> dict[str, Any]:
     """What a plan knows of a level, by the names that queries have for it."""
-    known = {**asdict(level), "purpose": purpose, "is_test": False}
+    known = {**vars(level), "purpose": purpose, "is_test": False}
     for said, name in (("sigma", "sigma_grid"), ("threshold", "threshold_grid")):
         known[said] = known.get(name)
     return {name: value for name, value in known.items() if value is not None}

@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.price import Method as NgramsMethod
 from dphh.mechanisms.set_union.price import Method
 from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan, verb_function
-from dphh.priors.given_prior import PriorAsked
+from dphh.prior import PriorAsked
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
 from dphh.rows.content import Characters, Reading, TooLong
 from dphh.wording.options import named_in_words

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.priors.fit import poor_fit
+from dphh.prior import poor_fit
 from dphh.report.counted import about_counts, groups_of, how_many, which_rows
 from dphh.report.plan_lines import Section, asked, plan_sections
 from dphh.report.promise import promised

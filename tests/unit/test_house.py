@@ -154,7 +154,7 @@ KNOWS_NOTHING_OF = {
 #: All else has a folder that says its idea.
 SPINE = {
     "__init__", "__main__", "_tree", "columns", "corpus", "detection", "errors", "evaluation",
-    "folders", "journal", "plan", "price", "private_priors", "refunds", "registry", "release",
+    "folders", "journal", "plan", "price", "prior", "refunds", "registry", "release",
     "replay", "run", "testing", "together",
 }  # fmt: skip
 
