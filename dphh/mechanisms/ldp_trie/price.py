@@ -30,7 +30,6 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.devices.reports.round import MOST_CHARACTERS
 from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel, Sampling
 from dphh.mechanisms.ldp_trie.local_reports import (
@@ -62,6 +61,8 @@ HELP = {
     "contributions": "Reports that each user sends.",
     "pad": "Replace missing users by users without rows.",
 }
+#: Characters are coded as code points, of which the surrogates, above this limit, are none.
+MOST_CHARACTERS = 50_000
 #: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
 UNIT = "an item: one of a user's contributions, of which one report is made"
