@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "cryptography": "testing",
     "deltalake": "delta",
     "duckdb_cli": "shell",
     "h11": "shell",
