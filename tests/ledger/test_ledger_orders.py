@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -201,7 +202,8 @@ def test_in_every_order_what_is_drawn_was_paid_for_at_its_own_price(prices, book
         """The runs after a step, and what its process works on; None where it is refused."""
         ledger.con.deserialize(files[runs])
         ledger.con.execute("PRAGMA foreign_keys = ON")
-        monkeypatch.setattr(ledger_book.secrets, "token_bytes", lambda _: b"%d" % who)
+        key = SimpleNamespace(urandom=lambda _: b"%d" % who)
+        monkeypatch.setattr(ledger_book, "os", key)
         try:
             held = do(who, prices[who], step, at)
         except (LedgerError, UsageError, BudgetRefused):
