@@ -303,10 +303,13 @@ class Ledger(Analysts):
     ) -> BudgetRefused | None:
         """Why this request is refused, if it is."""
         if self.analyst is not None:
-            try:
-                check_share(con, self.analyst, paying[0], request.price)
-            except BudgetRefused as why:
-                return why
+            for row in paying:
+                # Of several accounts with these files, each keeps the share that it gave.
+                if row.name == request.account or share_cap(con, row, self.analyst) is not None:
+                    try:
+                        check_share(con, self.analyst, row, request.price)
+                    except BudgetRefused as why:
+                        return why
         for row in paying:
             paid = prices(con, row.id)
             same_user = row.source.user == request.source.user

@@ -84,6 +84,16 @@ def test_an_analyst_without_a_share_gets_nothing(shared):
     assert shared.runs() == []
 
 
+def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
+    shared.add("wide", SOURCE, 5.0, 1e-6, "sums")
+    shared.set_share("wide", "alice", 3.0, 1e-6)
+    spend(shared, "alice", "a", 0.7, account="wide")
+    assert [share.runs for share in shared.shares("alice")] == [1, 1]
+    with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
+        spend(shared, "alice", "b", 0.7, account="wide")
+    spend(shared, "bob", "c", 0.7)  # who has no share of the other
+
+
 def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
     shared.set_share("reviews", "alice", 0.1, 1e-6)
     with pytest.raises(BudgetRefused):
@@ -136,6 +146,7 @@ def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
     assert shared.status("secret-project").runs == 1  # it pays all the same
     outlook = Ledger(shared.path, "alice").outlook(asked(SOURCE, 0.5, 1e-8, account="reviews"))
     assert "secret" not in (outlook.refusal or "")
+    assert outlook.accounts == ()
     assert outlook.scarcest[:2] == ("reviews", pytest.approx(0.5))
 
 

@@ -77,15 +77,6 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
     ask(book, "under", reviews, less, left.delta, events=items_price(less, left.delta))
 
 
-def test_a_cap_holds_for_runs_that_were_not_finished(book, reviews):
-    book.add("reviews", reviews, 0.3, 0.0)
-    ask(book, "running", reviews, 0.1)
-    book.failed(ask(book, "failed", reviews, 0.1, word="other").sequence)
-    book.settle(ask(book, "settled", reviews, 0.1, word="third").sequence, {}, b"rows")
-    with pytest.raises(BudgetRefused):
-        ask(book, "more", reviews, 0.01)
-
-
 def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
     book.add("reviews", reviews, 1.0, 0.0)
     ask(book, "a", reviews, 0.5)
@@ -220,15 +211,6 @@ def test_what_is_said_to_be_left_is_granted_until_all_is_used(book, reviews, eps
         ask(book, "over", reviews, more, delta, events=items_price(more, delta))
     ask(book, "last", reviews, left, delta, events=items_price(left, delta))
     assert book.status("reviews").used == pytest.approx(1, abs=2e-3)
-
-
-def test_a_larger_cap_is_used_less(book, reviews):
-    book.add("reviews", reviews, 1.0, 1e-6)
-    ask(book, "a", reviews, 0.5, 1e-7, events=items_price(0.5, 1e-7))
-    before = book.status("reviews").used
-    after = book.set_cap("reviews", 2.0, 1e-6)
-    assert after.used < before
-    assert "(2, 1e-06)" in guarantee_sentence(after)
 
 
 def test_a_cap_that_was_passed_promises_nothing(book, reviews):
