@@ -225,7 +225,12 @@ class Ledger(Analysts):
         with reading(self.path) as con:
             labels = {row.id: row.name for row in accounts_in(con)}
             found = _rows(con, "SELECT * FROM runs ORDER BY sequence")
-            paid = con.execute("SELECT run, account FROM charges ORDER BY account").fetchall()
+            # An analyst must not learn of accounts that give them no share.
+            query = """
+                SELECT run, account FROM charges WHERE :analyst IS NULL
+                OR account IN (SELECT account FROM shares WHERE analyst = :analyst) ORDER BY account
+            """
+            paid = con.execute(query, {"analyst": self.analyst}).fetchall()
         payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
         for run, payer in paid:
             payers[run].append(labels[payer])

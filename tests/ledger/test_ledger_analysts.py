@@ -147,6 +147,8 @@ def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
     outlook = Ledger(shared.path, "alice").outlook(asked(SOURCE, 0.5, 1e-8, account="reviews"))
     assert "secret" not in (outlook.refusal or "")
     assert outlook.accounts == ()
+    assert [run.accounts for run in Ledger(shared.path, "alice").runs()] == [("reviews",)]
+    assert [run.accounts for run in shared.runs()] == [("reviews", "secret-project")]
     assert outlook.scarcest[:2] == ("reviews", pytest.approx(0.5))
 
 
