@@ -20,7 +20,7 @@ from dphh.privacy.events import Event
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.cards import plan_card
+from dphh.report.page import plan_card
 from dphh.report.terminal import plan_text
 from dphh.rows.period import PeriodColumn, Spans, checked_spans, parsed_period
 from dphh.rows.user import UserColumns, checked_user

@@ -20,9 +20,8 @@ from dphh.plan import Plan, verb_function
 from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
-from dphh.report.heat import Cell, heat_html
 from dphh.report.plan_lines import outlook_of
-from dphh.wording.lines import plural, wrapped
+from dphh.wording.lines import wrapped
 from dphh.wording.options import check_known
 
 MOST_PLANS = 400
@@ -119,19 +118,7 @@ class Comparison:
         return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
 
     def _repr_html_(self) -> str:
-        """Needed users as a heat map of the last two varied options; one map per other choice."""
-        across, *others = reversed(self.varied) if self.varied else ("",)
-        down = others[0] if others else ""
-        cells = {
-            (
-                tuple((n, v) for n, v in each.options if n not in (down, across)),
-                dict(each.options).get(down, ""),
-                dict(each.options).get(across, ""),
-            ): _cell_of_plan(each)
-            for each in self.plans
-        }
-        title = f"{self.verb}: users that an item needs to be found with probability 0.9"
-        return heat_html(title, down, across, cells)
+        return str(self.to_polars()._repr_html_())
 
 
 def compare(
@@ -243,18 +230,3 @@ def _account_and_share(each: Compared) -> tuple[str, str]:
         return "no cap", "-"
     runs = each.ahead.runs_left
     return f"{each.ahead.share:.1%}", f"{runs:,}" if runs < MOST_RUNS else f"{MOST_RUNS:,} or more"
-
-
-def _cell_of_plan(each: Compared) -> Cell:
-    if each.plan is None or each.users is None:
-        return Cell(None, "cannot be", each.problem or "")
-    share, runs = _account_and_share(each)
-    longest = max(each.users_by_length.values(), default=each.users)
-    by_length = "; ".join(
-        f"{users:,} if {plural(n, 'word')} long" for n, users in each.users_by_length.items()
-    )
-    users = f"{each.users:,}" if longest == each.users else f"{each.users:,} to {longest:,}"
-    below = "" if each.ahead is None else f"{share} of the cap, {runs} left"
-    if each.refused:
-        below = "; ".join(filter(None, ["refused", below]))
-    return Cell(each.users, users, below, by_length, bool(each.refused))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "altair": "plot",
     "deltalake": "delta",
     "duckdb_cli": "shell",
     "h11": "shell",

@@ -21,6 +21,8 @@ PRIVACY = {
     "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
     "both_directions": True,
 }  # fmt: skip
+#: Of intervals that hold together as they are.
+TOGETHER = {"confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9}
 PHRASES = {
     "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,
     "see you": 60.0, "you later": 25.0, "see me": 20.0, "you me": 18.0, "see 7": 17.0,
@@ -83,7 +85,7 @@ def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
         schema = schema.append(pa.field(name, pa.float64()))
     rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-    return Release(table, manifest("counts", [{"level": 1}]))
+    return Release(table, manifest("counts", [{"level": 1, "kind": "counts", **TOGETHER}]))
 
 
 def within_country(
@@ -100,7 +102,7 @@ def within_country(
     ]
     rows.sort(key=lambda row: (row[0], -row[4]))
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
-    level = {"level": 1, "kind": "counts", "confidence": 0.95, "simultaneous": False}
+    level = {"level": 1, "kind": "counts", **TOGETHER}
     level |= noise or {}
     asked = {"by": "country", "groups": list(groups)}
     made = manifest("counts", [level], parameters=asked)
