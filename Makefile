@@ -40,12 +40,11 @@ test-all: $(VENV)/ready
 # The gateway needs this line. What users are bounded to, prices, draws, the journal and the command
 # line are the same Python, called with the same batches, and are tested on the current line alone.
 OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile lake_logs ldp_trie \
-	listed_words look_first memory near_periods no_files odd_texts one_sequence periods plain_sql \
+	listed_words look_first memory no_files odd_texts one_sequence plain_sql \
 	rounds_by_hand several_columns sources stores tables trie units user_ids which_rows
-OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway tests/shell_sql \
+OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \
 	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subset_reports.py \
-	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py \
-	tests/unit/test_row_wise.py tests/unit/test_unchanged_scans.py tests/ledger/test_ledger_behind.py
+	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \
 		$(LIMITED) $(OLDER) $(ARGS)

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
     from dphh.planning.checking import Checked, check
-    from dphh.planning.comparing import Comparison, compare
-    from dphh.planning.rehearsing import rehearse
-    from dphh.planning.scheduling import Schedule, schedule
+    from dphh.planning.comparing import compare
     from dphh.price import Price, Privacy
     from dphh.release import Release
     from dphh.rows.content import TRIEHH_WORDS, Content
@@ -38,7 +36,6 @@ __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
     "Checked",
-    "Comparison",
     "Content",
     "Corpus",
     "CorpusError",
@@ -54,7 +51,6 @@ __all__ = [
     "Privacy",
     "Profile",
     "Release",
-    "Schedule",
     "UsageError",
     "__version__",
     "check",
@@ -69,8 +65,6 @@ __all__ = [
     "on",
     "plan_from_json",
     "profile",
-    "rehearse",
-    "schedule",
     "trie",
 ]
 
@@ -80,7 +74,7 @@ _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "on", "trie"),
     "dphh.planning.checking": ("Checked", "check"),
-    "dphh.planning.comparing": ("Comparison", "compare"),
+    "dphh.planning.comparing": ("compare",),
     "dphh.rows.content": ("TRIEHH_WORDS", "Content"),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
@@ -94,9 +88,7 @@ _NAMES_OF_MODULE = {
     "dphh.evaluation": ("Evaluation", "ExactCounts", "evaluate", "exact_ngrams"),
     "dphh.ledger": ("Ledger",),
     "dphh.price": ("Price", "Privacy"),
-    "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
-    "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.plan": ("Plan", "plan_from_json"),
 }

@@ -17,14 +17,6 @@ from dphh.rows.content import (
     Reading,
     TooLong,
 )
-from dphh.rows.period import (
-    PeriodColumn,
-    Spans,
-    checked_spans,
-    how_many,
-    parsed_period,
-    period_json,
-)
 from dphh.rows.user import UserColumns, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
@@ -37,9 +29,6 @@ _UNREAD_TABLES = {
 #: The help of each option of a corpus, for the command line and the gateway.
 HELP = {
     "user": "The column of users; given several times, the columns that identify a user together.",
-    "period": "Protect a user's rows of one period by themselves: 'date by week' (or day, month, "
-    "quarter, year), or a column of whole numbers.",
-    "periods": "Read these periods alone: 2026-W47, or 2026-W40..2026-W47, or several with commas.",
     "text": "The content column, read as words.",
     "item": "The content column; each row is one whole item.",
     "as_": "How content becomes tokens, instead of the default of --text or --item.",
@@ -59,7 +48,6 @@ HELP = {
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}
-# `row_wise` has no help: it applies to frames and views, which no command takes.
 
 
 @dataclass(frozen=True, init=False)
@@ -79,9 +67,8 @@ class Corpus:
     "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
     a character is: "code points", "graphemes" (clusters) or "bytes".
 
-    `row_wise=True` is the caller's assurance for a frame or a view whose query does more than take
-    rows one by one: each of its rows derives from one user's rows alone, whoever else is in the
-    data. Without it such a run is refused; with it the manifest says so (docs/corpus.md).
+    Each row of a frame, a relation or a view must have been made from rows of its own user: dphh
+    does not look at how they were made, and the privacy statement says so (docs/corpus.md).
 
     `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
     before, `until="day=2026-02-01"` those from then on (docs/corpus.md, "Which rows count").
@@ -89,18 +76,12 @@ class Corpus:
 
     source: Any = field(compare=False)
     user: UserColumns
-    #: The unit is a user in one period of this, if it is anything.
-    period: PeriodColumn | None
-    #: The periods that are read; None of all.
-    periods: Spans | None
     content: Content
     name: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
     #: The column of the groups that `counts` counts within.
     by: str | None
-    #: Whether the caller assures that each row derives from one user's rows.
-    row_wise: bool
 
     @named_in_words
     def __init__(
@@ -108,8 +89,6 @@ class Corpus:
         source: Any,
         *,
         user: str | Sequence[str],
-        period: str | PeriodColumn | None = None,
-        periods: str | Sequence[str] | None = None,
         text: str | None = None,
         item: str | None = None,
         as_: Reading | None = None,
@@ -127,7 +106,6 @@ class Corpus:
         where: str | None = None,
         since: str | None = None,
         until: str | None = None,
-        row_wise: bool = False,
         connection: Any = None,
     ) -> None:
         column = text if text is not None else item
@@ -138,15 +116,7 @@ class Corpus:
             )
         if name is not None and not isinstance(name, str):
             raise UsageError(f"name: found {name!r}; give the name of an account in the ledger")
-        if not isinstance(row_wise, bool):
-            raise UsageError(f"row_wise: found {row_wise!r}; give True or False")
-        unit_period, spans = _checked_periods(period, periods)
         kind, places, opened = _locate_source(source, connection)
-        if row_wise and kind == "path":
-            raise UsageError(
-                "row_wise: applies only to a frame or a view, whose query may combine rows; the "
-                "rows of files are used as they are, so leave it out"
-            )
         content = Content(
             column=column,
             reading=as_ or ("words" if text is not None else "whole"),
@@ -165,14 +135,11 @@ class Corpus:
         for key, value in {
             "source": opened,
             "user": checked_user(user),
-            "period": unit_period,
-            "periods": spans,
             "content": content,
             "name": name,
             "kind": kind,
             "where": places,
             "by": None,
-            "row_wise": row_wise,
         }.items():
             object.__setattr__(self, key, value)
 
@@ -182,8 +149,6 @@ class Corpus:
         content = self.content
         said: dict[str, Any] = {
             "user": as_json(self.user),
-            **({} if self.period is None else {"period": str(self.period)}),
-            **({} if self.periods is None else {"periods": self.names_of_periods}),
             "item" if content.reading == "whole" else "text": content.column,
         }
         if content.reading not in ("words", "whole"):
@@ -197,8 +162,6 @@ class Corpus:
         }
         if self.name is not None:
             said["name"] = self.name
-        if self.row_wise:
-            said["row_wise"] = True
         options = ", ".join(f"{option}={value!r}" for option, value in said.items())
         return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
 
@@ -207,7 +170,6 @@ class Corpus:
         """The columns that matter, by the options that name them."""
         named = {
             **dict(self.columns_of_user),
-            "period": None if self.period is None else self.period.column,
             "text or item": self.content.column,
             "by": self.by,
             **{f"where ({column})": column for column in self.content.columns_asked},
@@ -223,25 +185,6 @@ class Corpus:
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
 
-    @property
-    def unit_is_spelled(self) -> bool:
-        """Whether the unit is identified by a text of several values, and not by a single
-        column."""
-        return self.period is not None or not isinstance(self.user, str)
-
-    @property
-    def names_of_periods(self) -> list[str] | None:
-        """The names of the periods that are read; None if all are read."""
-        if self.period is None or self.periods is None:
-            return None
-        return self.period.names(self.periods)
-
-    def in_periods(self, periods: str | Sequence[str]) -> Corpus:
-        """The same corpus, of which a run reads these periods alone."""
-        if self.period is None:
-            raise UsageError(_NO_PERIOD)
-        return replace_corpus(self, periods=self.period.spans(periods))
-
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
         return replace_corpus(self, name=name)
@@ -253,9 +196,7 @@ class Corpus:
             "name": self.name,
             "user": as_json(self.user),
             "content": self.content.to_json(),
-            **period_json(self.period, self.periods),
             **({} if self.by is None else {"by": self.by}),
-            **({"row_wise": True} if self.row_wise else {}),
         }
 
 
@@ -266,8 +207,6 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
     corpus = Corpus(
         list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
     )
-    period, periods = parsed_period(found.get("period")), checked_spans(found.get("periods"))
-    corpus = replace_corpus(corpus, period=period, periods=periods)
     return in_groups(corpus, found.get("by"))
 
 
@@ -299,11 +238,6 @@ def of_people(corpus: Corpus) -> Corpus:
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
             "item, and a combination of columns is not a user: name the one column of user ids"
         )
-    if corpus.period is not None and (corpus.periods is None or how_many(corpus.periods) > 1):
-        raise UsageError(
-            "periods: counts says how many users hold an item, and who is in several periods would "
-            f"count in each; name one {corpus.period.noun} with periods="
-        )
     return corpus
 
 
@@ -322,21 +256,6 @@ def as_sequences(corpus: Corpus, unit: int) -> Corpus:
             f"{corpus.content.reading}, which are already sequences; leave unit out, or use item="
         )
     return corpus
-
-
-_NO_PERIOD = (
-    "periods: goes with a corpus whose unit is a user in one period; give period='date by week', "
-    "or leave periods out"
-)
-
-
-def _checked_periods(period: Any, periods: Any) -> tuple[PeriodColumn | None, Spans | None]:
-    found = parsed_period(period)
-    if periods is None:
-        return found, None
-    if found is None:
-        raise UsageError(_NO_PERIOD)
-    return found, found.spans(periods)
 
 
 def _locate_source(

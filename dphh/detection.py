@@ -89,7 +89,7 @@ def detection_of(price: Price, by: Profile) -> Detection:
     if price.prior is not None:
         raise UsageError(
             "profile: with a prior no number of users is known beforehand for its words; "
-            "`dphh rehearse` on public data shows what is found"
+            "leave the prior out to see the numbers of the same plan without it"
         )
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     longer = [level for level in price.levels if isinstance(level, PrunedLevel)]

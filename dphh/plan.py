@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
@@ -22,7 +21,6 @@ from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
 from dphh.report.page import plan_card
 from dphh.report.terminal import plan_text
-from dphh.rows.period import PeriodColumn, Spans, checked_spans, parsed_period
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
@@ -69,8 +67,7 @@ class Plan:
     def privacy(self) -> Privacy:
         if (corpus := self.corpus) is None:
             return self.price.privacy
-        made = how_rows_were_made(corpus)
-        return stated(self.price, corpus.user, made, corpus.period, corpus.periods)
+        return stated(self.price, corpus.user, of_files=corpus.source is None)
 
     @property
     def finds(self) -> Finds:
@@ -125,22 +122,17 @@ class Plan:
             randomness=randomness,
         )
 
-    def sql(self, *, plain: bool = False) -> str:
-        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing.
-
-        plain: return the specification instead: row by row and without noise, ready to run in a
-        DuckDB shell (docs/plain-sql.md). The output of those queries is not private.
-        """
+    def sql(self) -> str:
+        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
         from dphh.as_sql.query_text import as_text
 
-        return as_text(self.queries(plain=plain))
+        return as_text(self.queries())
 
-    def queries(self, *, plain: bool = False) -> list[Query]:
+    def queries(self) -> list[Query]:
         """The parts of `sql()`, one per query, each with its section."""
-        from dphh.as_sql.plain import plain as plainly
         from dphh.as_sql.running import running
 
-        return (plainly if plain else running)(self.price, self.corpus)
+        return running(self.price, self.corpus)
 
     def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""
@@ -183,8 +175,8 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
         ) from None
     anew = _price_again(plan)
-    row_wise = plan.price.privacy.row_wise
-    says = stated(anew.price, _user_from_json(found), row_wise, *_periods_from_json(found))
+    of_files = plan.price.privacy.provided is None
+    says = stated(anew.price, _user_from_json(found), of_files=of_files)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
@@ -206,11 +198,6 @@ def _checked_plan(found: Any) -> Plan:
 def _user_from_json(found: Any) -> UserColumns:
     """The user columns of a written plan; of a table in memory, only these columns are written."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
-
-
-def _periods_from_json(found: Any) -> tuple[PeriodColumn | None, Spans | None]:
-    where = found["corpus"] or {}
-    return parsed_period(where.get("period")), checked_spans(where.get("periods"))
 
 
 def _price_again(plan: Plan) -> Plan:

@@ -10,13 +10,11 @@ from dphh.levels.level import Level, level_from_json
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.period import PeriodColumn, Spans
-from dphh.rows.user import RowWise, UserColumns, checked_row_wise, named, proviso
-from dphh.together import PeriodGuarantees, of_periods_in, period_guarantees
+from dphh.rows.user import PROVIDED, UserColumns, named
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
-#: a person has many; a user's rows of one period; or one of a user's contributions.
-Protects = Literal["user", "combination", "period", "contribution"]
+#: a person has many; or one of a user's contributions.
+Protects = Literal["user", "combination", "contribution"]
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -46,10 +44,8 @@ class Privacy:
     protects: Protects = "user"
     #: `adjacency`, typed: False where the theorem covers the removal of a user only.
     both_directions: bool = True
-    #: For a frame or a view: how dphh knows that each row derives from one user. Files: None.
-    row_wise: RowWise | None = None
-    #: Of a unit of one period: which, and what a user in several of them is promised.
-    of_periods: PeriodGuarantees | None = None
+    #: For a frame, a relation or a view: what the statement takes for granted. Files: None.
+    provided: str | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -68,8 +64,7 @@ class Privacy:
             "user_epsilon": self.user_epsilon,
             "shuffled_epsilon": self.shuffled_epsilon,
             "shuffled_user_epsilon": self.shuffled_user_epsilon,
-            "row_wise": self.row_wise,
-            "of_periods": None if self.of_periods is None else self.of_periods.to_json(),
+            "provided": self.provided,
         }
         return {
             "epsilon": self.epsilon,
@@ -94,27 +89,18 @@ class Privacy:
                 "both_directions": found["both_directions"],
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
-                "row_wise": checked_row_wise(found.get("row_wise")),
-                "of_periods": of_periods_in(found),
             }
         )
 
 
-def stated(
-    price: Price,
-    user: UserColumns,
-    row_wise: RowWise | None,
-    period: PeriodColumn | None = None,
-    periods: Spans | None = None,
-) -> Privacy:
-    """The promise as it holds for a corpus: of several columns, or in one period, a unit is less
-    than a user, and where a table's rows were not seen to be made one by one it depends on that."""
-    privacy, said = price.privacy, proviso(row_wise)
-    caveats = privacy.caveats if said is None else (said, *privacy.caveats)
-    privacy = replace(privacy, row_wise=row_wise, caveats=caveats)
-    if not isinstance(user, str):
-        privacy = _privacy_of_combinations(privacy, user)
-    return privacy if period is None else _privacy_of_periods(price, privacy, user, period, periods)
+def stated(price: Price, user: UserColumns, *, of_files: bool) -> Privacy:
+    """The promise as it holds for a corpus: of several columns a unit is less than a user, and of
+    a table whose rows were made elsewhere it depends on how they were made."""
+    privacy = price.privacy
+    if not of_files:
+        caveats = (f"provided that {PROVIDED}", *privacy.caveats)
+        privacy = replace(privacy, provided=PROVIDED, caveats=caveats)
+    return privacy if isinstance(user, str) else _privacy_of_combinations(privacy, user)
 
 
 def _privacy_of_combinations(privacy: Privacy, user: UserColumns) -> Privacy:
@@ -128,23 +114,6 @@ def _privacy_of_combinations(privacy: Privacy, user: UserColumns) -> Privacy:
         "person epsilon is up to k times as large, and delta more than k times"
     )
     return replace(privacy, caveats=(caveat, *privacy.caveats))
-
-
-def _privacy_of_periods(
-    price: Price, privacy: Privacy, user: UserColumns, period: PeriodColumn, read: Spans | None
-) -> Privacy:
-    whose = "user" if isinstance(user, str) else f"combination of {named(user)}"
-    if privacy.protects in ("user", "combination"):
-        privacy = replace(
-            privacy,
-            unit=f"all rows of one {whose} in one {period.noun}{period.of_column}; NOT a person, "
-            "who may be in many",
-            adjacency=f"add or remove all rows of one {whose} in one {period.noun}",
-            protects="period",
-        )
-    booked = price.privacy.booked_epsilon
-    together = period_guarantees(period, read, price.events, booked, price.privacy.delta)
-    return replace(privacy, of_periods=together, caveats=(*together.lines, *privacy.caveats))
 
 
 @dataclass(frozen=True)

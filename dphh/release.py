@@ -26,7 +26,6 @@ from dphh.wording.options import named_in_words
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
-    import altair as alt
     import duckdb
     import pandas as pd
     import polars as pl
@@ -63,7 +62,7 @@ class Release:
 
     @property
     def is_test(self) -> bool:
-        """Whether this is a test's or a rehearsal's release, which gives no privacy guarantee."""
+        """Whether this is a test's release, which gives no privacy guarantee."""
         return bool(self.manifest.get("is_test"))
 
     def to_arrow(self) -> Any:
@@ -159,7 +158,7 @@ class Release:
         return why(self, phrase, tokens_of)
 
     @named_in_words
-    def plot(self, top: int = 25) -> alt.FacetChart:
+    def plot(self, top: int = 25) -> Any:
         """An Altair chart of the `top` items of each table of the page: users, with intervals that
         hold together, whichever items were chosen; else scores. Requires Altair: dphh[plot]."""
         from dphh.report.plot import plot

@@ -26,7 +26,6 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check
 from dphh.ledger.requests import request_of
-from dphh.lineage.duckdb_views import changes_by_itself
 from dphh.price import Price
 from dphh.sources.finding import is_in_memory, rows_in_memory
 from dphh.sources.quoted import identifier
@@ -106,7 +105,6 @@ class Replay:
                 break
         else:
             self._warn_that_repeat_would_spend(later)
-            self._warn_of_other_rows(say)
             return None
         if not self.files:
             if self.rows is not None and earlier.run_id in _runs_on_tables.values():
@@ -140,8 +138,7 @@ class Replay:
     def key(self) -> tuple[Any, ...]:
         """The request, with the rows of a table, as this process knows them."""
         corpus = self.corpus
-        unit = (corpus.user, corpus.period, corpus.periods)
-        about = (corpus.name, corpus.where, *unit, corpus.content, corpus.by)
+        about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
         return str(self.book.path), self.price, about, self.rows
 
     @property
@@ -159,20 +156,6 @@ class Replay:
                 "would spend again; run_id= with this release's run_id would not"
             )
         )
-
-    def _warn_of_other_rows(self, say: Say) -> None:
-        """Tell the caller that the same request was run before, but on other data, as when late
-        rows came."""
-        if self.corpus.period is None or not self.files:
-            return
-        if (earlier := self.book.asked_of_other_data(self.request)) is not None:
-            say(
-                Note(
-                    f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of the same "
-                    "periods, whose files have changed since (rows that came late?): this is other "
-                    f"data, and a run of its own; run_id={earlier.run_id!r} gives that release"
-                )
-            )
 
     def _refuse_or_warn_not_compared(self, earlier: Entry, say: Say) -> None:
         said = (
@@ -230,8 +213,6 @@ def _hash_of_rows(corpus: Corpus) -> bytes | None:
 
 def _hash_of_relation(corpus: Corpus) -> bytes | None:
     """A hash of a relation's rows in any order, which is known to this process only."""
-    if changes_by_itself(corpus.source):
-        return None
     row = ", ".join(identifier(column) for column in dict.fromkeys(corpus.columns.values()))
     keyed = f"concat('{_HASH_KEY.hex()}', CAST(row({row}) AS VARCHAR))"
     sums = ", ".join(f"sum(md5_number_{half}({keyed}))" for half in ("lower", "upper"))

@@ -31,12 +31,10 @@ from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.columns_there import refuse_missing_columns_of_files
-from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
+from dphh.ledger.corpora import check_account
 from dphh.ledger.entries import Reservation, checked_run_id
-from dphh.ledger.origins import origin_of
 from dphh.ledger.requests import recorded
 from dphh.ledger.wording import missing_files_text
-from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
@@ -49,7 +47,6 @@ from dphh.release import Release, checked_out
 from dphh.replay import Note, Replay, notice
 from dphh.session.protocol import Limits, Session
 from dphh.sources.lacking import lacking
-from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
@@ -84,8 +81,6 @@ def run(
     refuse_prior(price.prior, corpus, book)
     _say_missing_accounts(book, say)
     asking = Replay.of(price, corpus, book)
-    origin = origin_of(corpus)
-    _warn_of_deleted_rows(origin)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
     told: list[str] = []  # said once no refusal can follow
@@ -95,7 +90,6 @@ def run(
     if out is not None:
         checked_out(out, run_id)
 
-    _refuse_mixed(corpus, origin)
     engine = checked_engine(engine or engine_of(corpus))
 
     # A stored release needs no engine, which may take long to start. It is returned even if the
@@ -181,16 +175,6 @@ def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
         return  # which columns there are is their owner's to know
     for option, column in lacking(corpus):
         say(Note(f"{option}: some files have no column {column!r}, so it is NULL in their rows"))
-
-
-def _warn_of_deleted_rows(origin: Origin) -> None:
-    if origin.whole:  # a log-aware reader lists exactly the files that its log contains
-        warn_of_files_of_tables(origin.files)
-
-
-def _refuse_mixed(corpus: Corpus, origin: Origin) -> None:
-    if (refusal := mixed(corpus, origin)) is not None:
-        raise UsageError(refusal)
 
 
 def _stored(
@@ -337,16 +321,13 @@ def _manifest_of(
     done: list[LevelDone],
 ) -> dict[str, Any]:
     found = any(step.rows.num_rows for step in done)
-    origin = origin_of(corpus)
-    made = how_rows_were_made(corpus, origin)
     drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded(price, corpus),
-        **({} if (said := unseen(corpus, origin)) is None else {"not_seen": said}),
-        "privacy": stated(price, corpus.user, made, corpus.period, corpus.periods).to_json(),
+        "privacy": stated(price, corpus.user, of_files=corpus.source is None).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

@@ -1,1 +1,1 @@
-"""A plan as SQL to read: the queries that a run would execute, or the row-by-row specification."""
+"""A plan as SQL to read: the queries that a run would execute."""

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import re
 
-from dphh.as_sql.query_text import literal, macros_called
+from dphh.as_sql.query_text import literal
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements, user_statements
 from dphh.sources.finding import parquet_pattern
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
-_MACRO_FILES = ("names", "text", "text_units", "periods")
 _NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 
 
-def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
-    """Macros and views up to `tokens_of_rows` and, if `whole_users`, the macros of user keys."""
+def rows_of(corpus: Corpus | None) -> str:
+    """Views up to `tokens_of_rows`, and the macros of user keys."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
     content = corpus.content
     types = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     if content.reading == "list":
         types[content.column] = "VARCHAR[]"
-    if (period := corpus.period) is not None:
-        types[period.column] = "BIGINT" if period.by == "number" else "DATE"
     relation = relation_of(corpus)
-    statements = corpus_statements(corpus, types, relation)
-    if whole_users:
-        statements += user_statements(corpus, types)
-    text = "\n\n".join(f"{each.replace('CREATE', 'CREATE OR REPLACE', 1)};" for each in statements)
+    statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
     kind = "a list of texts" if content.reading == "list" else "text"
-    columns = (
-        f"-- The corpus's columns. (Nobody looked at them: {content.column!r} is taken for {kind}.)"
-    )
-    table = f"-- {TABLE} is a table or view with these columns.\n" if relation == TABLE else ""
-    macros = macros_called(text, _MACRO_FILES)
-    return "\n\n".join(part for part in (macros, f"{columns}\n{table}{text}") if part)
+    said = [
+        f"-- Columns of the corpus. (Nobody looked at them: {content.column!r} is taken as {kind}.)",
+        "-- Macros that are called here and not made here are those of sql/rows/.",
+        *([f"-- {TABLE} is a table or view with these columns."] if relation == TABLE else []),
+    ]
+    return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)
 
 
 def relation_of(corpus: Corpus) -> str:

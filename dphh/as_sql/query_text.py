@@ -1,9 +1,9 @@
-"""Queries as text, with parameters filled in, and the macros that they call."""
+"""Queries as text, with parameters filled in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from dphh.sql import place, query
 
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
-_MACRO = re.compile(r"^CREATE OR REPLACE TEMP MACRO (\w+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,6 @@ class Step:
     name: str
     #: Parameters whose values the plan fixes.
     known: Mapping[str, Any] = field(default_factory=dict)
-    #: Parameters that the plan leaves open, with what each depends on.
-    later: Mapping[str, str] = field(default_factory=dict)
-    #: Whether earlier results decide if the step runs, or how often.
-    may_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,11 +39,12 @@ def as_text(queries: Sequence[Query]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def written(step: Step) -> str:
-    """The query with known parameters filled in, and a comment on each open one."""
+def written(step: Step, later: Mapping[str, str]) -> str:
+    """The query with known parameters filled in, and a comment on each open one: what it follows
+    from, as `later` says."""
     text = filled(query(step.name).strip(), step.known)
-    asked = dict.fromkeys(_PARAMETER.findall(text))
-    said = [f"-- ${name}: {step.later[name]}\n" for name in asked if name in step.later]
+    opened = dict.fromkeys(_PARAMETER.findall(text)).keys() - step.known.keys()
+    said = [f"-- ${name}: {later[name]}\n" for name in sorted(opened) if name in later]
     return f"-- sql/{place(step.name)}\n{''.join(said)}{text}" + ("" if text.endswith(";") else ";")
 
 
@@ -68,16 +64,7 @@ def filled(text: str, known: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Written:
-    """A value that is already SQL text."""
-
-    sql: str
-
-
 def literal(value: Any) -> str:
-    if isinstance(value, Written):
-        return value.sql
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -87,27 +74,3 @@ def literal(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(map(literal, value)) + "]"
     return repr(value)
-
-
-def macros_called(text: str, files: Iterable[str]) -> str:
-    """The macros from these files that a text calls, directly or through other macros."""
-    defined = {name: body for file in files for name, body in _macros_of_file(query(file))}
-    called: set[str] = set()
-    waiting = [text]
-    while waiting:
-        words = set(re.findall(r"\w+", waiting.pop()))
-        fresh = (words & defined.keys()) - called
-        called |= fresh
-        waiting += [defined[name] for name in fresh]
-    return "\n\n".join(body for name, body in defined.items() if name in called)
-
-
-def _macros_of_file(text: str) -> Iterator[tuple[str, str]]:
-    """Each macro of a file, with the comment above it."""
-    for part in re.split(r";[ ]*\n", text.strip() + "\n"):
-        found = _MACRO.search(part)
-        if found is not None:
-            comment = re.search(r"(?:^-- (?!noqa|-).*\n)*\Z", part[: found.start()], re.MULTILINE)
-            said = comment[0] if comment else ""
-            body = re.sub(r"[ ]*-- noqa: PRS", "", part[found.start() :])
-            yield found[1], f"{said}{body};"

@@ -74,8 +74,7 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
 
 def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
     """The corpus that the ledger knows by this name; its owner has said how it is read."""
-    said = [SQL_NAMES.get(key, key) for key in content if key != "periods"]
-    return named_corpus(name, ledger, said, content.get("periods"))
+    return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
@@ -119,12 +118,9 @@ def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.T
     return pa.Table.from_pylist(numbered, schema=schema)
 
 
-def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
+def queries_table(plan: Plan) -> pa.Table:
     """The queries of a plan in order, one row each; `Plan.sql` has them in one text."""
-    plain = arguments.get("plain") or False
-    if not isinstance(plain, bool):
-        raise UsageError(f"plain: found {plain!r}; give true or false")
-    rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
+    rows = [{"section": each.section, "sql": each.sql} for each in plan.queries()]
     return _with_row_numbers(rows, SQL_SCHEMA)
 
 
@@ -161,11 +157,7 @@ def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) ->
             "made": entry.changed.replace(tzinfo=None),
             # Only the verb's parameters: how the corpus is read is known to its owner alone.
             "parameters": json.dumps(
-                {
-                    k: v
-                    for k, v in entry.parameters.items()
-                    if k not in ("user", "content", "period")
-                }
+                {k: v for k, v in entry.parameters.items() if k not in ("user", "content")}
             ),
         }
         for entry in entries

@@ -43,7 +43,6 @@ from dphh.registry import Verb
 from dphh.release import Release
 from dphh.replay import Note, Replay, notice
 from dphh.report.plan_lines import plan_sections
-from dphh.sql import query
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -67,9 +66,7 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
     the release; `dphh_plan_ngrams(...)`, `dphh_sql_ngrams(...)`, `dphh_ledger()`,
-    `dphh_releases()` and `dphh_release(run_id)` cost nothing. Once a release is a table, looking
-    at it costs nothing either: `dphh_tree('words')`, `dphh_next_words`, `dphh_why`,
-    `dphh_compare` (docs/shell-sql.md).
+    `dphh_releases()` and `dphh_release(run_id)` cost nothing.
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
     `item_column :=`, a table or view of the connection, a Parquet path or a glob.
@@ -86,8 +83,6 @@ def connect(
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
-    on_releases = query("shell")
-    con.execute(on_releases if temporary else on_releases.replace("TEMP MACRO", "MACRO"))
     con.execute(help_sql(temporary))
     return con
 
@@ -163,7 +158,7 @@ class _Owner:
         kind = "sql" if macro.shows_queries else "plan"
         plan = self._plan(macro.verb, f"{kind}_{macro.verb.name}", arguments)
         if macro.shows_queries:
-            return queries_table(plan, arguments)
+            return queries_table(plan)
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
     def _run_once(self, verb: Verb[...], arguments: Arguments, statement: str) -> pa.Table:

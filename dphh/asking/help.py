@@ -26,10 +26,7 @@ def help_sql(temporary: bool = False) -> str:
         )
     told.append(_OPTIONS)
     rows = ", ".join(f"({', '.join(map(literal, row))})" for row in told)
-    body = (
-        f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what) "
-        f"UNION ALL SELECT 'free', call, what FROM dphh_help_on_releases()"
-    )
+    body = f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what)"
     return f"{_options_sql(temporary)}; {macro_sql('dphh_help', '', body, temporary)}"
 
 
@@ -68,10 +65,7 @@ def _options_sql(temporary: bool) -> str:
         for name, default in signature_of(verb).items()
     ]
     said = {name: HELP.get(python.get(name, name), "") for name in content_signature()}
-    said |= {
-        "account": "The account in the ledger that pays, of a table or a view.",
-        "row_wise": "Whether each row of a view comes of one user's rows alone: you answer for it.",
-    }
+    said["account"] = "The account in the ledger that pays, of a table or a view."
     rows += [(verb, name, None, text) for verb in VERBS for name, text in said.items()]
     again = "A name for the run: the same name gives the same release."
     rows += [(verb, "run_id", None, again) for verb in VERBS]

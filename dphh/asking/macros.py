@@ -121,9 +121,7 @@ def macros() -> dict[str, Macro]:
         asked = {"corpus": None, **signature_of(verb), **content}
         found[name] = Macro({**asked, "run_id": None}, verb.columns, verb, spends=True)
         found[f"plan_{name}"] = Macro(asked, PLAN_SCHEMA, verb)
-        found[f"sql_{name}"] = Macro(
-            {**asked, "plain": False}, SQL_SCHEMA, verb, shows_queries=True
-        )
+        found[f"sql_{name}"] = Macro(asked, SQL_SCHEMA, verb, shows_queries=True)
     found["ledger"] = Macro({}, LEDGER_SCHEMA)
     found["releases"] = Macro({}, RELEASES_SCHEMA)
     # The columns of all verbs; NULL where the release has none.

@@ -26,7 +26,6 @@ from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form, Sampling
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
 from dphh.rows.content import Characters, Reading, TooLong
-from dphh.rows.period import PeriodColumn
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ class RowsOptions(TypedDict, total=False):
     """The options of `Corpus` besides its source, without `keep`, which `ldp_trie` has itself."""
 
     user: Required[str | Sequence[str]]
-    period: str | PeriodColumn | None
-    periods: str | Sequence[str] | None
     text: str | None
     item: str | None
     as_: Reading | None
@@ -61,7 +58,6 @@ class RowsOptions(TypedDict, total=False):
     since: str | None
     until: str | None
     name: str | None
-    row_wise: bool
 
 
 class CorpusOptions(RowsOptions, total=False):

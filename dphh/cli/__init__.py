@@ -17,14 +17,13 @@ from dphh.wording.extras import missing_extra
 from dphh.wording.options import nearest
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
-_COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
+_COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo"}
 _COMMANDS_AFTER_VERBS = {
     "check": "dphh.cli.check",
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.gateway",
-    "sql": "dphh.cli.sql",
 }
 
 

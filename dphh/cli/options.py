@@ -18,7 +18,6 @@ from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
-from dphh.rows.period import parsed_period
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -62,9 +61,6 @@ _RUN_OPTIONS = [
     click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
     click.option(
         "--sql", "show_sql", is_flag=True, help="Show the queries of a run on DuckDB and stop."
-    ),
-    click.option(
-        "--plain", is_flag=True, help="With --sql: the specification, row by row, without noise."
     ),
     click.option(
         "--run-id",
@@ -132,10 +128,9 @@ def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    parsed_period(content.get("period"))  # of one that is meant for --periods it says so
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    said = sorted(map(flag, content.keys() - rows - {"periods"}))
-    corpus = named_corpus(asked, ledger, said, content.get("periods"))
+    said = sorted(map(flag, content.keys() - rows))
+    corpus = named_corpus(asked, ledger, said)
     if corpus is not None:
         corpus = corpus if not files else files_of_named(corpus, files, ledger)
         return narrowed(corpus, **rows)
@@ -175,12 +170,10 @@ def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
-    if run["plain"] and not run["show_sql"]:
-        raise click.UsageError("--plain: applies only to --sql; add --sql, or leave --plain out")
     if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
         refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
-        click.echo(plan.sql(plain=run["plain"]), nl=False)
+        click.echo(plan.sql(), nl=False)
         return
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))

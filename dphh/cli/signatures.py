@@ -14,8 +14,6 @@ from click.core import ParameterSource
 #: What stands for a value in the help, where the option's type does not say enough.
 METAVARS = {
     "user": "COLUMN",
-    "period": "COLUMN [by LENGTH]",
-    "periods": "NAME[..NAME]",
     "text": "COLUMN",
     "item": "COLUMN",
     "strip": "CHARS",

@@ -98,7 +98,7 @@ def _answer_message(message: Message) -> pa.Table:
         ).table
     if macro.shows_queries:
         # The corpus is left out: only its owner may know where it is and how it is read.
-        return queries_table(Plan(plan.price), arguments)
+        return queries_table(Plan(plan.price))
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     told = [("yours", str(budget.cap)), ("used", usage_phrase(budget, "your budget"))]

@@ -27,7 +27,6 @@ from dphh.gateway.server import Gateway
 from dphh.gateway.service import Terms
 from dphh.ledger import Ledger
 from dphh.ledger.budget import four_digits_down, percent
-from dphh.sql import query
 from dphh.wording.lines import plural
 
 
@@ -64,8 +63,7 @@ def start_script(address: Address) -> str:
             for name, macro in macros().items()
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP_QUERY))};",
-        query("shell"),
-        f"{help_sql(temporary=True)};",  # it replaces that of shell.sql, which is temporary
+        f"{help_sql()};",
         ".output",
     ]
     return "\n".join(lines) + "\n"

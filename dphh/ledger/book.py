@@ -266,17 +266,11 @@ class Ledger(Accounts):
             return records.release(con, records.run(con, run))
 
     @named_in_words
-    def corpus(
-        self,
-        name: str,
-        *,
-        files: str | Path | Sequence[str | Path] = (),
-        periods: str | Sequence[str] | None = None,
-    ) -> Corpus:
+    def corpus(self, name: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
         """The corpus of an account, read as its owner said when it was added; its account pays.
 
-        files, periods: read these alone. The files must belong to the corpus."""
-        corpus = named_corpus(name, self, periods=periods)
+        files: read these alone. They must belong to the corpus."""
+        corpus = named_corpus(name, self)
         if corpus is None:
             raise unknown_account(name)
         some = [files] if isinstance(files, (str, Path)) else files

@@ -157,9 +157,9 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
         if not same_user:
             raise BudgetRefused(
                 f"Refused: the account {account.label!r} protects "
-                f"{counted_by(*account.source.unit)}, but this run counts them by "
-                f"{asked_by(*request.source.unit)}, which does not protect them. Nothing "
-                f"was spent. Use {asked_by(*account.source.unit)}."
+                f"{counted_by(account.source.user)}, but this run counts them by "
+                f"{asked_by(request.source.user)}, which does not protect them. Nothing "
+                f"was spent. Use {asked_by(account.source.user)}."
                 + ("" if payer.moved is None else f" {moved_here(account.label, payer.moved)}")
             )
         return payer

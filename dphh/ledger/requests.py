@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from dphh.corpus import Corpus
 from dphh.ledger.entries import Request
-from dphh.ledger.origins import origin_of, source_of
-from dphh.lineage.origin import Origin
+from dphh.ledger.origins import source_of
 from dphh.privacy.events import Event
 from dphh.rows.user import as_json
 
@@ -38,19 +37,17 @@ class Priced(Protocol):
     def privacy(self) -> Claimed: ...
 
 
-def request_of(price: Priced, corpus: Corpus, origin: Origin | None = None) -> Request:
-    """The request for a price on a corpus. `origin`: what lineage found, if it was analysed
-    before."""
-    origin = origin or origin_of(corpus)
+def request_of(price: Priced, corpus: Corpus) -> Request:
+    """The request for a price on a corpus."""
     return Request(
-        source_of(corpus, origin),
+        source_of(corpus),
         price.verb,
         recorded(price, corpus),
         price.events,
         price.privacy.booked_epsilon,
         price.privacy.delta,
         account=corpus.name,
-        whole=origin.whole or corpus.source is None,  # devices' rows are no file's
+        whole=corpus.source is None,  # devices' rows are no file's
     )
 
 
@@ -60,6 +57,4 @@ def recorded(price: Priced, corpus: Corpus) -> dict[str, Any]:
         **dict(price.parameters),
         "user": as_json(corpus.user),
         "content": corpus.content.to_json(),
-        **({} if corpus.period is None else {"period": str(corpus.period)}),
-        **({} if corpus.periods is None else {"periods": corpus.names_of_periods}),
     }

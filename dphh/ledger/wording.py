@@ -90,7 +90,7 @@ def guarantee_sentence(account: Spent) -> str:
             return f"{cap}: {_far(account, 'it')}; {_none_may_follow(account)}"
         runs = plural(account.fullest_runs, "run")
         return f"{cap}: {runs} used {percent(account.used)} of it; {_none_may_follow(account)}"
-    who = whom(account.user, account.period)
+    who = whom(account.user)
     return f"promised to {who}: {promise(account.cap)}; {usage_phrase(account)}"
 
 

@@ -1,1 +1,1 @@
-"""Tools to use before anything is spent: check, compare, schedule, rehearse, prices."""
+"""Tools to use before anything is spent: check and compare."""

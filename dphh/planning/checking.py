@@ -20,10 +20,10 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
+from dphh.ledger.corpora import check_account
 from dphh.ledger.origins import source_of
 from dphh.ledger.wording import missing_files_text, usage_phrase
-from dphh.rows.user import asked_by, columns_of, counted_by, proviso
+from dphh.rows.user import PROVIDED, asked_by, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern
 from dphh.sources.lacking import parquet_files
@@ -171,16 +171,12 @@ def _finding_of_missing_column(
 
 
 def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
-    """Whether each row of a frame or a view comes from one user's rows only."""
-    if (refusal := mixed(corpus)) is not None:
-        yield Finding("rows", "stops", refusal, "No run begins.")
-    elif (said := proviso(how_made := how_rows_were_made(corpus))) is not None:
+    """Of a frame or a view the caller knows whether each row was made from one user's rows."""
+    if corpus.source is not None:
         yield Finding(
-            "rows", "unknown", f"what is promised holds {said}",
+            "rows", "unknown", f"what is promised holds provided that {PROVIDED}",
             "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
-    elif how_made == "seen":
-        yield Finding("rows", "good", "the query takes rows one by one")
 
 
 def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
@@ -206,7 +202,7 @@ def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
 
 
 def _where_users_known(corpus: Corpus) -> str:
-    names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
+    names = columns_of(corpus.user)
     if engine_of(corpus) == "spark":
         return " AND ".join(f"{name} IS NOT NULL" for name in names).join(('frame.where("', '")'))
     columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
@@ -237,17 +233,18 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
     for said in book.moved_here(source):
         yield Finding("ledger", "mind", said)
-    if (said := unseen(corpus)) is not None and book.caps_corpora():
-        yield Finding("ledger", "stops", said, "This ledger caps corpora, so a run is refused.")
-    elif said is not None:
-        yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
+    if corpus.source is not None and corpus.name is None and book.caps_corpora():
+        yield Finding(
+            "ledger", "stops", "no account is named for this table",
+            "This ledger caps corpora, so a run is refused: name= says which account pays.",
+        )  # fmt: skip
     for name in sorted(touched):
-        account = book.status(name, corpus.periods)
+        account = book.status(name)
         if account.source.unit != source.unit:
             yield Finding(
                 "ledger", "stops",
-                f"the account {name!r} protects {counted_by(*account.source.unit)}",
-                f"A run that counts them by {asked_by(*source.unit)} is refused.",
+                f"the account {name!r} protects {counted_by(account.source.user)}",
+                f"A run that counts them by {asked_by(source.user)} is refused.",
             )  # fmt: skip
         elif account.left is not None and account.left.epsilon <= 0:
             yield Finding(

@@ -89,7 +89,7 @@ def _prior_from_release(release: Release, max_n: int, declared: bool) -> GivenPr
             f"prior: found a release of {verb}, whose scores are no counts; give one of ngrams"
         )
     if release.is_test:
-        refuse_undeclared(declared, "a rehearsal's or a test's release, which promises nothing")
+        refuse_undeclared(declared, "a test's release, which promises nothing")
     return GivenPrior(
         of_release(release, max_n),
         "release",

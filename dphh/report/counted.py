@@ -68,13 +68,13 @@ def counting_of(manifest: Manifest) -> Manifest:
     return found
 
 
-def meaning_of_bars(manifest: Manifest, *, people: bool) -> str:
-    """What the numbers and bars beside the items are."""
+def meaning_of_numbers(manifest: Manifest, *, people: bool, bars: bool = False) -> str:
+    """What the numbers beside the items are, or the bars that stand for them."""
     if people:
-        sure = counting_of(manifest)["confidence"]
+        first, then = ("Bars", "Thin lines") if bars else ("First", "Then")
         return (
-            "Bars: how many people, by an estimate. Thin lines: where the true number lies, for "
-            f"all of them together, with {100 * sure:g}%."
+            f"{first}: how many people, by an estimate. {then}: where the true number lies, for "
+            f"all of them together, with {100 * counting_of(manifest)['confidence']:g}%."
         )
     what = "Noised weights"
     if manifest["verb"] == "ldp_trie":
@@ -124,8 +124,9 @@ def what_is_missing(manifest: Manifest) -> str:
         enough = "is found"
     if not finds:
         return said
-    said += f" What {finds['users']:,} people hold {enough} with probability {finds['probability']:g}"
-    return said + ("." if given else ", if they hold nothing else: who holds more counts for less.")
+    least, often = f"{finds['users']:,} people", f"with probability {finds['probability']:g}"
+    more = "" if given else ", if they hold nothing else: who holds more counts for less"
+    return f"{said} What {least} hold {enough} {often}{more}."
 
 
 def held_by_nobody(manifest: Manifest) -> int:

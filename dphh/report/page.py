@@ -22,7 +22,7 @@ from dphh.report.counted import (
     how_many,
     how_to_read_counts,
     is_of_list,
-    meaning_of_bars,
+    meaning_of_numbers,
     what_is_missing,
     which_rows,
 )
@@ -59,10 +59,10 @@ class Section:
     heading: str = ""
     said: Sequence[str] = ()
     tables: Sequence[Table] = ()
-    terms: Lines = ()
+    terms: Sequence[tuple[str, str]] = ()
     folded: str = ""
     folded_said: Sequence[str] = ()
-    folded_terms: Lines = ()
+    folded_terms: Sequence[tuple[str, str]] = ()
     folded_text: Sequence[str] = ()
 
 
@@ -145,7 +145,7 @@ def _template() -> Template:
 
     def with_symbols(value: object) -> object:
         is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return shown(value, 10_000) if is_text and value else value
+        return shown(str(value), 10_000) if is_text and value else value
 
     made = Environment(
         autoescape=True,
@@ -180,6 +180,9 @@ def _head(several: Sequence[Released]) -> Lines:
         ("promise" if place == 0 else "of the counts", _promise(each))
         for place, each in enumerate(manifests)
     ]
+    lines.insert(
+        -len(manifests) + 1 or len(lines), ("in words", in_words(manifests[0]["privacy"])[0][1])
+    )
     if len({each["privacy"]["unit"] for each in manifests}) < len(manifests):
         epsilon, delta = (
             sum(promised(each["privacy"]) for each in manifests),
@@ -218,7 +221,8 @@ def _found(several: Sequence[Released], top: int, least: int) -> list[Section]:
         tables = people_tables(each, top, least)
         sections.append(_table_section(each, by if sections else heading, tables))
         if lists := group_tables(each, top, least):
-            sections.append(Section(f"In each {people.by}, what stands out of the noise", (), lists))
+            in_each = f"In each {people.by}, what stands out of the noise"
+            sections.append(Section(in_each, (), lists))
     rest = score_tables(release, top, least, without=counted)
     if rest or not sections:
         others = "Found, and not counted" if sections else heading
@@ -236,7 +240,7 @@ def _table_section(release: Released, heading: str, tables: Sequence[Table]) -> 
     how = [*(how_to_read_counts(manifest) if people else ()), what_is_missing(manifest)]
     said = []
     if any(bar.value is not None for bar in bars):
-        said = [meaning_of_bars(manifest, people=people)]
+        said = [meaning_of_numbers(manifest, people=people, bars=True)]
     return Section(heading, said, tables, folded="How to read this", folded_said=how)
 
 

@@ -10,12 +10,10 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import percent
-from dphh.ledger.corpora import how_rows_were_made
 from dphh.ledger.outlook import Outlook
 from dphh.ledger.remaining import MOST_RUNS
 from dphh.ledger.requests import request_of
 from dphh.ledger.wording import account_lines
-from dphh.lineage.origin import Origin
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.level_words import counting_lines, levels_lines
 from dphh.report.people import Released
@@ -49,6 +47,7 @@ def promise_lines(price: Price, corpus: Corpus | None) -> Lines:
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
+        *([] if privacy.provided is None else [("provided", privacy.provided)]),
     ]
 
 
@@ -59,15 +58,18 @@ def proof_lines(price: Price, corpus: Corpus | None) -> Lines:
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
-        *(("note", caveat) for caveat in privacy.caveats),
+        *(
+            ("note", caveat)
+            for caveat in privacy.caveats
+            if privacy.provided is None or privacy.provided not in caveat
+        ),
     ]
 
 
 def _privacy_of(price: Price, corpus: Corpus | None) -> Privacy:
     if corpus is None:
         return price.privacy
-    made = how_rows_were_made(corpus)
-    return stated(price, corpus.user, made, corpus.period, corpus.periods)
+    return stated(price, corpus.user, of_files=corpus.source is None)
 
 
 def promises(privacy: Privacy) -> Lines:
@@ -137,9 +139,7 @@ def finds_lines(finds: Finds) -> Lines:
 # What the ledger says. Reads only, and never makes printing fail.
 
 
-def ledger_lines(
-    price: Price, corpus: Corpus | None, ledger: Ledger | None
-) -> Lines:
+def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
     """Who would pay for a run, what is left, and whether it would be refused."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
@@ -166,11 +166,9 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
     return [("ledger", ": ".join(account_lines(each)[0])) for each in accounts]
 
 
-def outlook_of(
-    price: Price, corpus: Corpus, ledger: Ledger | None, origin: Origin | None = None
-) -> Outlook:
+def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
     """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(request_of(price, corpus, origin))
+    return (ledger or Ledger()).outlook(request_of(price, corpus))
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-def plot(release: Released, top: int) -> alt.Chart | alt.FacetChart:
+def plot(release: Released, top: int) -> alt.FacetChart:
     """Bars of users, with intervals that hold together; else of scores, which have none."""
     check_whole("top", top)
     try:
@@ -43,8 +43,10 @@ def plot(release: Released, top: int) -> alt.Chart | alt.FacetChart:
     if people:
         lines = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
         drawn = alt.layer(drawn, lines)
-    chart = drawn.facet(
+    by = by_of(release.manifest) if rows[0]["group"] else None
+    chart: alt.FacetChart = drawn.facet(
         row=alt.Row("table:N", sort=None, title=None),
-        column=alt.Column("group:N", sort=None, title=by_of(release.manifest) if rows[0]["group"] else None),
-    ).resolve_scale(y="independent", x="shared" if people else "independent")
-    return chart.properties(title=how_many(release.table, release.manifest))
+        column=alt.Column("group:N", sort=None, title=by),
+        title=how_many(release.table, release.manifest),
+    )
+    return chart.resolve_scale(y="independent", x="shared" if people else "independent")

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import Any
 
-from dphh.rows.user import checked_row_wise, proviso
-
 
 def in_words(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The guarantee as (term, sentence) pairs."""
@@ -31,8 +29,8 @@ def in_words(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("whose data", f"What is protected is {privacy['unit']}."),
         ("with and without", f"The two cases that are compared: {privacy['adjacency']}."),
     ]
-    if (provided := proviso(checked_row_wise(privacy.get("row_wise")))) is not None:
-        said.append(("provided", f"All of this holds {provided}."))
+    if "provided" in privacy:
+        said.append(("provided", f"All of this holds provided that {privacy['provided']}."))
     if "central_epsilon" in privacy:
         of_each = f"with epsilon {privacy['epsilon']:g} for whoever received it"
         said.append(

@@ -91,10 +91,9 @@ def group_tables(release: Released, top: int, least: int = 1) -> list[Table]:
     scale = _scale(count.high for each in people.counts.values() for count in each)
     tables = []
     for place, group in enumerate(people.groups or ()):
-        counts = {of: people.counts[of][place] for of in long}
-        clear = [of for of in long if counts[of].low > 0]
-        clear.sort(key=lambda of: (-counts[of].low, -counts[of].users, texts[of]))  # noqa: B023
-        rows = [Row(texts[of], (_bar_of_count(counts[of]),)) for of in clear[:top]]
+        counts = [(people.counts[of][place], texts[of]) for of in long]
+        clear = [(-count.low, -count.users, text, count) for count, text in counts if count.low > 0]
+        rows = [Row(text, (_bar_of_count(count),)) for *_, text, count in sorted(clear)[:top]]
         tables.append(Table(f"{people.by}: {group}", (), rows, (), scale))
     return tables
 

@@ -8,7 +8,7 @@ from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.priors.fit import poor_fit
-from dphh.report.counted import how_many, meaning_of_bars, what_is_missing, which_rows
+from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
 from dphh.report.people import Released
 from dphh.report.plan_lines import asked, plan_sections
 from dphh.report.promise import promised
@@ -55,15 +55,15 @@ def release_text(release: Released) -> str:
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
-    each = -(-SHOWN_ROWS // max(1, len(tables)))
-    for table in tables_of(release, each):
+    several = sum(max(1, len(table.groups)) for table in tables)
+    for table in tables_of(release, -(-SHOWN_ROWS // max(1, several))):
         lines += _lines_of_table(table)
     if not tables:
         lines += wrapped(what_is_missing(manifest), "  ", "  ")
     bars = [bar for table in tables for row in table.first for bar in row.bars]
     if any(bar.value is not None for bar in bars):
         people = any(bar.low is not None for bar in bars)
-        lines += wrapped(meaning_of_bars(manifest, people=people), "  ", "  ")
+        lines += wrapped(meaning_of_numbers(manifest, people=people), "  ", "  ")
     return "\n".join(lines)
 
 

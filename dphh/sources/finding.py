@@ -44,27 +44,19 @@ NO_UNITS = (
     "{option}: {column!r} is {kind}; if several columns make the user id, each must be a text, a "
     "whole number, a date or a boolean, whose equal values have one spelling: cast it to one"
 )
-NO_PERIOD = (
-    "period: {period}: the column is {kind}; a date, a timestamp or a text written YYYY-MM-DD says "
-    "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
-    "says the period itself"
-)
 _NULL_USERS = (
-    "user: found rows with a NULL user id{1}; dphh cannot bound what rows without a user "
+    "user: found rows with a NULL user id; dphh cannot bound what rows without a user "
     "contribute: leave them out (where='{0}'; on the command line --where '{0}'; of a Spark frame, "
     "frame.where('{0}')), or give each a user id"
 )
-ROWS_OF_NULL_USERS = _NULL_USERS.format("COLUMN IS NOT NULL", "")
+ROWS_OF_NULL_USERS = _NULL_USERS.format("COLUMN IS NOT NULL")
 
 
 def message_of_null_users(corpus: Corpus) -> str:
     """The message for rows with a NULL user id, with the columns of this corpus."""
-    columns, dates = [column for _, column in corpus.columns_of_user], ""
-    if corpus.period is not None:
-        columns.append(corpus.period.column)
-        dates = ", or with a date that is NULL, infinite or not written YYYY-MM-DD"
+    columns = [column for _, column in corpus.columns_of_user]
     plain = [each if each.isidentifier() else identifier(each) for each in columns]
-    return _NULL_USERS.format(" AND ".join(f"{each} IS NOT NULL" for each in plain), dates)
+    return _NULL_USERS.format(" AND ".join(f"{each} IS NOT NULL" for each in plain))
 
 
 @dataclass(frozen=True)
@@ -171,31 +163,6 @@ def refuse_columns_twice(corpus: Corpus) -> None:
                     raise CorpusError(
                         f"{option}: {file} has {there} columns {column!r}; rename all but one"
                     )
-
-
-def refuse_unclear_instants(corpus: Corpus) -> None:
-    """Refuse a period in a zone by a column of INT96, of which engines think differently.
-
-    INT96 does not say whether it is an instant or a local time. Spark takes it for an instant,
-    DuckDB and Polars as it is written. By UTC both have the same dates.
-    """
-    if corpus.period is None or corpus.period.zone == "UTC":
-        return
-    for place in corpus.where:
-        for file in files_named(place):
-            try:
-                schema = pq.read_metadata(file).schema
-            except (OSError, pa.ArrowException):
-                continue  # the engine will report what is wrong with the file
-            columns = (schema.column(number) for number in range(len(schema)))
-            if any(c.path == corpus.period.column and c.physical_type == "INT96" for c in columns):
-                raise CorpusError(
-                    f"period: {corpus.period}: in {file} the column is INT96, which does not say "
-                    "whether it is an instant or a local time, so that engines have different "
-                    "dates in a zone; leave the zone out, which takes it in UTC, or write the "
-                    "column anew (of Spark: spark.sql.parquet.outputTimestampType="
-                    "TIMESTAMP_MICROS)"
-                )
 
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = "") -> None:

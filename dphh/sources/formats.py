@@ -35,7 +35,6 @@ from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
-from dphh.sql import query
 from dphh.wording.lines import plural
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -301,8 +300,6 @@ def _without_progress(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnecti
     """No progress bar, which would show how much data each step reads; no spilling to disk."""
     without_bar(con)
     con.execute("SET temp_directory = ''")
-    # Macros for a row's period: the look before a run pays asks for rows without one.
-    con.execute(query("periods"))
     return con
 
 

@@ -93,3 +93,8 @@ list_transform(
     ),
     lambda spelling_and_tokens: spelling_and_tokens[2]
 );
+
+-- One of several values that together say whose row it is: its length in bytes, and it, so that no
+-- two combinations of values are spelled alike.
+CREATE OR REPLACE TEMP MACRO spelled_in_bytes(content) AS
+CAST(strlen(CAST(content AS VARCHAR)) AS VARCHAR) || ':' || CAST(content AS VARCHAR);

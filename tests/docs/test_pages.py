@@ -76,7 +76,7 @@ def test_snippets_of_a_page_run(
 
 
 PAGES = (
-    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "periods",
+    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly",
     "choose", "prior",
 )  # fmt: skip
 

@@ -149,11 +149,6 @@ def table_of(query, folder) -> Any:
     return query(folder) if callable(query) else duckdb.connect().sql(query.format(at=folder))
 
 
-UNCHANGED = {
-    "a view": "CREATE VIEW v AS SELECT * FROM '{at}/*.parquet'; FROM v",
-    "a relation": lambda at: duckdb.connect().read_parquet(f"{at}/*.parquet"),
-    "a lazy frame": lambda at: pl.scan_parquet(at / "*.parquet"),
-}
 CHANGED = {
     "a view with a filter": "CREATE VIEW v AS FROM '{at}/*.parquet' WHERE what <> 'z'; FROM v",
     "a view with columns": "CREATE VIEW v AS SELECT who, what FROM '{at}/*.parquet'; FROM v",
@@ -169,44 +164,12 @@ def says_of_users(corpus, ledger):
     return found.verdict
 
 
-@pytest.mark.parametrize("query", UNCHANGED.values(), ids=UNCHANGED.keys())
-def test_files_that_a_query_returns_unchanged_are_looked_at(query, tmp_path, ledger, engine):
-    with_rows_of_nobody(tmp_path)
-    table = table_of(query, tmp_path)
-    assert refused(table, ledger, engine) == refused(tmp_path / "*.parquet", ledger, engine)
-    assert says_of_users(Corpus(table, user="who", text="what"), ledger) == "stops"
-    (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes())
-    # Anew: of files that it has seen, a lazy frame keeps what it saw.
-    corpus = Corpus(table_of(query, tmp_path), user="who", text="what")
-    assert says_of_users(corpus, ledger) == "good"
-    assert len(items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, engine=engine)) == 3
-
-
 @pytest.mark.parametrize("query", CHANGED.values(), ids=CHANGED.keys())
 def test_a_query_that_does_anything_more_is_not_run_before_it_is_paid(query, tmp_path, ledger):
     with_rows_of_nobody(tmp_path)
-    corpus = Corpus(table_of(query, tmp_path), user="who", text="what", row_wise=True)
+    corpus = Corpus(table_of(query, tmp_path), user="who", text="what")
     assert says_of_users(corpus, ledger) == "unknown"
     with pytest.raises(DphhError) as caught:
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "Nothing was spent" not in str(caught.value) and "SENTINEL" not in str(caught.value)
     assert [run.state for run in ledger.runs()] == ["failed"]
-
-
-def test_long_texts_of_files_that_a_query_returns_unchanged_are_refused_likewise(
-    tmp_path, ledger, engine
-):
-    if engine == "spark":
-        pytest.skip("the memory of Spark's machines is not ours to know")
-    limits = {"memory_limit": "600MB"} if engine == "duckdb" else {}
-    path = bomb(tmp_path / "x.parquet")
-    table = pl.scan_parquet(path) if engine == "polars" else duckdb.read_parquet(str(path))
-    assert refused(table, ledger, engine, **limits) == refused(path, ledger, engine, **limits)
-
-
-def test_a_damaged_file_among_those_that_a_query_returns_is_refused(tmp_path, ledger):
-    with_rows_of_nobody(tmp_path)
-    (tmp_path / "b.parquet").write_bytes(b"PAR1 SENTINEL PAR1")
-    for query in UNCHANGED.values():
-        table = table_of(query, tmp_path)
-        assert "cannot be read as Parquet" in refused(table, ledger, None)

@@ -102,14 +102,6 @@ def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
         assert "failed" not in said, (seed, verb, arguments, said)
 
 
-@pytest.mark.parametrize("said", [True, False])
-@pytest.mark.parametrize("verb", ["items", "plan_items"])
-def test_no_analyst_answers_for_how_rows_were_made(shared: Ledger, verb: str, said: bool) -> None:
-    told = ask(shared, verb, epsilon=0.5, delta=1e-9, row_wise=said)
-    assert told["refused"].startswith("row_wise: the ledger has the corpus 'reviews'")
-    assert shared.runs() == []
-
-
 def test_what_names_a_place_is_for_the_owner(
     shared: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,15 +114,12 @@ def test_what_names_a_place_is_for_the_owner(
         assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(
-    shared: Ledger, plain: bool
-) -> None:
-    found = answered(shared, "sql_items", epsilon=0.5, delta=1e-9, plain=plain)
+def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(shared: Ledger) -> None:
+    found = answered(shared, "sql_items", epsilon=0.5, delta=1e-9)
     assert not found.said
     assert found.table is not None
     text = "\n".join(found.table.column("sql").to_pylist())
-    assert ("sql/plain/set_union.sql" if plain else "sql/set_union/words_level.sql") in text
+    assert "sql/set_union/words_level.sql" in text
     assert not [named for named in ("canary", '"who"', '"what"') if named in text]
 
 

@@ -173,7 +173,7 @@ def test_a_path_is_no_corpus(served: Place, path: str) -> None:
 def test_how_a_corpus_is_read_and_who_pays_is_not_for_analysts_to_say(served: Place) -> None:
     alice = served.client("alice")
     for option in (
-        "lower := true", "item_column := 'what'", "account := 'letters'", "row_wise := true",
+        "lower := true", "item_column := 'what'", "account := 'letters'",
     ):  # fmt: skip
         said = alice.refused(f"FROM dphh_items('reviews', {option}, epsilon := 0.1, delta := 1e-8)")
         assert "owner has declared" in said

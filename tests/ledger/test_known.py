@@ -63,12 +63,6 @@ def test_moved_files_are_known_by_their_marks(book, private):
     assert is_known(book, source(moved(private)))
 
 
-def test_a_query_over_its_files_is_known(book, private):
-    book.add("reviews", source(private), 1.0, 1e-6)
-    query = Corpus(pl.scan_parquet(private).head(5), user="who", text="what")
-    assert is_known(book, source_of(query))
-
-
 def test_other_data_are_not(book, private, tmp_path):
     assert not is_known(book, source(private))
     book.add("reviews", source(private), 1.0, 1e-6)

@@ -15,7 +15,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger, UsageError, items
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, Notice
-from dphh.ledger import Request, Source, source_of
+from dphh.ledger import Request, Source
 from dphh.ledger.marks import BYTES_OF_MARK, LAST, SLOTS, SMALL_FILE, Marks, keep_marks, marks
 from dphh.ledger.schema import reading, writing
 from tests.ledger.asked import ask, tampered
@@ -75,11 +75,6 @@ def a_copy_that_keeps_its_times(folder: Path) -> Source:
     return paths(shutil.copytree(folder, folder.with_name("copy")))
 
 
-def behind_a_frame(folder: Path) -> Source:
-    frame = pl.scan_parquet(moved(folder) / "year=1" / "2.parquet").select("who", "what")
-    return source_of(Corpus(frame, user="who", text="what"))
-
-
 @pytest.mark.parametrize(
     "elsewhere",
     [
@@ -88,7 +83,6 @@ def behind_a_frame(folder: Path) -> Source:
         one_of_its_files,
         among_others,
         a_copy_that_keeps_its_times,
-        behind_a_frame,
     ],
 )
 def test_data_that_were_moved_pay_on_the_account_that_they_had(
@@ -191,13 +185,6 @@ def test_an_analyst_learns_of_no_other_account(book: Ledger, folder: Path, tmp_p
     with pytest.raises(ElsewhereRefused) as caught:
         Ledger(book.path, "ann").reserve("a", request)
     assert "secret" not in str(caught.value)
-
-
-def test_moved_data_are_no_stand_in(folder: Path, ledger: Ledger) -> None:
-    ledger.add("reviews", Corpus(folder, user="who", text="what"), 1.0, 1e-6)
-    corpus = Corpus(moved(folder), user="who", text="what")
-    with pytest.raises(UsageError, match="they may be private"):
-        dphh.rehearse(items(epsilon=1, delta=1e-6), corpus, ledger=ledger)
 
 
 # What is kept

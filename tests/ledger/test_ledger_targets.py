@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -14,7 +13,6 @@ from dphh import Ledger, LedgerError, UsageError
 from dphh.cli import cli
 from dphh.files.paths import written_here
 from dphh.ledger import Source
-from dphh.planning.prices import write_prices
 from tests.ledger.asked import ask
 from tests.report.made import ladder
 
@@ -98,8 +96,6 @@ def test_what_is_no_such_file_is_not_written_over(tmp_path):
         ladder().report(book.path)
     with pytest.raises(UsageError, match=r"chart: .* would be lost"):
         ladder().chart().save(_named(data, tmp_path / "data.svg"))
-    with pytest.raises(UsageError, match=r"--prices: .* would be lost"):
-        write_prices(pa.table({"a": [1]}), data)
     assert data.read_text() == "customer,message\n1,hello\n"
     for target in (tmp_path / "runs.csv", tmp_path / "runs.parquet"):
         book.export(target)

@@ -90,15 +90,6 @@ def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path
     assert [len(grams) for grams in plan.price.prior.prior.grams] == [2, 1]
 
 
-def test_a_rehearsal_is_no_release_that_protects_anybody(private, ledger, news):
-    stand_in = Corpus(pl.DataFrame({"u": range(300), "t": ["a b"] * 300}), user="u", text="t")
-    plan = dphh.ngrams(private, **ASK)
-    found = dphh.rehearse(plan, stand_in, ledger=ledger)
-    with pytest.raises(UsageError, match="a rehearsal's or a test's release"):
-        dphh.ngrams(private, prior=found, **ASK)
-    assert listed(dphh.ngrams(private, prior=found, **PUBLIC, **ASK)) == ["a", "b"]
-
-
 def test_a_release_of_another_verb_has_no_counts(private, ledger):
     found = dphh.trie(private, max_length=2, epsilon=4.0, delta=1e-6).run(ledger=ledger)
     with pytest.raises(UsageError, match="found a release of trie"):
@@ -263,13 +254,6 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
     assert manifest["prior"]["released_words"] >= manifest["prior"]["released_listed"] > 0
 
 
-def test_a_plan_with_a_prior_is_scheduled(private, news):
-    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    weekly = dphh.schedule(plan, times=10, cap=(3.0, 1e-5)).plan
-    assert weekly["prior"] == plan["prior"]
-    assert listed(weekly) == listed(plan)
-
-
 def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     with pytest.raises(UsageError, match="make the plan anew"):
@@ -344,32 +328,8 @@ def test_a_prior_that_fits_badly_is_told_from_the_release(private, ledger, words
     assert ("the prior fits badly" in repr(release)) == is_poor
 
 
-@pytest.fixture
-def stand_in():
-    texts = ["good morning you"] * 200 + ["good evening all"] * 200
-    return Corpus(pl.DataFrame({"u": range(400), "t": texts}), user="u", text="t")
-
-
-def test_what_a_prior_buys_is_shown_on_public_data_alone(private, news, table, stand_in, ledger):
+def test_plans_with_and_without_a_prior_are_compared(private, news, table, ledger):
     asked = {**ASK, "prior": [None, of_text(news), table], **PUBLIC}
-    found = dphh.compare(dphh.ngrams, private, ledger=ledger, rehearse=stand_in, **asked)
-    assert [dict(each.options)["prior"] for each in found] == [
-        None,
-        "news.parquet",
-        "words.parquet",
-    ]
-    for each in found:
-        by_length = dict(each.found)
-        assert by_length.keys() == {1, 2}
-        assert by_length[1] > 0
-    shown = repr(found)
-    assert "found of 1" in shown
-    assert "news.parquet" in shown
-    assert "found of 2" in found.to_polars().columns
+    found = dphh.compare(dphh.ngrams, private, ledger=ledger, **asked)
+    assert found["prior"].to_list() == [None, "news.parquet", "words.parquet"]
     assert ledger.runs() == []
-
-
-def test_a_rehearsal_on_the_priors_own_text_is_refused(private, news, ledger):
-    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    with pytest.raises(UsageError, match="prior: these are the run's own data"):
-        dphh.rehearse(plan, of_text(news), ledger=ledger)

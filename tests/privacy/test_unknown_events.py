@@ -37,7 +37,6 @@ from dphh.ledger.export import export
 from dphh.ledger.remaining import number_that_fit, share
 from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
-from dphh.planning.scheduling import _booking
 from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
@@ -145,8 +144,6 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "given back": lambda event: given_back([replace(planted([NOISE]), drew=(event,))], CAP),
     "its part of a cap": lambda event: share([], CAP, planted([event])),
     "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
-    "scheduled": lambda event: dphh.schedule(planted_plan(event), times=3, cap=(1.0, 1e-6)),
-    "a schedule's booking": lambda event: _booking(planted_plan(event).price),
 }
 
 

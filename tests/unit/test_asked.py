@@ -66,8 +66,6 @@ def test_every_door_tells_the_nearest_name(tmp_path):
         (lambda: CORPUS("x.parquet", usr="u", text="t"), "usr: Corpus .* mean 'user'"),
         (lambda: plan.run(egnine="polars"), "egnine: Plan.run .* mean 'engine'"),
         (lambda: DPHH.check(corpus, loook=True), "loook: check .* mean 'look'"),
-        (lambda: DPHH.schedule(plan, time=52, cap=(3, 1e-5)), "time: schedule .* mean 'times'"),
-        (lambda: DPHH.rehearse(plan, corpus, engin="polars"), "engin: rehearse .* mean 'engine'"),
         (lambda: COMPARE("items", max_itms=[1, 2]), "max_itms: items .* mean 'max_items'"),
         (lambda: DPHH.connect(leger="x"), "leger: connect .* mean 'ledger'"),
         (lambda: ledger.add("x", corpus, epsilom=1, delta=0), "epsilom: Accounts.add .* 'epsilon'"),

@@ -519,10 +519,3 @@ def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledg
     assert "Refused" in out
     assert not own_ledger.exists()
     assert Ledger().accounts() == []
-
-
-def test_bench_times_every_central_verb_beside_a_plain_count():
-    done = CliRunner().invoke(cli, ["bench", "--users", "2000"])
-    assert done.exit_code == 0, done.output
-    names = [line[:14].strip() for line in done.output.splitlines()[1:]]
-    assert names == ["plain count", "items", "ngrams to 3", "trie to 3"]

@@ -160,7 +160,7 @@ def test_a_table_that_has_changed_is_another_request(
     con.execute(f"CREATE TABLE held AS FROM '{texts}'")
     if asked != "held":
         con.execute(f"CREATE VIEW seen AS {asked}")
-    columns = COLUMNS + ", row_wise := true" if "GROUP" in asked else COLUMNS
+    columns = COLUMNS
     if capped:
         ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
         columns += ", account := 'reviews'"
@@ -191,17 +191,6 @@ def test_a_table_that_has_changed_is_another_request(
     assert len(ledger.runs()) == 2
 
 
-def test_a_view_over_a_file_that_was_rewritten_is_another_request(
-    con: Any, ledger: Ledger, texts: str
-) -> None:
-    con.execute(f"CREATE VIEW seen AS SELECT * FROM '{texts}' WHERE what <> ''")
-    assert "birds" not in words(con, "seen")
-    birds = [(f"u{n}", "birds fly") for n in range(600)]
-    pl.DataFrame(birds, schema=["who", "what"], orient="row").write_parquet(texts)
-    assert words(con, "seen") == {"birds", "fly"}
-    assert len(ledger.runs()) == 2
-
-
 def test_what_one_statement_mentions_twice_is_drawn_once_though_the_rows_change(
     ledger: Ledger, texts: str
 ) -> None:
@@ -224,17 +213,6 @@ def test_what_one_statement_mentions_twice_is_drawn_once_though_the_rows_change(
     assert con.execute("SELECT count(*) FROM held").fetchone() == (1200,)
     assert len(ledger.runs()) == 1
     assert "birds" in words(con, "held")
-
-
-def test_a_view_by_chance_says_of_when_its_release_is(ledger: Ledger, texts: str) -> None:
-    con: Any = dphh.connect(ledger)
-    con.execute(f"CREATE VIEW seen AS SELECT * FROM '{texts}' WHERE random() < 0.9")
-    asked = f"FROM dphh_items('seen', {COLUMNS}, row_wise := true) ORDER BY ALL"
-    first = con.execute(asked).fetchall()
-    (run,) = ledger.runs()
-    with pytest.warns(Notice, match=f"nothing is spent.*run {run.run_id}.*cannot be told"):
-        assert con.execute(asked).fetchall() == first
-    assert len(ledger.runs()) == 1
 
 
 def test_a_prior_that_has_changed_is_another_request(con: Any, ledger: Ledger) -> None:
@@ -365,7 +343,7 @@ def test_what_is_refused_says_why_and_costs_nothing(
 
 @pytest.mark.parametrize(
     "said",
-    ["split := 'white space'", "max_token_length := 1000", "lower := 0", "row_wise := true"],
+    ["split := 'white space'", "max_token_length := 1000", "lower := 0"],
 )
 def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, said: str) -> None:
     option = said.partition(" ")[0]
@@ -467,18 +445,6 @@ def test_a_plan_has_one_whole_fact_a_row_under_a_name(con, asked):
     assert theorem == price.privacy.theorem
 
 
-def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:
-    con.execute(f"CREATE TABLE words AS FROM {ITEMS}")
-    assert "cat" in {
-        row[0] for row in con.execute("SELECT tree FROM dphh_tree('words')").fetchall()
-    }
-    cursor = con.cursor()
-    found = cursor.execute("SELECT released FROM dphh_why('words', ['cat'])").fetchall()
-    assert found == [(True,)]
-    changes = con.execute("SELECT DISTINCT change FROM dphh_compare('words', 'words')").fetchall()
-    assert changes == [("kept",)]
-
-
 LATE_MACROS = """
 import os, sys, dphh
 con = dphh.connect(sys.argv[1], config={"threads": 4})
@@ -504,6 +470,7 @@ def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledge
 def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) -> None:
     con.execute("CREATE VIEW v AS SELECT nullif(1, 1) AS who, upper('a b') AS what")
     asked = "FROM dphh_items('v', user_column := 'who', text_column := 'what', epsilon := 1, "
+    asked += "account := 'reviews', "
     with pytest.raises(duckdb.Error, match=r"NULL user id.*spent once \(epsilon 1.*pays anew"):
         con.sql(f"{asked} delta := 1e-6)").fetchall()
     assert [run.state for run in ledger.runs()] == ["failed"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from dphh import Corpus, Ledger, LedgerError, UsageError
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
 from dphh.ledger.corpora import source_of
-from dphh.ledger.origins import query_of
 from dphh.ledger.sources import files_state
 from dphh.replay import Note, Replay, notice
 from dphh.testing import SeededRandomness
@@ -293,105 +290,6 @@ def over_files(kind, path, word):
     return Corpus("greetings", user="who", text="what", connection=con)
 
 
-@pytest.mark.parametrize("kind", ["polars", "relation", "view"])
-def test_the_same_query_over_the_same_files_spends_once(written, ledger, kind):
-    (path,) = written(ROWS).where
-    first = plan(over_files(kind, path, "x")).run(ledger=ledger)
-    with pytest.warns(Notice, match=f"release of run {first.run_id}.* same query and files"):
-        again = plan(over_files(kind, path, "x")).run(ledger=ledger)
-    assert again.table == first.table
-    other = plan(over_files(kind, path, "y")).run(ledger=ledger)
-    assert plan(over_files(kind, path, "x")).run(ledger=ledger).run_id == first.run_id
-    assert plan(over_files(kind, path, "y")).run(ledger=ledger).run_id == other.run_id
-    written([(person, "goodbye now") for person in range(300)])
-    changed = plan(over_files(kind, path, "x")).run(ledger=ledger)
-    assert "goodbye" in changed.to_polars()["item"].to_list()
-    assert len({first.run_id, other.run_id, changed.run_id}) == len(ledger.runs()) == 3
-
-
-def test_a_later_session_knows_a_query_over_files(written, ledger):
-    (path,) = written(ROWS).where
-    first = dphh.items(over_files("polars", path, "x"), epsilon=1.0, delta=1e-6).run()
-    asked = (
-        "import dphh, polars as pl; scan = pl.scan_parquet("
-        f"{path!r}).filter(pl.col('what') != 'x'); print(dphh.items(dphh.Corpus(scan, "
-        "user='who', text='what'), epsilon=1.0, delta=1e-6).run().run_id, flush=True)"
-    )
-    called = [sys.executable, "-W", "ignore", "-c", asked]
-    ended = subprocess.run(called, check=False, capture_output=True, text=True, timeout=250)
-    assert (ended.stdout.strip(), ended.returncode) == (first.run_id, 0), ended.stderr
-    assert len(ledger.runs()) == 1
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        "SELECT *, random() FROM '{}'",
-        "SELECT *, current_date AS day FROM '{}'",
-        "SELECT * FROM '{}' WHERE what <> getvariable('x')",
-        "SELECT * FROM '{}' WHERE what <> mine(what)",
-        "FROM '{}' USING SAMPLE 50%",
-        "FROM '{}' UNION ALL FROM kept",
-        "FROM '{}' UNION ALL FROM held",
-    ],
-)
-def test_a_query_that_may_give_other_rows_is_not_compared(written, made):
-    (path,) = written(ROWS).where
-    held = pa.table({"who": [1], "what": ["a"]})
-    con = duckdb.connect()
-    con.execute("CREATE TABLE kept AS FROM held")
-    con.execute("CREATE MACRO mine(x) AS x || 'a'")
-    assert query_of(Corpus(con.sql(made.format(path)), user="who", text="what")) == ""
-    assert len(held) == 1
-    steady = con.sql(f"SELECT who, lower(what) AS what FROM '{path}' WHERE what LIKE 'h%'")
-    assert query_of(Corpus(steady, user="who", text="what")) != ""
-
-
-def test_parameters_are_not_in_the_sql_so_queries_with_them_are_not_compared(written):
-    (path,) = written(ROWS).where
-    asked = duckdb.connect().sql(f"FROM '{path}' WHERE what <> ?", params=["x"])
-    assert query_of(Corpus(asked, user="who", text="what")) == ""
-
-
-@pytest.mark.parametrize(
-    "otherwise",
-    ["SET schema = 'two'", "SET TimeZone = 'Asia/Tokyo'", "SET default_collation = 'nocase'"],
-)
-def test_what_a_connection_was_told_belongs_to_the_query(written, otherwise):
-    (path,) = written(ROWS).where
-    con = duckdb.connect()
-    con.execute("CREATE SCHEMA two")
-    asked = con.sql(f"FROM '{path}' WHERE what > 'a'")
-    before = query_of(Corpus(asked, user="who", text="what"))
-    con.execute(otherwise)
-    assert query_of(Corpus(asked, user="who", text="what")) not in ("", before)
-
-
-def test_a_name_of_two_views_is_not_compared(written):
-    (path,) = written(ROWS).where
-    con = duckdb.connect()
-    con.execute(f"CREATE VIEW here AS FROM '{path}'")
-    assert query_of(Corpus(con.sql("FROM here"), user="who", text="what")) != ""
-    con.execute(f"CREATE SCHEMA two; CREATE VIEW two.here AS FROM '{path}' WHERE what > 'a'")
-    assert query_of(Corpus(con.sql("FROM here"), user="who", text="what")) == ""
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda scan: scan.with_columns(pl.col("what").shuffle()),
-        lambda scan: scan.with_columns(pl.col("what").rank("random")),
-        lambda scan: scan.map_batches(lambda rows: rows),
-        lambda scan: pl.concat([scan, frame().lazy()]),
-        lambda scan: scan.collect().lazy(),
-    ],
-)
-def test_a_plan_that_may_give_other_rows_is_not_compared(written, made):
-    scan = pl.scan_parquet(written(ROWS).where)
-    assert query_of(Corpus(scan, user="who", text="what")) != ""
-    assert query_of(Corpus(made(scan), user="who", text="what")) == ""
-
-
 def test_a_run_that_is_refused_says_nothing_of_being_asked_again(ledger):
     refused = plan(Corpus(frame().lazy(), user="who", text="missing"), epsilon=0.1)
     told = []
@@ -409,16 +307,6 @@ def test_what_cannot_be_compared_says_that_it_would_pay_again(ledger):
         asked(frame().lazy()).run(ledger=ledger)
     with pytest.warns(Notice, match="no later session can tell .* would spend again"):
         asked(frame()).run(ledger=ledger)
-
-
-def test_rows_of_capped_files_that_cannot_be_compared_are_asked_about_first(written, ledger):
-    corpus = written(ROWS)
-    ledger.add("greetings", corpus, 5.0, 1e-4)
-    scan = pl.scan_parquet(corpus.where).map_batches(lambda rows: rows)
-    named = Corpus(scan, user="who", text="what", name="greetings", row_wise=True)
-    first = plan(named).run(ledger=ledger)
-    with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
-        plan(named).run(ledger=ledger)
 
 
 def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):

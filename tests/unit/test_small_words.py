@@ -84,8 +84,6 @@ def test_a_connection_has_help_on_what_it_has(database, tmp_path):
     calls = con.execute("SELECT kind, call FROM dphh_help()").fetchall()
     assert ("spends", "FROM dphh_ngrams(corpus, ...)") in calls
     assert ("free", "FROM dphh_ledger()") in calls
-    assert any("dphh_tree" in call for _, call in calls)
-    assert not any("dphh_gaussian_sigma" in call for _, call in calls)  # of the shell alone
     assert ("free", "FROM dphh_options('ngrams')") in calls
 
 

@@ -7,7 +7,6 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger, UsageError, items
-from dphh.cli import cli
 from dphh.testing import SeededRandomness
 
 STORE = "s3://bucket/found"
@@ -46,12 +45,6 @@ def test_what_shows_a_release_is_not_written_to_a_store(corpus, tmp_path, option
     with pytest.raises(UsageError, match=f"{option}: found 's3://.*writes to local files only"):
         write(release, book)
     assert not (tmp_path / "s3:").exists()
-
-
-def test_prices_are_not_written_to_a_store(corpus, capsys):
-    asked = ["sql", "--prices", f"{STORE}.parquet", "--epsilon", "1", "--delta", "1e-6"]
-    with pytest.raises(UsageError, match="--prices: found"):
-        cli(asked, standalone_mode=False)
 
 
 @pytest.mark.parametrize("said", ["SET memory_limit = '100MB'", "PRAGMA memory_limit = '100MB'"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dphh.lineage.spark_connect import is_connect
+from dphh.udfs.spark.connection import is_connect
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import duckdb
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.periods import PLAIN_TYPE, counts_sql, user_sql
+from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
 from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
 from dphh.rows.conditions import check_types
@@ -18,7 +18,6 @@ from dphh.sources.finding import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
-    refuse_unclear_instants,
     rows_in_memory,
     schema_in_memory,
     unreadable,
@@ -69,15 +68,13 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 
 
 def _make_macros(con: duckdb.DuckDBPyConnection, statements: str) -> None:
-    """Create the macros of `sql/rows` that levels use; for units and periods only those that the
-    statements call, because creating all takes a sixth of an instance's start."""
+    """Create the macros of `sql/rows` that levels use; for units only if the statements call them,
+    because creating all takes a sixth of an instance's start."""
     con.execute(query("names"))
     con.execute(query("text"))
-    words = set(re.findall(r"\w+", statements))
-    for file in ("text_units", "periods"):
-        text = query(file)
-        if not words.isdisjoint(re.findall(r"MACRO (\w+)", text)):
-            con.execute(text)
+    units = query("text_units")
+    if not set(re.findall(r"\w+", statements)).isdisjoint(re.findall(r"MACRO (\w+)", units)):
+        con.execute(units)
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -91,7 +88,7 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
-        f"WHERE {counts_sql(corpus, types)}",
+        f"WHERE {counts_sql(corpus)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
     )
@@ -99,8 +96,7 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
 
 def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
     """The SQL of the user key by which rows of `rows_of_corpus` are grouped into whole users."""
-    column = None if corpus.unit_is_spelled else corpus.columns_of_user[0][1]
-    key, name = key_and_name("VARCHAR" if column is None else types[column])
+    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
     return (
         f"CREATE TEMP MACRO key_of_user(user_id) AS {key}",
         f"CREATE TEMP MACRO name_of_user(user_id) AS {name}",
@@ -244,7 +240,6 @@ def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     refuse_wide_files(corpus)
-    refuse_unclear_instants(corpus)
     files = (
         f"read_parquet({_listing_of_columns(corpus)}, union_by_name = true, hive_partitioning = "
     )

@@ -16,8 +16,8 @@ import duckdb
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.engines.duckdb.periods import counts_sql, user_sql
 from dphh.engines.duckdb.run import DuckDBRows
+from dphh.engines.duckdb.users import counts_sql, user_sql
 from dphh.engines.room import Room, refuse_more_than_fits
 from dphh.errors import CorpusError
 from dphh.session.protocol import Limits
@@ -26,7 +26,6 @@ from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
 from dphh.sources.text_files import reading_text
-from dphh.sources.unchanged_scans import files_unchanged
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
 LONG = 1 << 16
@@ -69,24 +68,15 @@ def _finds_null_users(
 ) -> bool | None:
     """Whether a row has a NULL user id; None where it is not safe to look.
 
-    It is safe for local files, tables in memory, and remote files if DuckDB runs. Of views,
-    relations and lazy frames it is for those that return the rows of local files unchanged, whose
-    files are looked at. Other queries are not run: their author could make them fail depending on
-    the rows, and so ask any number of questions at no price.
+    It is safe for local files, tables in memory, and remote files if DuckDB runs. Queries are not
+    run: their author could make them fail depending on the rows.
     """
-    if corpus.kind == "path" or is_in_memory(corpus):
-        if not _is_local(corpus) and of_run is None:
-            return None
-        table = opened(corpus)
-        own = of_run or DuckDBRows(table, Limits())
-    else:
-        if (files := files_unchanged(corpus)) is None:
-            return None
-        table = files
-        try:
-            own = DuckDBRows(table, Limits())
-        except CorpusError:
-            return None  # of a type that the query's engine reads, and DuckDB does not
+    if not (corpus.kind == "path" or is_in_memory(corpus)):
+        return None
+    if not _is_local(corpus) and of_run is None:
+        return None
+    table = opened(corpus)
+    own = of_run or DuckDBRows(table, Limits())
     try:
         return _looks_for_null_users(corpus, table, own, room_of(of_run or own))
     finally:
@@ -134,7 +124,7 @@ def _scan_for_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bo
     columns = [] if room is None else _text_columns(corpus)
     columns = [each for each in columns if types[each[0]] in ("VARCHAR", "BLOB")]
     content = identifier(corpus.content.column)
-    nobody = f"{user_sql(table, types)} IS NULL AND {counts_sql(table, types)}"
+    nobody = f"{user_sql(table, types)} IS NULL AND {counts_sql(table)}"
     asked = [
         f"coalesce(bool_or({nobody}), false)",
         f"count({content})",  # so that all of a row is read

@@ -11,9 +11,9 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
-from dphh.engines.polars.periods import counts_expression, is_plain, unit_expression
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
+from dphh.engines.polars.users import counts_expression, is_plain, unit_expression
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
 from dphh.sources.finding import (

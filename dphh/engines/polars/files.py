@@ -16,7 +16,6 @@ from dphh.sources.finding import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
-    refuse_unclear_instants,
     unreadable,
     unreadable_files,
 )
@@ -31,7 +30,6 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
     """Reads names and schemas only. Columns are matched by name, and types are widened."""
     refuse_wide_files(corpus)
-    refuse_unclear_instants(corpus)
     try:
         if any("://" in path for path in corpus.where):  # Polars itself reads stores and globs
             files = pl.scan_parquet(

@@ -15,8 +15,8 @@ from pyspark.sql.types import (
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
-from dphh.engines.spark.periods import PLAIN, counts_sql, is_text, user_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
+from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError
 from dphh.rows.content import Content
 from dphh.sources.finding import NO_GROUPS, refuse_missing_columns
@@ -43,10 +43,10 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content)
-    user, counted = user_sql(corpus, types), counts_sql(corpus, types)
+    user = user_sql(corpus, types)
     group = _group_sql(corpus.by, types)
     run.tokens = name, expression
-    of_user = StringType() if corpus.unit_is_spelled else types[corpus.columns_of_user[0][1]]
+    of_user = types[corpus.user] if isinstance(corpus.user, str) else StringType()
     plain = is_text(of_user) or isinstance(of_user, PLAIN)
     kind = of_user.simpleString() if isinstance(of_user, IntegralType) else "string"
 
@@ -60,7 +60,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
-            f"WHERE {counted}"
+            f"WHERE {identifier(name)} IS NOT NULL"
         )
         run.spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "

@@ -23,7 +23,7 @@ def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
 
 
 def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
-    """Whether a row has a NULL in a column that says whose it is, or in which period; None if it
+    """Whether a row has a NULL in a column that says whose it is; None if it
     is not known. A frame is looked at if the look is `thorough`."""
     if not hasattr(corpus.source, "columns"):
         return duckdb_look.has_rows_of_null_users(corpus, thorough)
@@ -32,8 +32,6 @@ def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
     frame: DataFrame = corpus.source
     refuse_missing_columns(corpus, frame.columns)
     columns = [column for _, column in corpus.columns_of_user]
-    if corpus.period is not None:
-        columns.append(corpus.period.column)
     nobody = reduce(lambda one, other: one | other, (col(identifier(c)).isNull() for c in columns))
     with engine_errors("look"):
         return bool(frame.where(nobody).select(lit(1)).limit(1).collect())

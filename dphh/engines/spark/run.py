@@ -93,9 +93,8 @@ class SparkRun:
             self._folder = self._access.folder()
             if (limit := self.owner.conf.get(SENT_WHOLE, None)) is not None:
                 self.sent_whole = _spark_size(limit)
-            for name in ("text", *(("periods",) if corpus.period is not None else ())):
-                for statement in query_for("spark", name).strip().split(";\n"):
-                    self.spark.sql(statement)
+            for statement in query_for("spark", "text").strip().split(";\n"):
+                self.spark.sql(statement)
             self.load = open_corpus(self, corpus)
         except BaseException:
             self.close()
