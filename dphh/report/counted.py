@@ -71,10 +71,11 @@ def counting_of(manifest: Manifest) -> Manifest:
 def meaning_of_numbers(manifest: Manifest, *, people: bool, bars: bool = False) -> str:
     """What the numbers beside the items are, or the bars that stand for them."""
     if people:
-        first, then = ("Bars", "Thin lines") if bars else ("First", "Then")
+        first, then = ("Bars: how", ". Thin lines:") if bars else ("How", ", and")
+        sure = f"{100 * counting_of(manifest)['confidence']:g}%"
         return (
-            f"{first}: how many people, by an estimate. {then}: where the true number lies, for "
-            f"all of them together, with {100 * counting_of(manifest)['confidence']:g}%."
+            f"{first} many people, by an estimate{then} where the true number lies, for all of "
+            f"them together, with {sure}."
         )
     what = "Noised weights"
     if manifest["verb"] == "ldp_trie":
@@ -113,20 +114,19 @@ def how_to_read_counts(manifest: Manifest) -> list[str]:
 def what_is_missing(manifest: Manifest) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
     given, finds = is_of_list(manifest), manifest.get("finds")
-    if given:
-        said = "Everything that was asked for is here, whether many hold it or nobody does."
-        enough = "is told from 0"
-    else:
-        said = (
-            "What is not here is not thereby absent from the data: what few people hold is kept "
-            "back, whether nobody or a few dozen hold it."
-        )
-        enough = "is found"
+    said = (
+        "Everything that was asked for is here, whether many hold it or nobody does."
+        if given
+        else "What is not here is not thereby absent from the data: what few people hold is kept "
+        "back, whether nobody or a few dozen hold it."
+    )
     if not finds:
         return said
-    least, often = f"{finds['users']:,} people", f"with probability {finds['probability']:g}"
-    more = "" if given else ", if they hold nothing else: who holds more counts for less"
-    return f"{said} What {least} hold {enough} {often}{more}."
+    more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
+    return (
+        f"{said} At this price {finds.get('what', 'an item is found')} with probability "
+        f"{finds['probability']:g} when held by at least {plural(finds['users'], 'user')}{more}"
+    )
 
 
 def held_by_nobody(manifest: Manifest) -> int:

@@ -17,6 +17,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.price import Price
+from dphh.report.bar_tables import Table, group_tables, people_tables, score_tables, tables_of
 from dphh.report.counted import (
     held_by_nobody,
     how_many,
@@ -38,7 +39,6 @@ from dphh.report.plan_lines import (
     proof_lines,
 )
 from dphh.report.promise import in_words, promised
-from dphh.report.tables import Table, group_tables, people_tables, score_tables, tables_of
 from dphh.wording.lines import plural
 from dphh.wording.options import check_whole
 from dphh.wording.shown import shown
@@ -176,13 +176,9 @@ def _head(several: Sequence[Released]) -> Lines:
         ("found", _summary(several[0]))
     ]  # fmt: skip
     lines += [("rows", where) for each in manifests if (where := which_rows(each))]
-    lines += [
-        ("promise" if place == 0 else "of the counts", _promise(each))
-        for place, each in enumerate(manifests)
-    ]
-    lines.insert(
-        -len(manifests) + 1 or len(lines), ("in words", in_words(manifests[0]["privacy"])[0][1])
-    )
+    lines.append(("promise", _promise(manifests[0])))
+    lines.append(("in words", in_words(manifests[0]["privacy"])[0][1]))
+    lines += [("of the counts", _promise(each)) for each in manifests[1:]]
     if len({each["privacy"]["unit"] for each in manifests}) < len(manifests):
         epsilon, delta = (
             sum(promised(each["privacy"]) for each in manifests),

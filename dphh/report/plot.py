@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dphh.errors import UsageError
+from dphh.report.bar_tables import tables_of
 from dphh.report.counted import by_of, how_many
 from dphh.report.people import Released
-from dphh.report.tables import tables_of
 from dphh.wording.options import check_whole
 from dphh.wording.shown import shown
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.priors.fit import poor_fit
+from dphh.report.bar_tables import Table, tables_of
 from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
 from dphh.report.people import Released
 from dphh.report.plan_lines import asked, plan_sections
 from dphh.report.promise import promised
-from dphh.report.tables import Table, tables_of
 from dphh.wording.lines import padded, shorten, terminal_columns, width_of, wrapped
 
 #: Rows of all tables together.
@@ -55,36 +56,37 @@ def release_text(release: Released) -> str:
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
-    several = sum(max(1, len(table.groups)) for table in tables)
-    for table in tables_of(release, -(-SHOWN_ROWS // max(1, several))):
-        lines += _lines_of_table(table)
-    if not tables:
-        lines += wrapped(what_is_missing(manifest), "  ", "  ")
     bars = [bar for table in tables for row in table.first for bar in row.bars]
     if any(bar.value is not None for bar in bars):
         people = any(bar.low is not None for bar in bars)
         lines += wrapped(meaning_of_numbers(manifest, people=people), "  ", "  ")
+    several = sum(max(1, len(table.groups)) for table in tables)
+    lines += _lines_of_tables(tables_of(release, -(-SHOWN_ROWS // max(1, several))))
+    if not tables:
+        lines += wrapped(what_is_missing(manifest), "  ", "  ")
     return "\n".join(lines)
 
 
-def _lines_of_table(table: Table) -> list[str]:
+def _lines_of_tables(tables: Sequence[Table]) -> list[str]:
     """A row an item; of an item that was counted within groups, a row each group."""
     rows = [
-        (row.item if place == 0 else "", bar.said, bar.interval, shorten(group, 30))
-        for row in table.first
-        for place, (bar, group) in enumerate(zip(row.bars, table.groups or ("",), strict=True))
+        [
+            (row.item if place == 0 else "", bar.said, bar.interval, shorten(group, 30))
+            for row in table.first
+            for place, (bar, group) in enumerate(zip(row.bars, table.groups or ("",), strict=True))
+        ]
+        for table in tables
     ]
-    numbers = [
-        f"{said:>{max(len(row[1]) for row in rows)}}  {interval:<{max(len(row[2]) for row in rows)}}"
-        f"  {group}".rstrip()
-        for _, said, interval, group in rows
-    ]
-    longest = terminal_columns() - 6 - max(map(len, numbers), default=0)
-    items = [shorten(item, min(60, longest)) if item else "" for item, *_ in rows]
-    width = max(map(width_of, items), default=0)
-    lines = [f"  {table.title}"]
-    for item, number in zip(items, numbers, strict=True):
-        lines.append(f"    {padded(item, width)}  {number}".rstrip())
-    if table.rest:
-        lines.append(f"    ... and {len(table.rest):,} more")
+    widest = [max((width_of(row[k]) for each in rows for row in each), default=0) for k in range(4)]
+    room = min(60, terminal_columns() - 12 - sum(widest[1:]))
+    width = min(room, widest[0])
+    lines = []
+    for table, each in zip(tables, rows, strict=True):
+        lines.append(f"  {table.title}")
+        for item, said, interval, group in each:
+            number = f"{said:>{widest[1]}}  {interval:<{widest[2]}}  {group}"
+            name = shorten(item, room) if item else ""
+            lines.append(f"    {padded(name, width)}  {number}".rstrip())
+        if table.rest:
+            lines.append(f"    ... and {len(table.rest):,} more")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,10 @@ import pyarrow as pa
 from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
 from dphh.release import Release
 
+HOSTILE = [
+    "<script>alert(1)</script>", "</style>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
+    "line\nbreak\r", "日本🙂", "شكرا", "x" * 500, "\uffff", "]]>", "{{ 7 * 7 }}",
+]  # fmt: skip
 CONTENT = {
     "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
     "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
@@ -108,3 +113,28 @@ def within_country(
     made = manifest("counts", [level], parameters=asked)
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}
     return Release(table, {**made, "finds": finds})
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page: its tags, their attributes and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data

@@ -18,7 +18,19 @@ from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
 #: What a plain install brings, and pandas, which is asked for by its own name.
-CORE = {"click", "cryptography", "duckdb", "numpy", "polars", "pyarrow", "rich", "scipy", "pandas"}
+CORE = {
+    "click",
+    "cryptography",
+    "duckdb",
+    "jinja2",
+    "markupsafe",
+    "numpy",
+    "polars",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "pandas",
+}
 
 
 #: What comes with a package that an extra names.
