@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level, level_from_json
-from dphh.priors.given_prior import GivenPrior
+from dphh.prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.rows.user import PROVIDED, UserColumns, named

@@ -38,9 +38,8 @@ from dphh.ledger.wording import missing_files_text
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.priors.fit import fit_numbers
+from dphh.prior import check_same_tokens, fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.private_priors import refuse_prior
 from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
@@ -78,7 +77,7 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
-    refuse_prior(price.prior, corpus, book)
+    check_same_tokens(price.prior, corpus.content)
     _say_missing_accounts(book, say)
     asking = Replay.of(price, corpus, book)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.

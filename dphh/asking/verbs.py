@@ -14,7 +14,7 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh.corpus import Corpus
-from dphh.levels.ldp_trie import Mode
+from dphh.levels.ldp_trie import Sampling
 from dphh.levels.ngrams import Pruning
 from dphh.levels.trie import Choice
 from dphh.mechanisms.counts.price import Of
@@ -22,8 +22,7 @@ from dphh.mechanisms.ngrams.price import Method as NgramsMethod
 from dphh.mechanisms.set_union.price import Method
 from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan, verb_function
-from dphh.priors.given_prior import PriorAsked
-from dphh.privacy.coin_reports import Form, Sampling
+from dphh.prior import PriorAsked
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
 from dphh.rows.content import Characters, Reading, TooLong
 from dphh.wording.options import named_in_words
@@ -150,8 +149,6 @@ class LdpTrieOptions(RowsOptions, total=False):
     passes: int
     character_set: str | Sequence[str]
     known: Sequence[str | Sequence[str]]
-    mode: Mode
-    reports: Form | None
     pad: bool
     central_epsilon: float | None
     user_epsilon: float | None

@@ -44,9 +44,12 @@ def plot(release: Released, top: int) -> alt.FacetChart:
         lines = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
         drawn = alt.layer(drawn, lines)
     by = by_of(release.manifest) if rows[0]["group"] else None
-    chart: alt.FacetChart = drawn.facet(
+    facets = drawn.facet(
         row=alt.Row("table:N", sort=None, title=None),
         column=alt.Column("group:N", sort=None, title=by),
         title=how_many(release.table, release.manifest),
     )
-    return chart.resolve_scale(y="independent", x="shared" if people else "independent")
+    chart: alt.FacetChart = facets.resolve_scale(
+        y="independent", x="shared" if people else "independent"
+    )
+    return chart

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.priors.fit import poor_fit
+from dphh.prior import poor_fit
 from dphh.report.bar_tables import Table, tables_of
 from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
 from dphh.report.people import Released

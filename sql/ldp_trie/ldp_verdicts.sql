@@ -12,7 +12,7 @@ looked_at AS (
             WHEN round IS NULL OR round <> $round THEN 'of another round'
             WHEN client IS NULL OR report IS NULL OR subset IS NULL THEN 'malformed'
             WHEN report < 1 OR report > $contributions THEN 'malformed'
-            WHEN len(subset) < $least OR len(subset) > $most THEN 'malformed'
+            WHEN len(subset) <> $size THEN 'malformed'
             WHEN list_count(subset) <> len(subset) THEN 'malformed'
             WHEN list_min(subset) < 0 OR list_max(subset) >= $domain THEN 'out of range'
             -- A repeated value would be counted twice.

@@ -18,8 +18,6 @@ from dphh.devices.reports import device
 from dphh.devices.reports.device import answer
 from dphh.devices.reports.round import Broadcast
 from dphh.devices.votes import Ballot
-from dphh.mechanisms.ldp_trie.local_reports import randomiser
-from dphh.privacy.coin_reports import Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 #: Of one bound; a test makes two.
@@ -32,21 +30,18 @@ def between(count: int, trials: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def said(mechanism: SubsetSelection, letters: str, form: Form = "subsets") -> Broadcast:
+def said(mechanism: SubsetSelection, letters: str) -> Broadcast:
     return Broadcast(
         round="ldp_trie/level 1", level=0, characters=tuple(letters), prefixes=("",), known=(),
-        contributions=1, sampling="random", form=form, domain=mechanism.domain,
+        contributions=1, sampling="random", domain=mechanism.domain,
         size=mechanism.size, numerator=mechanism.numerator,
     )  # fmt: skip
 
 
-def audited(
-    epsilon: float, claimed: float, trials: int, form: Form = "subsets"
-) -> tuple[float, float]:
+def audited(epsilon: float, claimed: float, trials: int) -> tuple[float, float]:
     """Bounds on the epsilon that one report tells of "a" against "b", where it claims so much."""
     letters = "abcdefghij"
-    mechanism = randomiser(len(letters) + 2, epsilon, form)
-    asked = said(mechanism, letters, form)
+    asked = said(subset_selection(len(letters) + 2, epsilon), letters)
 
     def tells(word: str) -> int:
         """How often the report holds a's value and not b's."""
@@ -61,11 +56,10 @@ def audited(
     return log(low / other_high), log(high / other_low)
 
 
-@pytest.mark.parametrize("form", ["subsets", "coins"])
 @pytest.mark.parametrize(("epsilon", "trials"), [(0.5, 6_000), (1.5, 1_500)])
-def test_a_report_tells_what_it_claims_and_no_more(epsilon: float, trials: int, form: Form) -> None:
+def test_a_report_tells_what_it_claims_and_no_more(epsilon: float, trials: int) -> None:
     """The larger epsilon is seen in fewer trials. Both bounds fail as rarely for any number."""
-    low, high = audited(epsilon, epsilon, trials, form)
+    low, high = audited(epsilon, epsilon, trials)
     assert low <= epsilon, "a report tells more than it claims"
     # What is claimed is told, to less than a millionth.
     assert high >= 0.999999 * epsilon, "a report tells less than it should"
@@ -80,8 +74,8 @@ def test_a_report_of_more_than_is_claimed_is_caught(monkeypatch: pytest.MonkeyPa
         return device_draws(source, values, SubsetSelection(12, weak.size, numerator), *rest)
 
     numerator = max(strong.numerator, (9 * 2**64) // 10)
-    device_draws = device.draw_reports
-    monkeypatch.setattr(device, "draw_reports", draws)
+    device_draws = device.draw_subsets
+    monkeypatch.setattr(device, "draw_subsets", draws)
     low, _ = audited(0.5, 0.5, 3_000)
     assert low > 0.5
 

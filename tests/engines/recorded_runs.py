@@ -158,8 +158,6 @@ CASES = {
         (1, 2, 3),
     ),
     "ldp_trie": Case(LOCAL, SPELLED, (1, 2)),
-    "ldp_trie, coins": Case(partial(LOCAL, reports="coins"), SPELLED, (1, 2)),
-    "ldp_trie, aggregate": Case(partial(LOCAL, mode="aggregate"), SPELLED, (1, 2)),
 }
 
 

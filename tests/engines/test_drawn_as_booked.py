@@ -254,19 +254,12 @@ def local(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
         assert (mechanism.domain, mechanism.size, mechanism.numerator) == (
             level["domain"], level["size"], level["numerator"],
         )  # fmt: skip
-        if draw.name == {"subsets": "draw_subsets", "coins": "draw_coins"}[level["form"]]:
-            sent += len(draw.asked["values"])
-        else:
-            assert draw.name == "draw_aggregate"
-            assert 0 < draw.asked["counts"].sum() < draw.asked["users"]  # and some say "nothing"
-            sent += draw.asked["users"]
+        assert draw.name == "draw_subsets"
+        sent += len(draw.asked["values"])
     assert sent == reports
     # Subset selection: one value of s, told in a set of d with probability p.
     s, d, p = level["domain"], level["size"], level["numerator"] / 2.0**64
-    q = (d - p) / (s - 1)
-    together = log(p * (s - d) / (d * (1 - p)))
-    apart = log(p * (1 - q) / (q * (1 - p)))
-    tells = together if level["form"] == "subsets" else apart
+    tells = log(p * (s - d) / (d * (1 - p)))
     assert tells <= told.epsilon / level["contributions"] * (1 + CLOSE)
     return Spent()
 

@@ -121,7 +121,6 @@ VERBS = {
     ),
     "ldp_trie": lambda c: ldp_trie(c, **LOCAL),
     "ldp_trie greedy": lambda c: ldp_trie(c, sampling="greedy", **LOCAL),
-    "ldp_trie aggregate": lambda c: ldp_trie(c, mode="aggregate", **LOCAL),
 }
 
 
@@ -134,7 +133,6 @@ OF_NAMES = [
     "trie drawn",
     "trie paper",
     "ldp_trie greedy",
-    "ldp_trie aggregate",
 ]
 ASKED = [*((verb, "numbers") for verb in VERBS), *((verb, "names") for verb in OF_NAMES)]
 

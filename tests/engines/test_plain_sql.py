@@ -429,25 +429,17 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, 
 TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
 
 
-@pytest.mark.parametrize(
-    ("mode", "form", "sampling"),
-    [
-        ("messages", "subsets", "random"),
-        ("messages", "coins", "greedy"),
-        ("aggregate", None, "random"),
-        ("aggregate", None, "greedy"),
-    ],
-)
+@pytest.mark.parametrize("sampling", ["random", "greedy"])
 @given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
 @example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
-    engine, mode, form, sampling, rows, contributions, keep, seed
+    engine, sampling, rows, contributions, keep, seed
 ):
     """Seats, what is chosen on a device, reports and what is kept; with users who are made up."""
     plan = local_plan(
         3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
-        keep=keep, known=[["a", "b"]], mode=mode, reports=form, sampling=sampling, pad=True,
+        keep=keep, known=[["a", "b"]], sampling=sampling, pad=True,
     )  # fmt: skip
     randomness = SeededRandomness(seed)
     plain, levels = Plain(rows, randomness), [*plan.levels]

@@ -90,10 +90,6 @@ VERBS = {
         c, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=1, max_length=2, keep=8,
         character_set=list("abcdefgh"), pad=True,
     ),
-    "ldp_trie aggregate": lambda c: ldp_trie(
-        c, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=1, max_length=2, keep=8,
-        character_set=list("abcdefgh"), pad=True, mode="aggregate",
-    ),
 }  # fmt: skip
 
 

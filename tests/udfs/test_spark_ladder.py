@@ -515,12 +515,9 @@ def test_what_draws_is_called_once_a_row_and_never_moved() -> None:
     spark = Spark()
     for register in (
         draws.register_noise, draws.register_votes, draws.register_word, draws.register_report,
-        draws.register_aggregate,
     ):  # fmt: skip
         register(spark, NoNoise())  # type: ignore[arg-type]
-    assert set(spark.functions) == {
-        *("dphh_noise", "dphh_votes", "dphh_word", "dphh_report", "dphh_aggregate")
-    }
+    assert set(spark.functions) == {*("dphh_noise", "dphh_votes", "dphh_word", "dphh_report")}
     assert not any(function.deterministic for function in spark.functions.values())
 
 
@@ -566,7 +563,7 @@ def test_a_levels_query_adds_one_draw_of_noise_to_each_sum() -> None:
 
 DRAWS = (
     "dphh_noise", "dphh_votes", "dphh_word", "dphh_report", "dphh_absent_bins",
-    "dphh_absent_negatives", "dphh_lifted_grams_of_class", "dphh_lifted", "dphh_aggregate",
+    "dphh_absent_negatives", "dphh_lifted_grams_of_class", "dphh_lifted",
 )  # fmt: skip
 
 

@@ -154,7 +154,7 @@ KNOWS_NOTHING_OF = {
 #: All else has a folder that says its idea.
 SPINE = {
     "__init__", "__main__", "_tree", "columns", "corpus", "detection", "errors", "evaluation",
-    "folders", "journal", "plan", "price", "private_priors", "refunds", "registry", "release",
+    "folders", "journal", "plan", "price", "prior", "refunds", "registry", "release",
     "replay", "run", "testing", "together",
 }  # fmt: skip
 
@@ -173,7 +173,7 @@ def test_a_part_of_the_house_knows_nothing_of_what_is_above_it(part: str, import
 
 #: File names that several folders have: in each the same thing, as another floor knows it.
 SAME_THING = {
-    *("blocks", "coin_reports", "conditions", "content", "counts", "failures", "forecast"),
+    *("blocks", "conditions", "content", "counts", "failures", "forecast"),
     *("forecast_functions", "forecast_rounds", "gathering", "items", "ladder", "ldp_trie"),
     *("levels", "listed_words", "look", "names", "ngrams", "options", "price"),
     *("rounds", "run", "session", "set_union", "text_units", "trie", "users", "verbs", "votes"),

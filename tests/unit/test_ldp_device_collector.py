@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,15 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import dphh.devices.reports.device
-import dphh.privacy.subset_selection
 from dphh import UsageError, ldp_trie
 from dphh.devices.reports.device import answer, next_prefixes, sample
 from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ldp_trie.collector import MESSAGES, tally
-from dphh.privacy.coin_reports import local_epsilon, sizes
-from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import plan_of
@@ -35,11 +29,6 @@ PLAN = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, keep=5,
 LEVEL = PLAN.levels[0]
 GROWTH = collector.planted(PLAN)
 SAID = collector.broadcast(GROWTH, LEVEL)
-COINS = plan_of(
-    10, 3, truthful=False, character_set="abc", max_length=2, keep=5, local_epsilon=1.5,
-    reports="coins",
-).levels[0]  # fmt: skip
-SAID_COINS = collector.broadcast(GROWTH, COINS)
 
 
 # What is broadcast
@@ -58,7 +47,7 @@ def test_a_broadcast_comes_back_from_json():
         {"level": 0}, {"contributions": 0}, {"contributions": "3"}, {"domain": 14}, {"size": True},
         {"prefixes": list("abcd")}, {"prefixes": ["a", "a"]},
         {"characters": "abc"}, {"known": [1]}, {"sampling": "all"},
-        {"round": 3}, {"numerator": 1.5}, {"form": "coin"}, {"form": "coins", "domain": 11},
+        {"round": 3}, {"numerator": 1.5},
     ],
     ids=str,
 )  # fmt: skip
@@ -73,19 +62,6 @@ def test_a_device_takes_no_broadcast_that_cannot_be(change):
 def test_devices_of_before_find_nothing_that_they_would_answer():
     """They would say "nothing" by one value, again and again. They look for each field by name."""
     assert not {"round", "domain", "contributions"} & set(json.loads(SAID.dumps()))
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for(place):
-    """Coins, and "nothing" by no value; fewer prefixes than planned leave no value that is one."""
-    plan = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, mode="aggregate")
-    level = plan.levels[place]
-    said = replace(collector.broadcast(GROWTH, level), prefixes=GROWTH.prefixes[:2])
-    assert (said.form, said.nothings, said.nothing_value(0)) == ("coins", 0, -1)
-    assert sample(said, {1: 1}, SystemRandomness(), "").tolist() == [1, -1, -1]
-    with pytest.raises(UsageError, match="and this device allows 7"):
-        answer(said, ["ab"], local_epsilon=7, contributions=3)
-    assert len(answer(said, ["ab"], local_epsilon=8, contributions=3)) == 3
 
 
 def test_words_are_coded_with_one_code_point_a_character():
@@ -119,33 +95,6 @@ def test_a_message_has_the_same_form_whatever_the_device_holds():
         message = answer(SAID, words, local_epsilon=1.5, contributions=3)
         assert [len(report) for report in message] == [SAID.size] * SAID.contributions
         assert_sets_in_their_own_order(message, SAID.domain)
-
-
-def test_by_coins_a_message_is_as_many_sets_of_any_size():
-    seen = set()
-    for words in ([], ["ab"], ["abc"] * 9, list("abcabc")) * 20:
-        message = answer(SAID_COINS, words, local_epsilon=1.5, contributions=3)
-        assert len(message) == 3
-        assert_sets_in_their_own_order(message, 3 * 4)  # "nothing" is no value
-        seen |= {len(report) for report in message}
-    assert len(seen) > 3
-
-
-def test_by_coins_a_device_prices_a_report_as_coins():
-    """With the p and q of sets that tell as much as allowed, coins tell more."""
-    made = subset_selection(12, 1.5)
-    said = replace(SAID_COINS, size=made.size, numerator=made.numerator)
-    with pytest.raises(
-        UsageError, match=r"would cost epsilon 1\.[67]\d*, and this device allows 1.5"
-    ):
-        answer(said, ["ab"], local_epsilon=1.5, contributions=3)
-    assert len(answer(said, ["ab"], local_epsilon=1.8, contributions=3)) == 3
-
-
-def test_by_coins_who_has_less_to_say_reports_for_nothing():
-    assert [SAID_COINS.nothing_value(report) for report in range(3)] == [-1] * 3
-    values = sample(SAID_COINS, {5: 1}, SystemRandomness(), "").tolist()
-    assert values == [5, -1, -1]
 
 
 def test_a_device_refuses_to_tell_more_than_it_allows():
@@ -216,45 +165,6 @@ def test_a_device_refuses_a_nothing_that_is_a_prefix_too():
         answer(replace(SAID, domain=14), ["ab"], local_epsilon=9, contributions=3)
 
 
-@pytest.mark.parametrize("said", [SAID, SAID_COINS], ids=["subsets", "coins"])
-def test_a_device_needs_numpy_and_its_own_files_alone(tmp_path, said):
-    """No Arrow, no DuckDB: what could ship."""
-    package = tmp_path / "dphh"
-    reports = package / "devices" / "reports"
-    for folder in (reports, package / "udfs" / "draws", package / "privacy"):
-        folder.mkdir(parents=True)
-    for name in ("device.py", "round.py"):
-        shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
-    shutil.copy(Path(dphh.errors.__file__), package)
-    for name in ("subsets.py", "coin_reports.py", "randomness.py"):
-        shutil.copy(ROOT / "udfs" / "draws" / name, package / "udfs" / "draws")
-    privacy = Path(dphh.privacy.subset_selection.__file__).parent
-    for name in ("subset_selection.py", "coin_reports.py", "binomial_weights.py"):
-        shutil.copy(privacy / name, package / "privacy")
-    for folder in (path for path in [package, *package.rglob("*")] if path.is_dir()):
-        (folder / "__init__.py").touch()
-    (tmp_path / "device.py").write_text(
-        "import sys\n"
-        "for other in ('pyarrow', 'duckdb', 'scipy', 'polars'):\n"
-        "    sys.modules[other] = None\n"
-        "from dphh.devices.reports.round import broadcast_from_json\n"
-        "from dphh.devices.reports.device import answer\n"
-        "said = broadcast_from_json(sys.stdin.read())\n"
-        "told = answer(said, ['ab', 'ac'], local_epsilon=1.5, contributions=3)\n"
-        "print([report.tolist() for report in told])\n",
-        encoding="utf-8",
-    )
-    told = subprocess.run(
-        [sys.executable, str(tmp_path / "device.py")],
-        input=said.dumps(), check=True, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    ).stdout  # fmt: skip
-    message = json.loads(told)
-    assert len(message) == 3
-    if said is SAID:
-        assert [len(subset) for subset in message] == [SAID.size] * 3
-
-
 # What a server makes of it
 
 
@@ -322,29 +232,6 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     assert counts(counted) == {value: expected[value] for value in best}
 
 
-def test_by_coins_sets_of_any_size_that_is_drawn_count():
-    level = replace(COINS, users=10**6, size=1, numerator=2**63, prefixes=3000)
-    said = replace(SAID_COINS, domain=level.domain, size=1, numerator=2**63)
-    _, most = sizes(level.mechanism, "coins")
-    assert 20 < most < 60
-    counted = counted_of(
-        sent(
-            ("a", said.round, 1, []),
-            ("a", said.round, 2, [1]),
-            ("b", said.round, 1, list(range(most))),
-            ("c", said.round, 1, list(range(most + 1))),
-            ("c", said.round, 2, [1, None]),
-            ("d", said.round, 1, [1, 1]),
-            ("d", said.round, 2, [1, level.domain]),
-        ),
-        said,
-        replace(level, keep=99),
-    )
-    assert counted.accepted == 3
-    assert counted.rejected == {"malformed": 3, "out of range": 1}
-    assert counts(counted) == {value: 1 + (value == 1) for value in range(12)}
-
-
 def test_a_tally_shows_no_count_unasked():
     counted = counted_of(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
     assert repr(counted) == f"{counted}" == "Tally()"
@@ -408,19 +295,6 @@ def test_a_pass_begins_anew_with_what_was_found_known():
     assert set(growth.known) == {"\x01", "\x02"}
     last, _ = collector.grown(growth, plan.levels, kept)
     assert last.done == 2
-
-
-@pytest.mark.parametrize("form", ["subsets", "coins"])
-def test_the_randomiser_that_a_device_uses_is_the_one_that_is_priced(form):
-    plan = ldp_trie(
-        local_epsilon=2.0, delta=1e-6, users_per_level=10**5, contributions=2, max_length=3,
-        keep=20, reports=form,
-    )  # fmt: skip
-    for level in plan.levels:
-        said = collector.broadcast(collector.planted(plan), level)
-        assert SubsetSelection(said.domain, said.size, said.numerator) == level.mechanism
-        assert said.form == form
-        assert local_epsilon(level.mechanism, form) <= 2.0
 
 
 # Both, as programs that share files

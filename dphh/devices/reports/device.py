@@ -1,12 +1,7 @@
 """The device's side: from a broadcast and the device's own words, makes one message.
 
-This file needs `round.py`, `errors.py`, `subset_selection.py`, `coin_reports.py` and
-`binomial_weights.py` of `privacy`, `subsets.py`, `coin_reports.py` and `randomness.py` of
-`udfs/draws`, and only NumPy otherwise. Words never leave the device; a message is always
-`contributions` sets, whatever words the device has. With subset selection each set has `size`
-values, so the form and the length of a message disclose nothing. With coins a set's size is random,
-with one distribution for all values and another for "nothing"; their difference is within
-local_epsilon.
+Words never leave the device; a message is always `contributions` sets of `size` values, whatever
+words the device has, so the form and the length of a message disclose nothing.
 
 A device must send one message in its life (or in the period of the guarantee): a second round costs
 as much again. The embedding application must remember that the device has answered. If the message
@@ -22,10 +17,9 @@ import numpy as np
 
 from dphh.devices.reports.round import Broadcast, coded, numbers
 from dphh.errors import UsageError
-from dphh.privacy import coin_reports
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.draws.coin_reports import Integers, draw_reports
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from dphh.udfs.draws.subsets import Integers, draw_subsets
 
 
 def answer(
@@ -48,7 +42,7 @@ def answer(
     too. Both limits are the device's own, never taken from the broadcast. name: for tests only.
     """
     mechanism = SubsetSelection(said.domain, said.size, said.numerator)
-    tells = coin_reports.local_epsilon(mechanism, said.form)
+    tells = mechanism.epsilon
     if not tells <= local_epsilon:  # no number is not enough either
         raise UsageError(
             f"broadcast: a report would cost epsilon {tells:.6g}, and this device allows "
@@ -59,7 +53,7 @@ def answer(
             f"broadcast: it asks for {said.contributions:,} reports, and this device allows "
             f"{contributions:,}: nothing is sent. Broadcast fewer contributions, or allow more"
         )
-    if said.values + said.nothings > said.domain:
+    if said.values + said.contributions > said.domain:
         raise UsageError(
             'broadcast: one value stands for a prefix and also for "no word", so that a user could '
             "report it twice. No report is sent. Broadcast what the server's `dumps` wrote, "
@@ -71,8 +65,7 @@ def answer(
     keys = _keys_of_names(
         source, [f"{name}\x1f{report}" for report in range(1, said.contributions + 1)]
     )
-    drawn, sizes = draw_reports(source, values, mechanism, said.form, said.round, keys)
-    reports = np.split(drawn, np.cumsum(sizes)[:-1])
+    reports = draw_subsets(source, values, mechanism, said.round, keys)
     # Sorted by content: in the sample's order, a set's position would disclose something.
     return sorted(reports, key=lambda report: report.tolist())
 

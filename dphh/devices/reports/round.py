@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
 from dphh.errors import UsageError
-from dphh.privacy.coin_reports import Form, Sampling
-from dphh.udfs.draws.coin_reports import NOTHING
+from dphh.levels.ldp_trie import Sampling
 
 #: A limit below the surrogate code points, which are no characters.
 MOST_CHARACTERS = 50_000
@@ -38,28 +37,21 @@ class Broadcast:
     #: How many reports every device sends, whatever words it has.
     contributions: int
     sampling: Sampling
-    #: The randomiser. Subsets: a report is a set of `size` of `domain` values, which has the own
-    #: value with probability p = numerator/2^64, and any other with the q that follows. Coins: each
-    #: value is in the set by a separate coin with the same p and q, so the set's size is random.
-    form: Form
+    #: The randomiser: a report is a set of `size` of `domain` values, which has the own value with
+    #: probability numerator/2^64.
     domain: int
     size: int
     numerator: int
 
     def nothing_value(self, report: int) -> int:
         """The value that means "nothing" in a user's report number 0, 1, ...: a different one for
-        each, so that no user reports a value twice; with coins, no value."""
-        return NOTHING if self.form == "coins" else self.domain - self.contributions + report
+        each, so that no user reports a value twice."""
+        return self.domain - self.contributions + report
 
     @property
     def values(self) -> int:
         """The number of values that encode a prefix and what follows it."""
         return len(self.prefixes) * (len(self.characters) + 1)
-
-    @property
-    def nothings(self) -> int:
-        """The number of values that mean "nothing"."""
-        return 0 if self.form == "coins" else self.contributions
 
     def dumps(self) -> str:
         # The key is new, so that older devices, which use one value of "nothing" for all of a
@@ -90,9 +82,7 @@ def _check_broadcast(said: Broadcast) -> None:
     lists = (said.characters, said.prefixes, said.known)
     if not all(type(listed) is tuple and all(type(x) is str for x in listed) for listed in lists):
         raise ValueError("its characters, prefixes and known words must be lists of texts")
-    if said.form not in get_args(Form):
-        raise ValueError("it has an unknown form of reports")
-    if said.values + said.nothings > said.domain:
+    if said.values + said.contributions > said.domain:
         raise ValueError("its domain is too small for its prefixes and a nothing for each report")
     for listed in (said.characters, said.prefixes):
         if len(set(listed)) < len(listed):

@@ -23,7 +23,7 @@ from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.subset_reports import register_reports
+from dphh.udfs.draws.subsets import register_reports
 from dphh.udfs.draws.votes import register_votes
 from dphh.udfs.kernel.whole_users import WholeUsers, register_whole_users
 

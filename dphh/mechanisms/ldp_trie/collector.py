@@ -23,8 +23,6 @@ from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, of_fi
 from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.price import Price
-from dphh.privacy.coin_reports import sizes
-from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sources.quiet import without_bar
 from dphh.sql import query
 
@@ -88,10 +86,7 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
 
 
 def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
-    """The broadcast for the devices of the next round.
-
-    A plan of mode "aggregate" asks devices for reports by coins, whose sums are what it prices.
-    """
+    """The broadcast for the devices of the next round."""
     return Broadcast(
         round=f"{growth.run}/pass {level.pass_number}/level {level.level}",
         level=level.level,
@@ -100,7 +95,6 @@ def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
         known=growth.known,
         contributions=level.contributions,
         sampling=level.sampling,
-        form=level.form,
         domain=level.domain,
         size=level.size,
         numerator=level.numerator,
@@ -159,14 +153,12 @@ def tally(
 
     Messages that are malformed, out of range, repeated or of another round are rejected and
     counted; so are files that are no tables of messages. No client can stop a round, and a client
-    adds at most 1 to each of `size` values, `contributions` times; with coins, to each of as many
-    values as a report may have (`dphh.privacy.coin_reports.sizes`).
+    adds at most 1 to each of `size` values, `contributions` times.
 
     Refuses a round with fewer accepted reports than the plan's price assumes, because reports hide
     among one another: wait for more messages, or plan for fewer users. `at_least` sets another
     minimum, for a caller who publishes none of the counts or has a price for fewer reports.
     """
-    least, most = sizes(SubsetSelection(said.domain, said.size, said.numerator), said.form)
     tables, unreadable = [], 0
     for part in _tables_of_messages(messages):
         try:
@@ -184,8 +176,7 @@ def tally(
                 "round": said.round,
                 "contributions": said.contributions,
                 "domain": said.domain,
-                "least": least,
-                "most": most,
+                "size": said.size,
             },
         )
         con.execute(query("ldp_tally"))

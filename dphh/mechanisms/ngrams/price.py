@@ -29,7 +29,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
-from dphh.priors.given_prior import PRIOR_HELP, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]

@@ -34,7 +34,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
 from dphh.mechanisms.set_union.rounds import least_threshold, new_delta
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.priors.prior import Prior
+from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 from dphh.privacy.forecast_rounds import draws_delta, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
