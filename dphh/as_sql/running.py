@@ -81,7 +81,7 @@ def parts_of(price: Price) -> Iterator[Part]:
 
 def _known(level: Level, purpose: str) -> dict[str, Any]:
     """What a plan knows of a level, by the names that queries have for it."""
-    known = {**asdict(level), "purpose": purpose, "is_test": False}
+    known = {**vars(level), "purpose": purpose, "is_test": False}
     for said, name in (("sigma", "sigma_grid"), ("threshold", "threshold_grid")):
         known[said] = known.get(name)
     return {name: value for name, value in known.items() if value is not None}
@@ -222,5 +222,4 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
         section = f"pass {level.pass_number}, level {level.level}"
         known = _known(level, f"ldp_trie/pass {level.pass_number}/level {level.level}")
         known |= {"last_seat": level.first_seat + level.users, "domain": level.domain}
-        sent = "ldp_messages" if level.mode == "messages" else "ldp_aggregate"
-        yield section, [Step(name, known) for name in ("ldp_choice", sent, "ldp_kept")]
+        yield section, [Step(name, known) for name in ("ldp_choice", "ldp_messages", "ldp_kept")]
