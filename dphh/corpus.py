@@ -26,25 +26,24 @@ _UNREAD_TABLES = {
     "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
 }
 
-#: The help of each option of a corpus, for the command line and the gateway.
+#: What each option of a corpus does, in one line, those that most corpora need first.
 HELP = {
-    "user": "The column of users; given several times, the columns that identify a user together.",
-    "text": "The content column, read as words.",
-    "item": "The content column; each row is one whole item.",
-    "as_": "How content becomes tokens, instead of the default of --text or --item.",
+    "user": "The column of users; of several, each combination.",
+    "text": "The column of texts, each a row of words.",
+    "item": "The column of items, each row one whole item.",
+    "as_": "Read it as words, characters, whole or list.",
+    "where": "Rows that count, in SQL, as \"country = 'DE'\".",
+    "since": "Rows from this value on, as day=2026-01-01.",
+    "until": "Rows before this value, as day=2026-02-01.",
     "lower": "Convert to lower case first.",
-    "split": "How words are found: 'white space', 'unicode', or a regular expression of a word.",
+    "split": "unicode, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
-    "keep": "Keep only tokens that match this regular expression in full.",
-    "drop": "Drop tokens that match this regular expression in full.",
-    "max_text_length": "Read at most this many characters of a text, or tokens of a list.",
+    "keep": "Keep only tokens that match this in full.",
+    "drop": "Drop tokens that match this in full.",
     "max_token_length": "The most characters of a token.",
-    "too_long": "What to do with longer tokens.",
-    "characters": "What counts as one character, for --as characters and for trie.",
-    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\". Of "
-    "several, and of --since and --until, all must be true.",
-    "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
-    "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
+    "too_long": "truncate, drop or error: longer tokens.",
+    "max_text_length": "Characters of a text that are read.",
+    "characters": "code points, graphemes or bytes.",
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}

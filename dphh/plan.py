@@ -256,7 +256,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
     first = Option("corpus", Option.POSITIONAL_OR_KEYWORD, default=None, annotation=Corpus | None)
     plan.__name__ = plan.__qualname__ = verb.name
-    plan.__doc__ = verb.price.__doc__
+    plan.__doc__ = verb.doc
     plan.__signature__ = Signature(  # type: ignore[attr-defined]
         [first, *verb.options.values()], return_annotation=Plan
     )

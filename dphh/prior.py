@@ -20,11 +20,9 @@ Integers = NDArray[np.int64]
 #: What `prior=` takes: files, a run id, a release, a corpus, a table; what it means is told later.
 PriorAsked = str | Path | object
 PRIOR_HELP = {
-    "prior": "A public text or table, or a release, by its files, folder or run id: its words need "
-    "no threshold.",
-    "prior_text": "Of a prior that is raw text, the column that holds it.",
-    "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
-    "of it is published anyway.",
+    "prior": "A public text, table or release to start from.",
+    "prior_text": "Of a prior that is raw text, its column.",
+    "prior_is_public": "You declare the prior's text or table public.",
 }
 #: Options of reading under which tokens stay the same.
 _SAME_TOKENS = ("column", "unit", "max_text_length", "where")

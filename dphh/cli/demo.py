@@ -20,7 +20,7 @@ EPSILON, DELTA = 1.0, 1e-8
 
 @click.command()
 def demo() -> None:
-    """Make a corpus of 100,000 people, release its shared words, and compare with the truth.
+    """Release shared words of 100,000 made-up people, with the truth beside.
 
     Everything happens in a temporary folder; your own ledger is not touched.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
@@ -26,54 +27,59 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
 #: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
-_CONTENT_OPTIONS = {
-    name: parameter
-    for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items()
-    if name in HELP
-}
+_CONTENT_OPTIONS = {name: _PARAMETERS[name] for name in HELP}
 
 
-ledger_option = click.option(
+def _option(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
+    return click.option(*names, cls=Option, group=group, **said)
+
+
+ledger_option = _option(
     "--ledger",
     "ledger_file",
+    group=WHERE,
     metavar="FILE",
-    help="The ledger's file, if not $DPHH_LEDGER or your own.",
+    help="Its file, if not $DPHH_LEDGER or your own.",
 )
-
+engine_option = _option(
+    "--engine",
+    group=WHERE,
+    type=click.Choice(ENGINES),
+    default="duckdb",
+    show_default=True,
+    metavar="ENGINE",
+    help="duckdb, polars or spark.",
+)
+json_option = _option(
+    "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
+)
 _RUN_OPTIONS = [
-    click.option(
-        "--engine",
-        type=click.Choice(ENGINES),
-        default="duckdb",
-        show_default=True,
-        help="Engine that executes the run.",
+    _option(
+        "--files", group=CORPUS, multiple=True, metavar="PATH",
+        help="Of a named corpus these files alone.",
     ),
     ledger_option,
-    click.option(
-        "--files",
-        multiple=True,
-        metavar="PATH",
-        help="Of a named corpus these files alone, such as this week's; may be given often.",
+    engine_option,
+    _option("--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."),
+    _option("--threads", group=WHERE, type=click.IntRange(min=1), metavar="N", help="Threads that it may use."),
+    _option(
+        "--run-id", group=WHERE, metavar="ID",
+        help="A name for the run, which gives its release again.",
     ),
-    click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
-    click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
-    click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
-    click.option(
-        "--sql", "show_sql", is_flag=True, help="Show the queries of a run on DuckDB and stop."
+    _option("--again", group=WHERE, is_flag=True, help="Spend again on a request that was paid for."),
+    _option("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
+    _option(
+        "--sql", "show_sql", group=SHOW, is_flag=True,
+        help="The queries of a run on DuckDB; spend nothing.",
     ),
-    click.option(
-        "--run-id",
-        metavar="ID",
-        help="Name the run: the same request again returns its release, or goes on if cut short.",
+    _option(
+        "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
     ),
-    click.option(
-        "--again", is_flag=True, help="Spend again on a request that has its release already."
-    ),
-    click.option("--memory-limit", metavar="SIZE", help="Memory for the engine, such as 4GB."),
-    click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
-    click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
-]
+    json_option,
+    _option("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
+]  # fmt: skip
 
 
 def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
@@ -84,6 +90,7 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
             option(
                 parameter,
                 HELP[name],
+                CORPUS,
                 _option_name(name, beside),
                 required=False,
                 often=name == "user" or name in WHICH_ROWS,

@@ -115,7 +115,8 @@ class LocalLevel(Level):
 class Seats:
     """Asks a session to hold each user's words, and a random order of users in the seats.
 
-    Words are spelled as in `devices.reports.round`. `pad` adds made-up users if there are too few.
+    Words are coded with one code point for each character. `pad` adds made-up users if there are
+    too few.
     """
 
     characters: Sequence[str]

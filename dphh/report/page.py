@@ -141,10 +141,9 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
 @lru_cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
 
     def with_symbols(value: object) -> object:
-        is_text = isinstance(value, str) and not isinstance(value, Markup)
+        is_text = isinstance(value, str) and not hasattr(value, "__html__")
         return shown(str(value), 10_000) if is_text and value else value
 
     made = Environment(

@@ -1,4 +1,4 @@
-"""Audited pairs of neighbours: `trie`, its devices, and `ldp_trie`."""
+"""Audited pairs of neighbours: `trie` and `ldp_trie`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.collecting import Collection, read_ballot, vote
 from dphh.levels.trie import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
@@ -41,26 +39,6 @@ def _grown(names: list[str], groups: int) -> np.ndarray:
     seen = np.zeros(groups, dtype=bool)
     seen[[int(name.split("/")[0]) for name in names]] = True
     return seen
-
-
-def trie_devices(engine: str, folder: Path, size: int) -> Measured:
-    """The same over devices: each tosses its own coin, votes travel by file."""
-    p, theta, epsilon, groups = 0.6, 2, 1.0, 400 * size
-    delta = path_guarantee(epsilon, p, theta, 1).delta * 1.001
-    plan = trie(epsilon=epsilon, delta=delta, max_length=1, theta=theta, p=p)
-    collection = Collection.begin(
-        folder / "collection", plan, devices="phones", ledger=folder / "ledger.sqlite"
-    )
-    path = collection.open_round()
-    assert path is not None
-    ballot = read_ballot(path)
-    held = [*range(groups), *range(0, groups, 2)]
-    collection.close_round(pa.concat_tables([vote(ballot, [f"{g}/x"]) for g in held]))
-    grown = _grown(list(scores(collection.release(), "level")), groups)
-    return Measured(
-        "trie", "path, over devices", f"a device of a token that {theta - 1} other holds", epsilon,
-        delta, p**theta, *counted(grown[0::2], grown[1::2]),
-    )  # fmt: skip
 
 
 def trie_paper(engine: str, folder: Path, size: int) -> Measured:
@@ -169,4 +147,4 @@ def _added(law: np.ndarray, one: np.ndarray) -> np.ndarray:
     return result
 
 
-CELLS = (trie_path, trie_devices, trie_paper, trie_paper_reversed, ldp_trie_sums)
+CELLS = (trie_path, trie_paper, trie_paper_reversed, ldp_trie_sums)

@@ -1,10 +1,9 @@
 """What sums tell of a whole user, audited: exact laws of the counts, of what is really reported.
 
-Which values a user reports comes from the product (an engine's run with the truth told, or a
-device's sample); how counts are spread is computed anew, exactly, for one number that follows from
-them: so what is found here is a lower bound of the truth, and a promise below it is false. The
-planted faults are those that the promise rests on: a value that a user reports twice, one "nothing"
-for all, a user who serves two levels.
+Which values a user reports comes from an engine's run with the truth told; how counts are spread is
+computed anew, exactly, for one number that follows from them: so what is found here is a lower
+bound of the truth, and a promise below it is false. The planted faults are those that the promise
+rests on: a value that a user reports twice, one "nothing" for all, a user who serves two levels.
 """
 
 from __future__ import annotations
@@ -17,11 +16,8 @@ import pytest
 from scipy.stats import beta
 
 from dphh import ldp_trie
-from dphh.devices.reports.device import next_prefixes, sample
 from dphh.levels.ldp_trie import LocalLevel
-from dphh.mechanisms.ldp_trie import collector
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
 from tests.engines.local_tries import grown, plan_of, prefixes
@@ -122,25 +118,6 @@ def test_planted_faults_are_caught(plan, fault):
         "second level": (list(range(16)), list(range(16, 32))),
     }[fault]
     assert at_least(plan.levels[-1], before, after, plan.privacy.user_epsilon) > 2 * DELTA
-
-
-def test_what_a_device_samples_keeps_to_the_promise():
-    """No value twice, of prefixes or of nothing; one nothing for all is caught."""
-    plan = ldp_trie(**ASKED, local_epsilon=4.0)
-    level = plan.levels[0]
-    said = collector.broadcast(collector.planted(plan), level)
-    shared = 0
-    for seed in range(30):
-        words = ["ab", "ac", "ad", "bb", "bc", "ca"][: seed % 7] * 2
-        values = sample(said, next_prefixes(said, words), SeededRandomness(seed), "").tolist()
-        assert len(set(values)) == 8
-        shared = max(shared, sum(value >= level.values for value in values))
-    assert shared == 8  # of who holds nothing: eight different ones
-    # By one count alone: 8 reports of one nothing, which the promise does not bear.
-    most = plan.privacy.user_epsilon
-    shared, own = [0] * 8, list(range(1, 9))
-    last = plan.levels[-1]
-    assert max(at_least(last, shared, own, most), at_least(last, own, shared, most)) > DELTA
 
 
 def counts_sent(level: LocalLevel, held: list[int]) -> np.ndarray:

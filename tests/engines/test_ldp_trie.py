@@ -1,4 +1,4 @@
-"""`ldp_trie` on every engine: against the paper's loop, and against its own client and server."""
+"""`ldp_trie` on every engine, against the paper's loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,8 +18,6 @@ import dphh.engines.polars.ldp_trie
 import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
-from dphh.devices.reports.device import answer
-from dphh.mechanisms.ldp_trie import collector
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
@@ -236,51 +233,6 @@ def test_spark_and_duckdb_say_nothing_alike():
         for path in SAYS_NOTHING
     ]
     assert said[0] == said[1]
-
-
-# The simulation is the client and the server, joined
-
-
-@pytest.mark.parametrize("sampling", ["random", "greedy"])
-def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling):
-    generator = np.random.default_rng(0)
-    rows = [
-        (user, "".join(generator.choice(list("abé"), 3, p=[0.5, 0.45, 0.05])[: 1 + user % 3]))
-        for user in range(240) for _ in range(4)
-    ]  # fmt: skip
-    randomness = SeededRandomness(11)
-    plan = plan_of(
-        40, 2, truthful=False, character_set="abc", max_length=3, passes=2, keep=7,
-        sampling=sampling, local_epsilon=1.5,
-    )  # fmt: skip
-    assert any(level.size > 1 for level in plan.levels)
-    words = held_by(rows)
-    seats = seated(list(words), randomness)
-
-    growth = collector.planted(plan)
-    by_hand = []
-    for level in plan.levels:
-        said = collector.broadcast(growth, level)
-        messages = [
-            {"client": str(seat), "round": said.round, "report": report, "subset": subset.tolist()}
-            for seat in range(level.first_seat + 1, level.first_seat + level.users + 1)
-            for report, subset in enumerate(
-                answer(said, words[seats[seat - 1]], local_epsilon=1.5, contributions=2,
-                       randomness=randomness, name=str(seat)),
-                start=1,
-            )
-        ]  # fmt: skip
-        table = pa.Table.from_pylist(messages, schema=collector.MESSAGES)
-        counted = collector.tally(table, said, level)
-        assert (counted.accepted, counted.rejected) == (80, {})
-        growth, steps = collector.grown(growth, plan.levels, counted.kept)
-        by_hand.append({(step.tokens, step.ended) for step in steps})
-
-    done = grown(engine, written(rows, text=None, item="what"), plan, randomness)
-    released: set = set()
-    for one, kept in zip(done, by_hand, strict=True):
-        assert set(prefixes(one)) == kept - released
-        released |= kept
 
 
 # Runs

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import click
@@ -14,6 +16,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import dphh as dphh_module
 from dphh import EngineError, Ledger, Release, __version__, plan_from_json
 from dphh.cli import cli
 from dphh.corpus import HELP
@@ -229,7 +232,6 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
 @pytest.mark.parametrize(
     "arguments, code, said",
     [
-        ([], 2, "Usage: dphh"),
         (["nothing"], 2, "No such command 'nothing'"),
         (["items"], 2, "Missing argument 'CORPUS'"),
         (["items", "PATH", *READ], 2, "Missing option '--epsilon'"),
@@ -475,6 +477,43 @@ def test_every_command_and_option_explains_itself(names):
         assert isinstance(option, click.Argument) or option.help, option.name
     text = CliRunner().invoke(cli, [*names, "--help"], terminal_width=100).output
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_shows_five_groups_with_each_option_in_one_line(verb):
+    command = called([verb.replace("_", "-")])
+    text = CliRunner().invoke(cli, [command.name, "--help"], terminal_width=80).output
+    groups = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert groups == ["The corpus", "The search", "The budget", "Where it runs", "What to show"]
+    lines = text.partition("The corpus:")[2].splitlines()
+    options = [option for option in command.get_params(click.Context(command))
+               if isinstance(option, click.Option)]  # fmt: skip
+    assert len([line for line in lines if line.startswith("  ")]) == len(options)
+    for option in options:
+        (line,) = (line for line in lines if re.match(rf"  (-h, )?{option.opts[-1]}(?= )", line))
+        if isinstance(option.type, click.Choice):
+            assert set(re.split(r"\W+", "-".join(option.type.choices))) <= set(
+                re.split(r"\W+", line)
+            )
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_options_have_one_order_everywhere(verb):
+    asked = [*verb.options]
+    function = getattr(dphh_module, verb.name)
+    assert [*signature(function).parameters] == ["corpus", *asked]
+    found = re.findall(r"^(\w+): ", function.__doc__, re.MULTILINE)
+    assert found[-len(asked) :] == asked
+    shown = [option.name for option in called([verb.name.replace("_", "-")]).params]
+    assert [name for name in shown if name in asked] == asked
+
+
+def test_dphh_alone_says_what_to_type_next(dphh):
+    code, out, _ = dphh()
+    assert code == 0
+    assert len(out.splitlines()) == 5
+    for line in out.splitlines()[1:4]:
+        assert line.split()[1] in cli.list_commands(click.Context(cli))
 
 
 def test_progress_shows_on_a_terminal_and_holds_no_private_number(path):

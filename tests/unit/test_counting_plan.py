@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
-from dphh.collecting import Collection
 from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
 from dphh.price import Price
@@ -104,13 +103,6 @@ def test_how_many_sequences_count_is_asked_with_counts_alone():
     with pytest.raises(UsageError, match="max_items: applies only to counts="):
         trie(max_length=3, max_items=5, **BUDGET)
     assert trie(max_length=3, counts=0.3, **BUDGET).counting.max_items == 10
-
-
-def test_devices_that_vote_are_not_counted(tmp_path):
-    plan = trie(max_length=3, counts=0.3, **BUDGET)
-    with pytest.raises(UsageError, match="found counts, but"):
-        Collection.begin(tmp_path / "round", plan, devices="phones", as_="characters")
-    assert not (tmp_path / "round").exists()
 
 
 def test_who_counts_more_finds_less():

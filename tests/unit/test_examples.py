@@ -52,6 +52,20 @@ def test_the_figures_of_dpne_are_drawn(tmp_path: Path) -> None:
     assert all(f"({letter}) " in said for letter in ("a", "b", "c", "d1", "d2", "e", "f", "g"))
 
 
+def test_devices_that_vote_find_what_many_hold() -> None:
+    said = run("federated/votes.py", "--devices", "600").splitlines()
+    assert said[0].startswith("epsilon 4, delta 1e-06, a device")
+    assert {"a.", "an.", "at.", "to."} <= set(said)
+
+
+def test_devices_that_report_once_find_what_many_hold() -> None:
+    said = run("federated/reports.py", "--devices-per-round", "1200").splitlines()
+    assert said[0].startswith("a report: epsilon 6; published: ")
+    found = dict(line.split(": ") for line in said[1:])
+    for word in ("eat", "oat", "tea"):
+        assert abs(int(found[word].split()[0]) - 400) < 6 * 30
+
+
 def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
     said = run("polars_pipeline.py", "--people", "4000")
     assert "lentil soup" in said

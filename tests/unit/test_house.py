@@ -176,7 +176,7 @@ SAME_THING = {
     *("blocks", "conditions", "content", "counts", "failures", "forecast"),
     *("forecast_functions", "forecast_rounds", "gathering", "items", "ladder", "ldp_trie"),
     *("levels", "listed_words", "look", "names", "ngrams", "options", "price"),
-    *("rounds", "run", "session", "set_union", "text_units", "trie", "users", "verbs", "votes"),
+    *("rounds", "run", "session", "set_union", "text_units", "trie", "users", "verbs"),
 }
 
 

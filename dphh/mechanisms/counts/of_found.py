@@ -47,15 +47,12 @@ class Counting:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "The share of the budget for counting users of what is found, such as 0.3.",
-        "by": "With --counts: the column of groups to count within.",
-        "groups": "The groups to count within, separated by commas; all others are 'other'.",
+        "counts": "Share of the budget that counts users of finds.",
+        "by": "With --counts: the column of groups.",
+        "groups": "Groups, with commas; all others are 'other'.",
     }
     #: Of verbs that can leave out what few users hold.
-    MIN_USERS_HELP: ClassVar = {
-        "min_users": "With --counts and without --by: leave out what fewer users hold, as far as "
-        "its interval says.",
-    }
+    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out what fewer users hold, when counted."}
 
     @classmethod
     def of(

@@ -35,17 +35,13 @@ from dphh.prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
-    **BUDGET_HELP,
-    "max_items": "The most different items that one user counts for.",
-    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
-    "three, each without the items found before; adaptive: users also give more to items near the "
-    "threshold.",
-    **Counting.HELP,
-    "min_users": "With --counts (and then without --by) or --domain: leave out what fewer users "
-    "hold, as far as its interval says.",
+    "max_items": "Different items that a user counts for.",
+    "method": "auto, gaussian, sips or adaptive.",
     **PRIOR_HELP,
-    "domain": "All items that are looked at, held or not: a text file, one item a line, or a "
-    "release. Each is released with how many users hold it.",
+    "domain": "All items to look at: a file, or a release.",
+    **Counting.HELP,
+    **Counting.MIN_USERS_HELP,
+    **BUDGET_HELP,
 }
 THEOREM_WITH_LIST = (
     "set union with a prior (docs/prior-proof.md): two Gaussian rounds over the items of a list "
@@ -70,7 +66,7 @@ def price_items(
     prior_is_public: bool = False,
     domain: Of | None = None,
 ) -> Price:
-    """Single items that many users hold (differentially private set union).
+    """Single items that many users hold.
 
     max_items: how many different items one user may count for; about what a typical user holds.
     method: "auto", "gaussian" or "adaptive", chosen by what a first round of very little budget

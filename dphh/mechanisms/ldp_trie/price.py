@@ -30,7 +30,6 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.devices.reports.round import MOST_CHARACTERS
 from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel, Sampling
 from dphh.mechanisms.ldp_trie.local_reports import (
@@ -48,23 +47,22 @@ from dphh.privacy.subset_selection import SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
-    "local_epsilon": "The epsilon of one report; or give --central-epsilon or --user-epsilon.",
-    "delta": "The delta of the central guarantee, for the counted reports.",
-    "users_per_level": "How many users are asked at a level; no user is asked twice.",
-    "contributions": "How many reports each user sends.",
-    "max_length": "The number of levels, and of characters in the longest sequence.",
+    "max_length": "Levels, and characters of a sequence.",
     "keep": "The most prefixes that a level keeps.",
-    "sampling": "Which prefixes a user with too many reports: random ones, or by greedy those in "
-    "most of the user's rows.",
-    "passes": "How many tries to grow, each without the words found before.",
-    "character_set": "All characters of words, by default printable ASCII; words with any other "
-    "are left out.",
-    "known": "Words not to ask for, one a line.",
-    "central_epsilon": "The epsilon of the counted reports for one report; the largest local "
-    "epsilon within it is used.",
-    "user_epsilon": "The epsilon of the counted reports for all that a user sends; likewise.",
+    "sampling": "random, or greedy: prefixes a user reports.",
+    "passes": "Tries to grow, without words found before.",
+    "character_set": "All characters of words, if not ASCII's.",
+    "known": "Words not to ask for: a file, one a line.",
+    "local_epsilon": "Epsilon of a report; or one of the next two.",
+    "central_epsilon": "Of the counted reports, for one report.",
+    "user_epsilon": "Of the counted reports, for all of a user.",
+    "delta": "Of the counted reports.",
+    "users_per_level": "Users asked at a level, each once.",
+    "contributions": "Reports that each user sends.",
     "pad": "Replace missing users by users without rows.",
 }
+#: Characters are coded as code points, of which the surrogates, above this limit, are none.
+MOST_CHARACTERS = 50_000
 #: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
 UNIT = "an item: one of a user's contributions, of which one report is made"
@@ -89,7 +87,7 @@ def price_ldp_trie(
     central_epsilon: float | None = None,
     user_epsilon: float | None = None,
 ) -> Price:
-    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+    """Sequences, grown level by level from locally randomised votes.
 
     local_epsilon: the epsilon of one report, for one contribution; delta: for the central guarantee
     of the counted reports; central_epsilon: that guarantee, given instead of local_epsilon, which

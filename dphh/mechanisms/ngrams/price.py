@@ -35,19 +35,17 @@ from dphh.wording.options import check_choice, check_whole
 Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
 METHODS = get_args(Method)
 HELP = {
-    **BUDGET_HELP,
     "max_n": "The longest n-gram, in tokens.",
-    "max_items": "Words that a user may count for; of the paper's methods, n-grams of one length: "
-    "one number, or one a length.",
-    "spurious": "Share that nobody need hold.",
-    "method": "forecast or dpne: length by length; the others: set union over whole n-grams.",
-    "pruning": "Of dpne. What must be released below: all but its first and all but its last word, "
-    "or the latter.",
-    "decay": "Of dpne. Each length's noise over the one below's.",
-    "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
+    "max_items": "Different words that a user counts for.",
+    "method": "forecast, dpne, dpsu-(all|even|single).",
+    "pruning": "Of dpne: ends of a gram that must be found.",
+    **PRIOR_HELP,
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
-    **PRIOR_HELP,
+    **BUDGET_HELP,
+    "spurious": "Share of finds that nobody need hold.",
+    "decay": "Of dpne: each length's noise over the last.",
+    "shares": "Of dpne: each length's share of the budget.",
 }
 LONGEST_NGRAM = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.

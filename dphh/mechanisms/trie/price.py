@@ -49,17 +49,16 @@ from dphh.wording.options import check_choice
 
 Accounting = Literal["path", "paper"]
 HELP = {
-    **BUDGET_HELP,
-    "max_length": "The number of levels; the end of a sequence counts as one.",
-    "unit": "For whole items: the number of characters in a token.",
-    "choice": "Which sequence of a user with several rows is used.",
-    "accounting": "path: the path accountant, tight both ways; paper: the paper's theorem.",
-    "theta": "The votes that a prefix needs; give it with --p, or leave both to be chosen.",
-    "p": "The probability that a user votes at a level; give it with --theta.",
-    "users": "For --accounting paper: the number of users, which must be public.",
+    "max_length": "Levels; the end of a sequence is one.",
+    "unit": "Of whole items: characters in a token.",
+    "choice": "drawn or most-frequent: a user's sequence.",
     **Counting.HELP,
-    "max_items": "With --counts: of how many found sequences a user counts as one whole user; "
-    "default 10.",
+    "max_items": "With --counts: sequences that count in full; 10.",
+    **BUDGET_HELP,
+    "accounting": "path, or paper: the published theorem.",
+    "theta": "Votes that a prefix needs; goes with --p.",
+    "p": "Chance of a vote at a level; goes with --theta.",
+    "users": "Of --accounting paper: the public number of users.",
 }
 #: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
@@ -88,7 +87,7 @@ def price_trie(
     groups: str | Sequence[str] = (),
     max_items: int | None = None,
 ) -> Price:
-    """Sequences, grown level by level from sampled votes (TrieHH).
+    """Sequences, grown level by level from sampled votes.
 
     A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
     are sequences already. max_length: the number of levels; the end of a sequence counts as one.
