@@ -140,6 +140,13 @@ class Plan:
 
         return detection_of(self.price, profile)
 
+    def dp_event(self) -> Any:
+        """The price as an event of dp_accounting, where that is installed, to be composed with what
+        other systems spend on the same users."""
+        from dphh.privacy.dp_accounting_events import dp_event
+
+        return dp_event(self.events)
+
     def to_json(self) -> dict[str, Any]:
         said = {**self.price.to_json(), "privacy": self.privacy.to_json()}
         return {**said, "corpus": self.corpus.to_json() if self.corpus else None}

@@ -20,6 +20,7 @@ from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_named, write_whole
+from dphh.privacy.events import events_from_json
 from dphh.report.page import release_card
 from dphh.report.terminal import release_text
 from dphh.wording.options import named_in_words
@@ -59,6 +60,12 @@ class Release:
     @property
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
+
+    def dp_event(self) -> Any:
+        """What the run cost as an event of dp_accounting, as `Plan.dp_event`."""
+        from dphh.privacy.dp_accounting_events import dp_event
+
+        return dp_event(events_from_json(self.manifest["events"]))
 
     @property
     def is_test(self) -> bool:

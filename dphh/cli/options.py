@@ -62,13 +62,18 @@ _RUN_OPTIONS = [
     ),
     ledger_option,
     engine_option,
-    _option("--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."),
-    _option("--threads", group=WHERE, type=click.IntRange(min=1), metavar="N", help="Threads that it may use."),
+    _option(
+        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."
+    ),
+    _option(
+        "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
+        help="Threads that it may use.",
+    ),
     _option(
         "--run-id", group=WHERE, metavar="ID",
         help="A name for the run, which gives its release again.",
     ),
-    _option("--again", group=WHERE, is_flag=True, help="Spend again on a request that was paid for."),
+    _option("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
     _option("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
     _option(
         "--sql", "show_sql", group=SHOW, is_flag=True,

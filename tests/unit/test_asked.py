@@ -29,9 +29,7 @@ COMPARE: Any = dphh.compare
 def test_an_unknown_option_is_told_with_the_nearest_name():
     with pytest.raises(UsageError, match=r"^epsilom: items has no such option; did you mean 'eps"):
         ITEMS(epsilom=1.0, delta=1e-8)
-    with pytest.raises(
-        UsageError, match=r"^zzz: trie has no such option; the options are max_length"
-    ):
+    with pytest.raises(UsageError, match=r"^zzz: trie has no .*; the options are max_length"):
         TRIE(zzz=1)
 
 
