@@ -21,7 +21,6 @@ from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.shown import usage_phrase
-from dphh.report.style import CHART_CSS
 from dphh.rows.user import PROVIDED, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern
@@ -76,16 +75,7 @@ class Checked:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left;white-space:nowrap'>{MARKS[each.verdict]} "
-            f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
-            f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
-            for each in self.findings
-        )
-        return (
-            f"<style>{CHART_CSS}</style><div class='dphh'><p><b>check</b> "
-            f"<code>{escape(self.corpus)}</code></p><table>{rows}</table></div>"
-        )
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 @named_in_words
