@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.files.stored_table import stored_table
-from dphh.ledger import Ledger
+from dphh.ledger import Booked, Ledger
 from dphh.session.protocol import Session
 
 
-def journaled(session: Session, book: Ledger, run: int) -> Session:
+def journaled(session: Session, book: Ledger, run: Booked) -> Session:
     """The same session, but each of its draws is stored in the ledger before it is returned."""
     return cast(Session, _Journaled(session, book, run))
 
@@ -28,7 +28,7 @@ def journaled(session: Session, book: Ledger, run: int) -> Session:
 class _Journaled:
     """A session whose drawn levels are stored in the ledger before they are returned."""
 
-    def __init__(self, session: Session, book: Ledger, run: int) -> None:
+    def __init__(self, session: Session, book: Ledger, run: Booked) -> None:
         self._session = session
         self._book = book
         self._run = run

@@ -46,26 +46,17 @@ class Asked:
     #: '' where the data are not local files.
     files: str
 
-    def before(self, say: Say, later: Say) -> str | None:
+    def before(self, later: Say) -> str | None:
         """The id of the run whose release this request gets, or which it continues; None if this is
         a new run. Refuses a request that may be a repeat, if a cap would pay for it twice. `later`
         takes a note that is true only if a run begins."""
         found = _runs_on_tables.get(self._key)
         if found is not None and found[0]() is self.corpus.source:
-            say(Note(f"nothing is spent: run {found[1]} is of the same table; {_TO_SPEND}"))
             return found[1]
         if (last := self.ledger.last_like(self.request)) is None:
             return None
         earlier, files = last
         if self.files and self.files == files:
-            if earlier.state == "settled":
-                say(
-                    Note(
-                        f"nothing is spent: this is the release of run {earlier.run_id}, made on "
-                        f"{earlier.when:%Y-%m-%d} by the same request of the same files; "
-                        f"{_TO_SPEND}"
-                    )
-                )
             return earlier.run_id
         if self.files:
             return None  # the files have changed since
@@ -89,10 +80,8 @@ class Asked:
 
     @property
     def _key(self) -> tuple[str, str, int]:
-        return str(self.ledger.path), self.request.digest, id(self.corpus.source)
-
-
-_TO_SPEND = "again=True (--again) spends again"
+        asked = f"{self.request.digest} {self.ledger.analyst}"
+        return str(self.ledger.path), asked, id(self.corpus.source)
 
 
 def notice(said: str) -> None:

@@ -73,7 +73,7 @@ def run(
     given, told = run_id, list[str]()  # `told`: said once no refusal can follow
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
-        run_id = asked.before(say, told.append)
+        run_id = asked.before(told.append)
     if out is not None:
         checked_out(out, run_id)
 
@@ -83,6 +83,14 @@ def run(
     if (before := book.before_reading(request, run_id)) is not None:
         if run_id == given:
             _warn_of_other_data(asked, before)
+        else:
+            same = "files" if asked.files else "table"
+            say(
+                Note(
+                    f"nothing is spent: this is the release of run {run_id}, by the same request "
+                    f"of the same {same}; again=True (--again) spends again"
+                )
+            )
         return _saved(_stored(before), out)
 
     # Opening a session looks at columns, types and NULL user ids: an error here is free.
@@ -105,7 +113,7 @@ def run(
         _say_how_it_begins(corpus, booked, [*told], say)
         source.draw_once_by(booked.key)
         with _failing(price, book, booked):
-            drawn = journaled(session, book, booked.sequence)
+            drawn = journaled(session, book, booked)
             release = released(price, corpus, drawn, booked.run_id, source, say)
         release = settled(book, release, booked)
     except LedgerError:
@@ -202,7 +210,7 @@ def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
         yield
     except BaseException as problem:
         with suppress(LedgerError):
-            book.failed(booked.sequence)
+            book.failed(booked)
         spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         told = (
             f"the price is spent once ({spent}): the same request with run id {booked.run_id} goes "
@@ -285,7 +293,7 @@ def settled(book: Ledger, release: Release, booked: Booked) -> Release:
     """Store the release. If another process stored one of this run first, that one is returned."""
     parquet = release.parquet()
     try:
-        stored = book.settle(booked.sequence, release.manifest, parquet)
+        stored = book.settle(booked, release.manifest, parquet)
     except UnknownRunError:
         raise  # the ledger was replaced: it does not record what this run has spent
     except LedgerError as problem:

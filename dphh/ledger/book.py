@@ -160,55 +160,56 @@ class Ledger(Analysts):
             paying = self._payers(con, source, corpus.account, places)
             return [row.account(prices(con, row.id)) for row in paying]
 
-    def level(self, run: int, step: str) -> bytes | None:
+    def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
             return _level(con, _unfinished(con, run), step)
 
-    def keep_level(self, run: int, step: str, data: bytes) -> bytes:
+    def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
-        with writing(self.path) as con:
-            if (stored := _level(con, _unfinished(con, run), step)) is not None:
+        with writing(self.path, create=False) as con:
+            number = _unfinished(con, run)
+            if (stored := _level(con, number, step)) is not None:
                 return stored
             digest = hashlib.sha256(data).hexdigest()
             con.executemany(
                 "INSERT INTO levels VALUES (?, ?, ?, ?, ?)",
-                ((run, step, number, piece, digest) for number, piece in _pieces(data)),
+                ((number, step, place, piece, digest) for place, piece in _pieces(data)),
             )
         return data
 
-    def settle(self, run: int, manifest: Manifest, parquet: bytes) -> StoredRelease:
+    def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
-        with writing(self.path) as con:
-            found = _run(con, "sequence", run)
+        with writing(self.path, create=False) as con:
+            found = _run(con, "run_id", run.run_id)
             if found is not None and found["state"] == "settled":
                 return _release(con, found)
-            _unfinished(con, run)
+            number = _unfinished(con, run)
             con.executemany(
                 "INSERT INTO chunks VALUES (?, ?, ?)",
-                ((run, number, piece) for number, piece in _pieces(parquet)),
+                ((number, place, piece) for place, piece in _pieces(parquet)),
             )
             text, digest = canonical(manifest, "the manifest"), hashlib.sha256(parquet).hexdigest()
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, sha256 = ? "
                 "WHERE sequence = ?",
-                (today(con), text, digest, run),
+                (today(con), text, digest, number),
             )
             # The release contains all levels, and nothing draws by the key any more.
-            con.execute("DELETE FROM levels WHERE run = ?", (run,))
-            con.execute("DELETE FROM unfinished WHERE run = ?", (run,))
+            con.execute("DELETE FROM levels WHERE run = ?", (number,))
+            con.execute("DELETE FROM unfinished WHERE run = ?", (number,))
         return StoredRelease(manifest, parquet)
 
-    def failed(self, run: int) -> None:
+    def failed(self, run: Booked) -> None:
         """Record that an attempt has ended without a release. Its price stays spent, and a repeated
         request continues it."""
-        with writing(self.path) as con:
+        with writing(self.path, create=False) as con:
             con.execute(
                 "UPDATE runs SET state = 'failed', changed = ? "
-                "WHERE sequence = ? AND state = 'running'",
-                (today(con), run),
+                "WHERE run_id = ? AND state = 'running'",
+                (today(con), run.run_id),
             )
 
     def release(self, run_id: str) -> StoredRelease:
@@ -413,13 +414,16 @@ def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
     return Booked(run_id, run, accounts, new=False, key=key, attempt=attempts + 1, files=files)
 
 
-def _unfinished(con: sqlite3.Connection, run: int) -> int:
-    if con.execute("SELECT 1 FROM unfinished WHERE run = ?", (run,)).fetchone() is None:
+def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
+    """The number of a run that is going on. Its key tells it from a run of the same id in a ledger
+    that was put in this one's place meanwhile."""
+    query = "SELECT run FROM unfinished JOIN runs ON run = sequence WHERE run_id = ? AND key = ?"
+    if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
         raise UnknownRunError(
-            f"Run number {run} is not going on in this ledger: another process has settled it, or "
+            f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "
             "the ledger was replaced. Its price stays spent."
         )
-    return run
+    return int(found[0])
 
 
 def _level(con: sqlite3.Connection, run: int, step: str) -> bytes | None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dphh.errors import LedgerError
+from dphh.errors import LedgerError, UnknownRunError
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
@@ -199,10 +199,14 @@ def exists(path: Path) -> bool:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """One immediate transaction: committed as a whole when the block ends, or not at all."""
+def writing(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
+    """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
+    ledger if there is none, unless a run goes on in it (`create`)."""
     with one_verb_at_a_time, _explain_errors(path, "write"):
-        _create(path)
+        if create:
+            _create(path)
+        elif not exists(path):
+            raise UnknownRunError(f"The ledger {path} has gone while a run was going on in it.")
         with closing(_connect(path)) as con:
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")

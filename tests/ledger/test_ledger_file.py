@@ -95,7 +95,7 @@ def test_a_damaged_file_is_said_to_be_damaged(book, reviews):
 
 
 def test_a_full_disk_loses_nothing(book, reviews, monkeypatch):
-    run = ask(book, "a", reviews).sequence
+    run = ask(book, "a", reviews)
     connect = ledger_schema._connect
 
     def small(path: Path) -> sqlite3.Connection:
@@ -156,7 +156,7 @@ def public():
 
 def test_a_read_only_ledger_can_be_read_and_not_written(public, reviews):
     book = Ledger(public / "ledger.sqlite")
-    book.settle(ask(book, "a", reviews).sequence, {}, b"rows")
+    book.settle(ask(book, "a", reviews), {}, b"rows")
     book.path.chmod(0o444)
     public.chmod(0o555)
     with nobody():

@@ -137,7 +137,7 @@ def test_days_are_recorded_and_never_go_back(book, reviews, monkeypatch):
     day = 86_400.0
     for run, clock in (("a", 2.5 * day), ("b", 1.5 * day), ("c", 3.9 * day)):
         monkeypatch.setattr(ledger_accounts, "time", SimpleNamespace(time=lambda now=clock: now))
-        book.settle(ask(book, run, reviews).sequence, {}, b"rows")
+        book.settle(ask(book, run, reviews), {}, b"rows")
     for which in ("when", "changed"):
         days = [getattr(entry, which).timestamp() for entry in book.runs()]
         assert days == [2 * day, 2 * day, 3 * day]

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
-from dphh.ledger import Ledger, Request, Source
+from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.ledger import accounts as ledger_accounts
 from dphh.ledger import book as ledger_book
 from dphh.ledger import schema as ledger_schema
@@ -170,15 +170,23 @@ def do(who: int, price: float, step: str, at: int | None) -> int | None:
         return None if booked.release is not None else booked.sequence - 1
     if at is None:
         raise UsageError("nothing was booked")  # no process comes so far
+    run = working_on(book, at + 1)
     match step:
         case "level":
-            stored = book.level(at + 1, "level 1")
-            assert stored in (None, book.keep_level(at + 1, "level 1", rows))
+            stored = book.level(run, "level 1")
+            assert stored in (None, book.keep_level(run, "level 1", rows))
         case "settle":
-            book.settle(at + 1, {}, rows)
+            book.settle(run, {}, rows)
         case "fail":
-            book.failed(at + 1)
+            book.failed(run)
     return at
+
+
+def working_on(book: Ledger, sequence: int) -> Booked:
+    query = "SELECT run_id, key FROM runs LEFT JOIN unfinished ON run = sequence WHERE sequence = ?"
+    with ledger_book.reading(book.path) as con:
+        run_id, key = con.execute(query, (sequence,)).fetchone()
+    return Booked(run_id, sequence, (), new=False, key=key or b"it had one")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ ASK_ONCE = """
 def ask(me):
     events = [GaussianEvent(float(sys.argv[3]))] if sys.argv[3] else []
     try:
-        run = book.book(asked(me, events=events), {}, files="f1", run_id=me).sequence
+        run = book.book(asked(me, events=events), {}, files="f1", run_id=me)
     except BudgetRefused:
         note("refused")
         return
@@ -79,7 +79,7 @@ def ask(me):
     booked = book.book(asked("the same"), {}, files="f1")
     release = booked.release
     if release is None:
-        run, drawn = booked.sequence, me.encode()
+        run, drawn = booked, me.encode()
         try:
             stored = book.keep_level(run, "level 1", drawn)
             assert book.level(run, "level 1") == stored
@@ -103,13 +103,13 @@ def forever(me):
         note(f"booked {run}")
         for level in ("level 1", "level 2"):
             drawn = f"{level} of {run} {random.random()}"
-            book.keep_level(booked.sequence, level, drawn.encode() * 200)
+            book.keep_level(booked, level, drawn.encode() * 200)
             note(f"drawn {run}/{drawn}")
         if number % 5 == 3:
-            book.failed(booked.sequence)
+            book.failed(booked)
             note(f"failed {run}")
             continue
-        book.settle(booked.sequence, {"run": run}, run.encode() * 2000)
+        book.settle(booked, {"run": run}, run.encode() * 2000)
         note(f"released {run}")
 os.write(opener, bytes(10_000))  # the gate stands open
 for first in range(0, int(sys.argv[3]), 4):
@@ -228,14 +228,14 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
         run, _, rows = told.partition("/")
         if what == "drawn" and runs[run].state != "settled":
             level = rows.split(" of ")[0]
-            assert book.level(runs[run].sequence, level) == rows.encode() * 200
+            assert book.level(runs[run], level) == rows.encode() * 200
             drawn.add(run)
     assert drawn
     # And they go on: by the same key, without a price, past what was drawn.
     for entry in going_on[:10]:
         again = book.book(asked_by_child(entry.run_id), {}, files="f1", run_id=entry.run_id)
         assert (again.new, again.attempt) == (False, 2)
-        book.settle(again.sequence, {}, b"in the end")
+        book.settle(again, {}, b"in the end")
     assert len(book.runs()) == len(runs)
     print(
         f"{kills} kills: {len(released)} released, {len(unfinished)} left unfinished and spent, "
@@ -256,7 +256,7 @@ def half(data):
     yield from pieces(data)
     print("written", flush=True)
     sys.stdin.readline()
-run = book.book(asked("a"), {}, files="f1", run_id="a").sequence
+run = book.book(asked("a"), {}, files="f1", run_id="a")
 book.keep_level(run, "level 0", b"kept")
 if sys.argv[2] == "book":
     insert = Ledger._insert

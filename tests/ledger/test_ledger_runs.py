@@ -29,12 +29,12 @@ def test_a_run_is_running_until_it_is_settled_or_fails(book, reviews):
     booked = ask(book, "a", reviews)
     assert (booked.new, booked.attempt, booked.release) == (True, 1, None)
     assert book.runs()[0].state == "running"
-    book.failed(booked.sequence)
+    book.failed(booked)
     assert book.runs()[0].state == "failed"
     assert ask(book, "a", reviews).attempt == 2
     assert book.runs()[0].state == "running"
-    book.settle(booked.sequence, {"verb": "items"}, b"PAR1")
-    book.failed(booked.sequence)
+    book.settle(booked, {"verb": "items"}, b"PAR1")
+    book.failed(booked)
     assert book.runs()[0].state == "settled"
     assert book.release("a") == ({"verb": "items"}, b"PAR1")
 
@@ -42,11 +42,11 @@ def test_a_run_is_running_until_it_is_settled_or_fails(book, reviews):
 def test_a_price_is_spent_before_anything_is_read_and_stays_spent(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, "a", reviews)
-    for step in (lambda: None, lambda: book.failed(booked.sequence)):
+    for step in (lambda: None, lambda: book.failed(booked)):
         step()
         with pytest.raises(BudgetRefused):
             ask(book, "b", reviews, word="another request")
-    book.settle(booked.sequence, {}, b"")
+    book.settle(booked, {}, b"")
     with pytest.raises(BudgetRefused):
         ask(book, "b", reviews, word="another request")
     assert [run.run_id for run in book.runs()] == ["a"]
@@ -76,8 +76,8 @@ def test_a_price_is_spent_before_anything_is_read_and_stays_spent(book, reviews)
 )
 def test_the_file_itself_refuses(book, reviews, statement):
     book.add("reviews", reviews, 1.0, 0.0)
-    book.keep_level(ask(book, "a", reviews).sequence, "level 1", b"rows")
-    book.settle(ask(book, "settled", reviews, word="other").sequence, {}, b"rows")
+    book.keep_level(ask(book, "a", reviews), "level 1", b"rows")
+    book.settle(ask(book, "settled", reviews, word="other"), {}, b"rows")
     before = book.path.read_bytes()
     with pytest.raises(sqlite3.IntegrityError):
         tampered(book, statement)
@@ -90,7 +90,7 @@ def test_the_file_itself_refuses(book, reviews, statement):
 def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     first = ask(book, None, reviews, max_items=3)
-    book.settle(first.sequence, {"levels": [1]}, b"rows")
+    book.settle(first, {"levels": [1]}, b"rows")
     again = ask(book, None, reviews, max_items=3)
     assert (again.run_id, again.new, again.files) == (first.run_id, False, "f1")
     assert again.release == ({"levels": [1]}, b"rows")
@@ -113,7 +113,7 @@ def test_only_the_last_run_of_a_request_is_repeated(book, reviews):
     """Few bits of the files' state are kept, which many runs would soon have in common."""
     for files in ("f1", "f2"):
         booked = book.book(asked(reviews), SETTING, files=files)
-        book.settle(booked.sequence, {}, b"rows")
+        book.settle(booked, {}, b"rows")
     assert book.book(asked(reviews), SETTING, files="f1").new
     last = book.last_like(asked(reviews))
     assert (last[0].sequence, last[1]) == (3, "f1")
@@ -121,7 +121,7 @@ def test_only_the_last_run_of_a_request_is_repeated(book, reviews):
 
 def test_a_tests_run_is_found_by_its_id_alone(book, reviews):
     booked = book.book(asked(reviews), SETTING, files=None)
-    book.settle(booked.sequence, {"is_test": True}, b"seeded")
+    book.settle(booked, {"is_test": True}, b"seeded")
     assert book.last_like(asked(reviews)) is None
     assert ask(book, None, reviews).new
     assert book.book(asked(reviews), SETTING, files=None).new
@@ -147,7 +147,7 @@ def test_an_analysts_runs_are_apart_from_the_owners(book, reviews):
     for each, booked in zip(books, first, strict=True):
         again = ask(each, None, reviews, account="reviews")
         assert (again.run_id, again.new) == (booked.run_id, False)
-        each.settle(booked.sequence, {}, b"rows")
+        each.settle(booked, {}, b"rows")
     assert [len(each.runs()) for each in books] == [3, 1, 1]
     for other in (first[0].run_id, first[2].run_id):
         with pytest.raises(UnknownRunError):
@@ -195,7 +195,7 @@ def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews)
     assert book.before_reading(asked(reviews), "a") is None  # it goes on, and has paid
     with pytest.raises(UsageError, match="another request"):
         book.before_reading(asked(reviews, 0.05), "a")
-    book.settle(1, {}, b"rows")
+    book.settle(ask(book, "a", reviews), {}, b"rows")
     found = book.before_reading(asked(reviews), "a")
     assert found.release == ({}, b"rows")
     assert len(book.runs()) == 1
@@ -221,7 +221,7 @@ def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, revi
     assert booked.key == key_in(book)
     assert repr(booked.key) not in repr(booked)
     for attempt in (2, 3):
-        book.failed(booked.sequence)
+        book.failed(booked)
         again = ask(book, None, reviews)
         assert (again.new, again.key, again.attempt) == (False, booked.key, attempt)
         assert (again.sequence, again.accounts) == (booked.sequence, ("reviews",))
@@ -257,7 +257,7 @@ def test_attempts_at_a_run_are_numbered_and_few(book, reviews):
 @pytest.mark.parametrize("rows", [os.urandom(4_321), b"", os.urandom(1000)])
 def test_a_level_stays_as_it_was_first_stored(book, reviews, monkeypatch, rows):
     monkeypatch.setattr(ledger_book, "CHUNK", 1000)
-    one, other = (ask(book, run, reviews).sequence for run in ("a", "b"))
+    one, other = (ask(book, run, reviews) for run in ("a", "b"))
     assert book.level(one, "level 1") is None
     assert book.keep_level(one, "level 1", rows) == rows
     assert book.keep_level(one, "level 1", b"drawn by another process") == rows
@@ -268,7 +268,7 @@ def test_a_level_stays_as_it_was_first_stored(book, reviews, monkeypatch, rows):
 
 
 def test_a_damaged_level_is_not_used(book, reviews):
-    run = ask(book, "a", reviews).sequence
+    run = ask(book, "a", reviews)
     book.keep_level(run, "level 1", b"rows")
     tampered(book, "DROP TRIGGER levels_stand")
     tampered(book, "UPDATE levels SET data = x'00'")
@@ -278,26 +278,23 @@ def test_a_damaged_level_is_not_used(book, reviews):
 
 
 def test_a_settled_run_draws_nothing_more(book, reviews):
-    run = ask(book, "a", reviews).sequence
+    run = ask(book, "a", reviews)
     book.settle(run, {}, b"rows")
     for late in (lambda: book.level(run, "1"), lambda: book.keep_level(run, "1", b"rows")):
         with pytest.raises(LedgerError, match="is not going on"):
             late()
-    for none in (lambda: book.keep_level(7, "1", b"rows"), lambda: book.settle(7, {}, b"rows")):
-        with pytest.raises(LedgerError, match="is not going on"):
-            none()
     assert [entry.state for entry in book.runs()] == ["settled"]
 
 
 def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, reviews, tmp_path):
     booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
     release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
-    with pytest.raises(UnknownRunError, match="the ledger was replaced"):
+    with pytest.raises(UnknownRunError, match="has gone while a run was going on"):
         settled(book, release, booked)
 
 
 def test_of_two_processes_the_first_to_settle_decides(book, reviews):
-    run = ask(book, "a", reviews).sequence
+    run = ask(book, "a", reviews)
     assert book.settle(run, {"by": "one"}, b"one") == ({"by": "one"}, b"one")
     assert book.settle(run, {"by": "other"}, b"other") == ({"by": "one"}, b"one")
     assert book.release("a") == ({"by": "one"}, b"one")
@@ -306,9 +303,9 @@ def test_of_two_processes_the_first_to_settle_decides(book, reviews):
 def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(book, reviews):
     level = os.urandom(10_000)
     booked = ask(book, "a", reviews)
-    book.keep_level(booked.sequence, "level 1", level)
+    book.keep_level(booked, "level 1", level)
     assert booked.key in book.path.read_bytes()
-    book.settle(booked.sequence, {}, b"rows")
+    book.settle(booked, {}, b"rows")
     kept = book.path.read_bytes()
     assert booked.key not in kept
     assert all(level[at : at + 100] not in kept for at in range(0, len(level), 1000))
@@ -318,7 +315,7 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(book, reviews):
 def test_a_release_larger_than_a_chunk_comes_back_whole(book, reviews, monkeypatch):
     monkeypatch.setattr(ledger_book, "CHUNK", 1000)
     rows = os.urandom(12_345)
-    book.settle(ask(book, "a", reviews).sequence, {}, rows)
+    book.settle(ask(book, "a", reviews), {}, rows)
     assert book.release("a").parquet == rows
     tampered(book, "DELETE FROM chunks WHERE number = 5")
     for use in (lambda: book.release("a"), lambda: ask(book, "a", reviews)):
@@ -332,3 +329,28 @@ def test_a_run_without_a_release_says_so(book, reviews):
     ask(book, "a", reviews)
     with pytest.raises(LedgerError, match="no release: its state is running"):
         book.release("a")
+
+
+def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
+    book: Ledger, reviews: Source
+) -> None:
+    """What was drawn at one price would be stored under a run that paid another."""
+    book.add("reviews", reviews, 5.0, 0.0)
+    older = book.path.read_bytes()
+    mine = ask(book, "mine", reviews, 3.0)
+    book.path.write_bytes(older)
+    other = ask(book, "other", reviews, 0.1)
+    assert mine.sequence == other.sequence
+    for step in (
+        lambda: book.level(mine, "level 1"),
+        lambda: book.keep_level(mine, "level 1", b"rows"),
+        lambda: book.settle(mine, {}, b"rows"),
+    ):
+        with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
+            step()
+    assert book.level(other, "level 1") is None
+    book.path.unlink()
+    for step in (lambda: book.failed(other), lambda: book.settle(other, {}, b"rows")):
+        with pytest.raises(LedgerError):
+            step()
+    assert not book.path.exists()

@@ -191,7 +191,7 @@ def test_a_ledger_that_holds_one_says_so_and_grants_nothing(
 ) -> None:
     book.add("reviews", reviews, *_cap())
     book.set_share("reviews", "ann", *_cap())
-    run = book.book(asked(reviews, [NOISE, NOISE]), {}).sequence
+    run = book.book(asked(reviews, [NOISE, NOISE]), {})
     book.settle(run, {}, b"rows")
     tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, f"UPDATE runs SET events = '{WRITTEN}'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -17,7 +18,7 @@ from dphh.engines import ENGINES
 from dphh.engines.answering import DRAWING, HOLDING, Answering
 from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled
-from dphh.ledger import Ledger, Request, Source
+from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
 from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
@@ -64,7 +65,7 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
     corpus = written([(1, "a")])
     plan = items(corpus, epsilon=1.0, delta=1e-6, method="gaussian")
     (level,) = plan.levels
-    run = ledger.book(Request.of(plan.price, corpus), {}).sequence
+    run = ledger.book(Request.of(plan.price, corpus), {})
     with session_on("duckdb", corpus, no_noise) as session:
         journal = journaled(session, ledger, run)
         journal.hold(Reading())
@@ -86,10 +87,10 @@ class Drawn:
     hold = draw = _next
 
 
-def begun(ledger: Ledger, run: str) -> int:
+def begun(ledger: Ledger, run: str) -> Booked:
     asked = Request(Source("path", ("/not/there",), "who", {"column": "what"}), "x", {"run": run},
                     [GaussianEvent(9.0)], 1.0, 1e-6)  # fmt: skip
-    return ledger.book(asked, {"plan": "one"}, run_id=run).sequence
+    return ledger.book(asked, {"plan": "one"}, run_id=run)
 
 
 def number(drawn: Any) -> int:
@@ -145,7 +146,7 @@ def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
 def test_a_run_that_is_settled_or_unknown_draws_nothing(ledger: Ledger) -> None:
     run, session = begun(ledger, "one"), Drawn()
     with pytest.raises(LedgerError):
-        journaled(session, ledger, run + 1).draw(None, "round 1")
+        journaled(session, ledger, replace(run, key=bytes(32))).draw(None, "round 1")
     ledger.settle(run, {}, b"rows")
     with pytest.raises(LedgerError):
         journaled(session, ledger, run).draw(None, "round 1")

@@ -64,9 +64,7 @@ def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_fir
         return items(corpus, **ASK).run(ledger=ledger, run_id="one")
 
     first = run("a")
-    with pytest.warns(
-        UserWarning, match="run one was made before.*is not seen"
-    ):
+    with pytest.warns(UserWarning, match="run one was made before.*is not seen"):
         again = run("b")
     assert again.to_arrow() == first.to_arrow()
     assert len(ledger.runs()) == 1
