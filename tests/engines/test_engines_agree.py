@@ -101,15 +101,10 @@ VERBS = {
     "ngrams dpne over the cap": lambda c: ngrams(
         c, max_n=4, epsilon=8, delta=1e-3, max_items=2, method="dpne"
     ),
-    "ngrams dpsu-all over the cap": lambda c: ngrams(
-        c, max_n=3, epsilon=8, delta=1e-3, max_items=3, method="dpsu-all"
-    ),
     "ngrams dpne": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, method="dpne"),
     "ngrams single": lambda c: ngrams(
         c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single", method="dpne"
     ),
-    "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
-    "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),
     "ngrams with a prior": lambda c: with_prior(c, max_n=3, spurious=0.5),
     "ngrams with a prior over the cap": lambda c: with_prior(c, max_n=1, max_items=2),
     "trie drawn": lambda c: trie(c, epsilon=4, delta=1e-4, max_length=5),

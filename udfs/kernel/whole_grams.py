@@ -1,4 +1,4 @@
-"""N-grams as texts, without pruning: for the paper's baselines and for exact counts."""
+"""N-grams as texts, without pruning: for exact counts."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from dphh.udfs.kernel.whole_grams import SEPARATOR
 
 
 def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    climbs = {"forecast": forecast_levels, "dpne": ladder_levels}
-    return climbs.get(price.method, whole_grams_levels)(price, session, joiner)
+    climb = forecast_levels if price.method == "forecast" else ladder_levels
+    return climb(price, session, joiner)
 
 
 def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
@@ -55,21 +55,6 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         ladder = ladder.with_next(keys[order])
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()[order]
         items, tokens = spelled(ladder.top, vocabulary, joiner)
-        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
-
-
-def whole_grams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    """The paper's baselines: plain set union over n-grams, without any pruning."""
-    together = price.method == "dpsu-all"
-    passed: Any = None
-    for level in price.levels:
-        assert isinstance(level, SetUnionLevel)
-        if passed is None or not together:
-            shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
-            session.hold(Reading(lengths=(shortest.level, longest.level)))
-            passed = session.draw(level, f"ngrams/{price.method} {level.level}")
-        items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
-        noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
