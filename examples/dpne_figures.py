@@ -139,7 +139,7 @@ class Runs:
         """How many n-grams a set union of whole n-grams finds, by length."""
         asked = {"epsilon": BASE["epsilon"], "delta": BASE["delta"]}
         plan = priced(method, max_n=max_n, max_items=BASE["max_items"], **asked)
-        found = found_by(plan, self.corpus, threads=self.threads)
+        found = found_by(plan, self.corpus)
         return [found.filter(level=length).height for length in LENGTHS]
 
     def single(self) -> list[int]:

@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
-import pyarrow as pa
 
 from dphh import Corpus
 from dphh.engines import open_session
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ngrams.levels import spelled_keys
-from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.events import Event
+from dphh.privacy.set_union import weight
 from dphh.session.protocol import Limits
+from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
-from dphh.udfs.kernel.reading import Reading
 
 Method = Literal["all", "even", "single"]
 
@@ -64,34 +62,59 @@ def priced(
 
 
 def found_by(
-    baseline: Baseline,
-    corpus: Corpus,
-    *,
-    randomness: Randomness | None = None,
-    threads: int | None = None,
+    baseline: Baseline, corpus: Corpus, *, randomness: Randomness | None = None
 ) -> pl.DataFrame:
     """What it finds: level, tokens, and the noised weight as a score."""
-    together = baseline.method == "all"
     source = randomness or SystemRandomness()
-    session = open_session("duckdb", corpus, source, Limits(None, threads))
-    passed: Any = None
-    tables = []
+    texts = texts_of(corpus)
+    if baseline.method == "all":
+        lengths = [level.level for level in baseline.levels]
+        held = pl.concat([grams_of(texts, length) for length in lengths])
+        return drawn(held, baseline.levels[0], source)
+    return pl.concat(
+        [drawn(grams_of(texts, level.level), level, source) for level in baseline.levels]
+    )
+
+
+def texts_of(corpus: Corpus) -> pl.DataFrame:
+    """user, and the tokens of one text."""
+    session: Any = open_session("duckdb", corpus, SystemRandomness(), Limits())
     try:
-        for level in baseline.levels:
-            if passed is None or not together:
-                last = baseline.levels[-1].level if together else level.level
-                session.hold(Reading(lengths=(level.level, last)))
-                passed = session.draw(level, f"ngrams/dpsu-{baseline.method} {level.level}")
-            _, tokens, chosen = spelled_keys(passed.column("key"), level.level, "")
-            noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
-            found = pl.DataFrame({"tokens": pl.from_arrow(tokens), "noisy": pl.from_arrow(noisy)})
-            tables.append(
-                found.select(
-                    pl.lit(level.level).alias("level"),
-                    pl.col("tokens").cast(pl.List(pl.String)),
-                    score=pl.col("noisy") / 2**level.grid_bits,
-                )
-            )
+        session.load()
+        rows = session.con.sql("SELECT user_id AS user, tokens FROM tokens_of_rows").pl()
     finally:
         session.close()
-    return pl.concat(tables)
+    there = pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))
+    return rows.drop_nulls().with_columns(there)
+
+
+def grams_of(texts: pl.DataFrame, length: int) -> pl.DataFrame:
+    """user, and an n-gram of this length that the user holds; each once."""
+    places = pl.int_ranges(pl.col("tokens").list.len().cast(pl.Int64) - length + 1)
+    at = texts.with_columns(place=places).explode("place").drop_nulls()
+    gram = at.select("user", tokens=pl.col("tokens").list.slice(pl.col("place"), length))
+    return gram.unique()
+
+
+def drawn(held: pl.DataFrame, level: SetUnionLevel, source: Randomness) -> pl.DataFrame:
+    """The weighted Gaussian of DPSU: a user of n grams, at most max_items of them and those at
+    random, gives 1 / sqrt(n) to each; the sums take noise, and pass at the threshold."""
+    purpose = f"dpsu {level.level}"
+    order = pl.Series("draw", source.words(len(held), f"{purpose}/sample"))
+    kept = held.with_columns(order).filter(
+        pl.col("draw").rank("ordinal").over("user") <= level.max_items
+    )
+    given = [0, *(weight(level.grid_bits, n) for n in range(1, level.max_items + 1))]
+    number = pl.len().over("user")
+    sums = (
+        kept.with_columns(weight=number.replace_strict(range(len(given)), given))
+        .group_by("tokens", maintain_order=True)
+        .agg(pl.col("weight").sum())
+    )
+    noise = draw_rounded_gaussian(source, level.sigma_grid, len(sums), f"{purpose}/noise")
+    noisy = sums.with_columns(noisy=pl.col("weight") + pl.Series(noise))
+    return noisy.filter(pl.col("noisy") >= level.threshold_grid).select(
+        level=pl.col("tokens").list.len().cast(pl.Int32),
+        tokens="tokens",
+        score=pl.col("noisy") / 2**level.grid_bits,
+    )

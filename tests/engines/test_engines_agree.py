@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, UsageError, exact_ngrams, items, ldp_trie, ngrams, trie
+from dphh import Corpus, UsageError, items, ldp_trie, ngrams, trie
 from dphh.engines import ENGINES, engine_of
 from dphh.testing import SeededRandomness
 from tests.engines.levels import histogram
@@ -193,16 +193,6 @@ def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
     # Rules of weights are a few numbers; of valid n-grams only the tasks that draw read them.
     assert set(sent) <= {"EqualWeights", "ValidClasses", "ValidGrams"}
     assert plans and not any("Broadcast" in plan for plan in plans)
-
-
-@OTHERS
-def test_exact_counts_are_the_same_on_every_engine(rows, other):
-    corpus = Corpus(frame(rows), user="who", text="what", as_="list")
-    one, two = (
-        sorted(exact_ngrams(corpus, max_n=3, engine=name).to_arrow().to_pylist(), key=str)
-        for name in ("duckdb", other)
-    )
-    assert one == two
 
 
 # Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.
