@@ -71,7 +71,7 @@ def test_every_door_tells_the_nearest_name(tmp_path):
         (lambda: ledger.add("x", corpus, epsilom=1, delta=0), "epsilom: Accounts.add .* 'epsilon'"),
         (lambda: release.phrases(maxmal=True), "maxmal: Release.phrases .* mean 'maximal'"),
         (lambda: release.report("x.html", count=release), "count: Release.report .* mean 'counts'"),
-        (lambda: release.chart(tp=3), "tp: Release.chart .* mean 'top'"),
+        (lambda: release.plot(tp=3), "tp: Release.plot .* mean 'top'"),
     ]:
         with pytest.raises(UsageError, match=f"^{said}"):
             call()
