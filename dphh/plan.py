@@ -19,7 +19,7 @@ from dphh.privacy.events import Event
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.cards import plan_card
+from dphh.report.page import plan_card
 from dphh.report.terminal import plan_text
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run

@@ -23,7 +23,6 @@ from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account
 from dphh.ledger.origins import source_of
 from dphh.ledger.wording import missing_files_text, usage_phrase
-from dphh.report.style import CHART_CSS
 from dphh.rows.user import PROVIDED, asked_by, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern
@@ -78,16 +77,7 @@ class Checked:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left;white-space:nowrap'>{MARKS[each.verdict]} "
-            f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
-            f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
-            for each in self.findings
-        )
-        return (
-            f"<style>{CHART_CSS}</style><div class='dphh'><p><b>check</b> "
-            f"<code>{escape(self.corpus)}</code></p><table>{rows}</table></div>"
-        )
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 @named_in_words

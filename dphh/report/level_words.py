@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from dphh.levels.counts import CountsLevel, FoundCounts
+from dphh.levels.counts import FoundCounts
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
-from dphh.price import Price
 
 
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
@@ -66,22 +65,3 @@ def _min_users_lines(counting: FoundCounts) -> list[tuple[str, str]]:
             f"{counting.passes_below:.2%}",
         )
     ]
-
-
-def narrower_lines(price: Price) -> list[tuple[str, str]]:
-    """What makes the intervals of counts half as wide. Their noise is in proportion to
-    sqrt(max_items), to 1 / sqrt(the share `counts`) and, nearly, to 1 / epsilon."""
-    alone = [level for level in price.levels if isinstance(level, CountsLevel)]
-    if not alone and price.counting is None:
-        return []
-    asked = dict(price.parameters)
-    ways = ["about twice the epsilon"]
-    share = asked.get("counts")
-    if price.counting is not None and price.verb != "trie" and share is not None:
-        assert isinstance(share, float)
-        if 4 * share < 1:
-            ways.append(f"counts={4 * share:g} (finding then has less)")
-    most = asked.get("max_items")
-    if isinstance(most, int) and most > 3 and not (alone and most > alone[0].keys):
-        ways.append(f"max_items={most // 4} (a user of more counts for less of each)")
-    return [("narrower", f"intervals half as wide take {', or '.join(ways)}")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dphh.columns import OTHER
@@ -12,13 +13,16 @@ from dphh.ledger.budget import percent
 from dphh.ledger.outlook import Outlook
 from dphh.ledger.remaining import MOST_RUNS
 from dphh.ledger.requests import request_of
-from dphh.ledger.wording import account_lines, period_lines
+from dphh.ledger.wording import account_lines
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
+from dphh.report.level_words import counting_lines, levels_lines
+from dphh.report.people import Released
 from dphh.wording.lines import plural, shorten
 
-#: A heading and its lines: (label, text).
-Section = tuple[str, list[tuple[str, str]]]
+#: Lines of a plan: (label, text); a label is that of the lines below it that have none.
+Lines = list[tuple[str, str]]
+#: A heading and its lines.
+Section = tuple[str, Lines]
 
 
 def plan_sections(
@@ -30,28 +34,45 @@ def plan_sections(
 def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     """A plan without its ledger section, which only the owner may see."""
     return [
-        ("privacy", privacy_lines(price, corpus)),
+        ("privacy", [*promise_lines(price, corpus), *proof_lines(price, corpus)]),
         ("levels", noise_lines(price)),
         ("finds", finds_lines(price.finds)),
     ]
 
 
-def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
-    privacy = price.privacy
-    if corpus is not None:
-        privacy = stated(price, corpus.user, of_files=corpus.source is None)
+def promise_lines(price: Price, corpus: Corpus | None) -> Lines:
+    """What is promised, and to whom."""
+    privacy = _privacy_of(price, corpus)
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
-        ("adjacency", privacy.adjacency),
-        ("theorem", privacy.theorem),
-        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
-        *(("note", caveat) for caveat in privacy.caveats),
+        *([] if privacy.provided is None else [("provided", privacy.provided)]),
     ]
 
 
-def promises(privacy: Privacy) -> list[tuple[str, str]]:
+def proof_lines(price: Price, corpus: Corpus | None) -> Lines:
+    """What proves it, and under which conditions."""
+    privacy = _privacy_of(price, corpus)
+    return [
+        ("adjacency", privacy.adjacency),
+        ("theorem", privacy.theorem),
+        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
+        *(
+            ("note", caveat)
+            for caveat in privacy.caveats
+            if privacy.provided is None or privacy.provided not in caveat
+        ),
+    ]
+
+
+def _privacy_of(price: Price, corpus: Corpus | None) -> Privacy:
+    if corpus is None:
+        return price.privacy
+    return stated(price, corpus.user, of_files=corpus.source is None)
+
+
+def promises(privacy: Privacy) -> Lines:
     if privacy.central_epsilon is None:
         return [("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy")]
     return [
@@ -70,7 +91,7 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
     ]
 
 
-def _promises_of_messages(privacy: Privacy) -> list[tuple[str, str]]:
+def _promises_of_messages(privacy: Privacy) -> Lines:
     """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
     if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
         return []
@@ -88,61 +109,61 @@ def _promises_of_messages(privacy: Privacy) -> list[tuple[str, str]]:
     ]
 
 
-def noise_lines(price: Price) -> list[tuple[str, str]]:
-    lines = [
-        *levels_lines(price.levels),
-        *counting_lines(price.counting),
-        *narrower_lines(price),
-    ]
+def noise_lines(price: Price) -> Lines:
+    lines = [*levels_lines(price.levels), *counting_lines(price.counting)]
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
-        lines.append(
-            ("groups", f"within {', '.join(map(shorten, asked['groups']))} and {OTHER} of "
-                       f"{shorten(asked['by'])}; {OTHER} is all that was not declared")
-        )  # fmt: skip
+        named = ", ".join(map(shorten, asked["groups"]))
+        said = f"within {named} and {OTHER} of {shorten(asked['by'])}"
+        lines.append(("groups", f"{said}; {OTHER} is all that was not declared"))
     return lines
 
 
-def finds_lines(finds: Finds) -> list[tuple[str, str]]:
+def finds_lines(finds: Finds) -> Lines:
     what = "an n-gram is found" if finds.users_by_length else finds.what
     head = f"{what} with probability {finds.probability:g} when held by at least"
-    if finds.users_by_length:
-        return [
-            ("", head),
-            *(
-                (f"{users:,} users", f"if it is {plural(length, 'word')} long")
-                for length, users in finds.users_by_length
-            ),
-            ("", f"({finds.note})"),
-        ]
-    if not finds.users_by_held:
-        return [("", head), (f"{finds.users:,} users", f"({finds.note})")]
-    lines = [("", head)]
-    lines += [
-        (f"{users:,} users", f"if each of them holds {plural(held, 'item')} in all")
+    numbers = [
+        (users, f"if it is {plural(length, 'word')} long")
+        for length, users in finds.users_by_length
+    ] or [
+        (users, f"if each of them holds {plural(held, 'item')} in all")
         for held, users in finds.users_by_held
-    ]
-    return [*lines, ("", f"({finds.note})")] if finds.note else lines
+    ]  # fmt: skip
+    note = f"({finds.note})" if finds.note else ""
+    if not numbers:
+        return [("", head), (f"{finds.users:,} users", note)]
+    lines = [("", head), *((f"{users:,} users", which) for users, which in numbers)]
+    return [*lines, ("", note)] if note else lines
 
 
-def ledger_lines(
-    price: Price, corpus: Corpus | None, ledger: Ledger | None
-) -> list[tuple[str, str]]:
-    """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
+# What the ledger says. Reads only, and never makes printing fail.
+
+
+def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
+    """Who would pay for a run, what is left, and whether it would be refused."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
         outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [
-        line for each in outlook.accounts for line in (*account_lines(each), *period_lines(each))
-    ] or [("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")]
+    lines = [line for each in outlook.accounts for line in account_lines(each)] or [
+        ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
+    ]
     if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
-    lines += [("moved", said) for said in outlook.moved]
     refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
+
+
+def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
+    """What is left in the accounts that paid for these releases, if the ledger knows them."""
+    ids = {release.manifest["run_id"] for release in releases}
+    labels = {label for run in ledger.runs() if run.run_id in ids for label in run.accounts}
+    accounts = [each for each in ledger.accounts() if each.label in labels]
+    if not accounts:
+        return [("ledger", "the ledger that was given does not know this run")]
+    return [("ledger", ": ".join(account_lines(each)[0])) for each in accounts]
 
 
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:

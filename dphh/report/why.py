@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from dphh.errors import UsageError
 from dphh.report.counted import is_of_list
-from dphh.report.released import Released
-from dphh.report.tree import joiner_of
+from dphh.report.people import Released
 from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
@@ -210,4 +209,6 @@ def _tokens_of_phrase(
 
 
 def _quoted_phrase(release: Released, tokens: Tokens) -> str:
-    return f"“{shorten(joiner_of(release).join(tokens))}”"
+    content = release.manifest.get("parameters", {}).get("content", {})
+    joiner = "" if content.get("unit") or content.get("reading") == "characters" else " "
+    return f"“{shorten(joiner.join(tokens))}”"

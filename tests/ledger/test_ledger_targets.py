@@ -94,8 +94,6 @@ def test_what_is_no_such_file_is_not_written_over(tmp_path):
         ladder().to_csv(data)
     with pytest.raises(UsageError, match=r"report: .* would be lost"):
         ladder().report(book.path)
-    with pytest.raises(UsageError, match=r"chart: .* would be lost"):
-        ladder().chart().save(_named(data, tmp_path / "data.svg"))
     assert data.read_text() == "customer,message\n1,hello\n"
     for target in (tmp_path / "runs.csv", tmp_path / "runs.parquet"):
         book.export(target)

@@ -20,7 +20,7 @@ from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
 #: What a plain install brings, and pandas, which is asked for by its own name.
-CORE = {"click", "duckdb", "numpy", "polars", "pyarrow", "rich", "scipy", "pandas"}
+CORE = {"click", "duckdb", "jinja2", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy"}
 
 
 #: What comes with a package that an extra names.
