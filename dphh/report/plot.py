@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -35,7 +35,7 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
     return alt.vconcat(*charts, title=how_many(release.table, release.manifest))
 
 
-def _chart(table: Table, by: str) -> alt.Chart | alt.LayerChart | alt.FacetChart:
+def _chart(table: Table, by: str) -> Any:
     import altair as alt
 
     rows = pl.DataFrame(
