@@ -78,25 +78,22 @@ def price_ngrams(
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
-    max_items: how many different words a user may count for; nothing bounds longer n-grams.
-    spurious: the share of n-grams, of the number found one length below, that nobody need hold.
-    method: "forecast", which spends each length's budget where releases so far foretell finds;
-    "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
-    "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
+    "forecast" spends each length's budget where releases so far foretell finds; "dpne", the
+    paper's, spends it evenly; "dpsu-all", "dpsu-even" and "dpsu-single" are the paper's baselines.
+    "forecast" bounds words alone; the paper's methods bound every length by `max_items`, one number
+    or one a length.
 
-    prior: what is known before, of a public text or an earlier release: its words need no
-    threshold, and its counts say which of them are likely. A Corpus, or files whose column
-    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
-    run id.
-    prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
-    of it is published anyway"; the promise does not cover it.
+    With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
+    it, with intervals.
 
-    The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
-    takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
-    "single" side, its beginning and its last token. decay: each length's noise over that of the
-    length below; `shares=` gives each length's share of the budget instead.
+    A `prior` is what is known before, of a public text or an earlier release: its words need no
+    threshold, and its counts say which of them are likely. It is a Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; or a release, its folder or
+    run id. Of a text or a table you declare with `prior_is_public` that nobody in the data
+    contributed to it, or that all of it is published anyway; the promise does not cover it.
+
+    "dpne" alone takes the rest. With `pruning`, a longer n-gram is looked at if "both" its ends
+    were found, or on a "single" side, its beginning and its last token.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
