@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.report.people import Count, Released, Tokens, people_of
+from dphh.report.people import Count, People, Released, Tokens, people_of
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,10 @@ def people_tables(release: Released, top: int, least: int = 1) -> list[Table]:
     """Phrases, then single tokens, by where their intervals begin, the highest first.
 
     Of more than `top` only those come first that stand out of the noise: an interval begins above
-    0. A part of a longer phrase is among the rest where nearly as many hold the longer one; in a
-    trie, no sequence is part of another.
+    0. A part of a longer phrase is among the rest where nearly as many hold the longer one.
     """
     people, texts = people_of(release), _texts(release)
-    in_trie = "ended" in release.table.column_names
-    parts = set() if in_trie else {part for part in people.redundant_parts() if len(part) > 1}
+    parts = _redundant(release, people)
     scale = _scale(count.high for each in people.counts.values() for count in each)
     by = "" if people.groups is None else f", by {people.by}"
     order = sorted(people.counts, key=lambda of: (*people.rank(of), -len(of), texts[of]))
@@ -87,7 +85,9 @@ def group_tables(release: Released, top: int, least: int = 1) -> list[Table]:
     """What stands out of the noise in each group: phrases, or single tokens if nothing longer was
     counted. Empty if nothing was counted within groups."""
     people, texts = people_of(release), _texts(release)
-    long = [of for of in people.counts if len(of) > 1 and len(of) >= least] or list(people.counts)
+    parts = _redundant(release, people)
+    whole = [of for of in people.counts if of not in parts]
+    long = [of for of in whole if len(of) > 1 and len(of) >= least] or whole
     scale = _scale(count.high for each in people.counts.values() for count in each)
     tables = []
     for place, group in enumerate(people.groups or ()):
@@ -136,6 +136,13 @@ def name_of_length(release: Released, length: int) -> str:
 def _texts(release: Released) -> dict[Tokens, str]:
     rows = release.table.select(["tokens", "item"]).to_pylist()
     return {tuple(row["tokens"]): row["item"] for row in rows}
+
+
+def _redundant(release: Released, people: People) -> set[Tokens]:
+    """Phrases that a longer one makes redundant. In a trie, no sequence is part of another."""
+    if "ended" in release.table.column_names:
+        return set()
+    return {part for part in people.redundant_parts() if len(part) > 1}
 
 
 def _scale(values: Any) -> float:

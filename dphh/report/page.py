@@ -198,7 +198,7 @@ def _summary(release: Released) -> str:
         said = f"{plural(len(found) - longer, 'word')} and {plural(longer, 'longer phrase')}"
     if by_noise := held_by_nobody(release.manifest):
         of = " of all that was found" if "top" in release.manifest else ""
-        said += f". Noise lets in a few that nobody holds: {by_noise:,}{of}, as expected at most"
+        said += f"; {by_noise:,} at most{of} are expected to be of noise alone, held by nobody"
     return said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from dphh.columns import OTHER
@@ -11,8 +12,10 @@ from dphh.errors import DphhError
 from dphh.ledger import Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
 from dphh.ledger.shown import account_lines
+from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.level import Level
+from dphh.levels.set_union import AloneLevel, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.report.level_words import counting_lines, levels_lines
 from dphh.report.people import Released
 from dphh.wording.lines import plural, shorten
 
@@ -70,50 +73,71 @@ def _privacy_of(price: Price, corpus: Corpus | None) -> Privacy:
 
 
 def promises(privacy: Privacy) -> Lines:
+    def promise(epsilon: float, whose: str) -> str:
+        return f"({epsilon:.4g}, {privacy.delta:g})-differential privacy{whose}"
+
     if privacy.central_epsilon is None:
-        return [("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy")]
-    return [
+        return [("promise", promise(privacy.epsilon, ""))]
+    lines = [
         ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
-        (
-            "the release",
-            f"({privacy.central_epsilon:.4g}, {privacy.delta:g})-differential privacy, "
-            "for one item",
-        ),
-        (
-            "",
-            f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
-            "user's items: what the ledger books",
-        ),
-        *_promises_of_messages(privacy),
+        ("the release", promise(privacy.central_epsilon, ", for one item")),
+        ("", promise(privacy.booked_epsilon, ", for all of a user's items: what the ledger books")),
     ]
-
-
-def _promises_of_messages(privacy: Privacy) -> Lines:
-    """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
-    if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
-        return []
-    return [
-        (
-            "mixed messages",
-            f"({privacy.shuffled_epsilon:.4g}, {privacy.delta:g})-differential privacy, for one "
-            "item, to who sees messages without senders and not their sums alone",
-        ),
-        (
-            "",
-            f"({privacy.shuffled_user_epsilon:.4g}, {privacy.delta:g})-differential privacy, for "
-            "all of a user's items",
-        ),
-    ]
+    if privacy.shuffled_epsilon is not None and privacy.shuffled_user_epsilon is not None:
+        # To an observer of the mixed messages themselves; the lines above are for their sums.
+        whose = ", for one item, to who sees messages without senders and not their sums alone"
+        lines += [
+            ("mixed messages", promise(privacy.shuffled_epsilon, whose)),
+            ("", promise(privacy.shuffled_user_epsilon, ", for all of a user's items")),
+        ]
+    return lines
 
 
 def noise_lines(price: Price) -> Lines:
-    lines = [*levels_lines(price.levels), *counting_lines(price.counting)]
+    lines = _levels_lines(price.levels)
+    if (counting := price.counting) is not None:
+        _, noise, intervals = counting.widest.in_words()
+        what = (
+            "sequences that end, and beginnings that nothing grew from"
+            if counting.beginnings
+            else "all that is found"
+        )
+        whole = f"each user counts as one for up to {counting.max_items:,} of {what}"
+        lines += [
+            ("counts", f"{whole}, and for less of each beyond that"),
+            ("", f"{noise}, or less where fewer are found"),
+            ("", intervals),
+        ]
+        if counting.min_users:
+            left_out = f"left out if its interval begins below {counting.min_users:,} users"
+            fewer = "an item that fewer hold comes through with probability at most "
+            fewer += f"{counting.passes_below:.2%}"
+            lines.append(("min_users", f"what is found is {left_out}: {fewer}"))
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         named = ", ".join(map(shorten, asked["groups"]))
         said = f"within {named} and {OTHER} of {shorten(asked['by'])}"
         lines.append(("groups", f"{said}; {OTHER} is all that was not declared"))
     return lines
+
+
+def _levels_lines(levels: Sequence[Level]) -> Lines:
+    """What each level does; neighbouring levels that do the same share one entry."""
+    lines: Lines = []
+    for (_, said), alike in groupby(levels, key=lambda each: (_pass_of(each), each.in_words())):
+        first, *others = alike
+        head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
+        if isinstance(first, SetUnionLevel) and first.round > 1 and not others:
+            head += f", round {first.round}"
+            head += " (if alone)" if isinstance(first, AloneLevel) else ""
+        if levels[-1].level < len(levels) and isinstance(first, LocalLevel):
+            head = f"pass {first.pass_number}, {head}"
+        lines += zip([head] + [""] * (len(said) - 1), said, strict=True)
+    return lines
+
+
+def _pass_of(level: Level) -> int:
+    return level.pass_number if isinstance(level, LocalLevel) else 1
 
 
 def finds_lines(finds: Finds) -> Lines:

@@ -131,11 +131,6 @@ CASES = {
         ((1, 1), 2),
     ),
     "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),)),
-    "dpsu-all": Case(partial(FORECAST, max_n=2, method="dpsu-all"), COMMON, ((1, 1),)),
-    "dpsu-even": Case(
-        partial(FORECAST, max_n=2, method="dpsu-even", counts=0.3), COMMON, ((1, 1), (2, 1))
-    ),
-    "dpsu-single": Case(partial(FORECAST, max_n=2, method="dpsu-single"), COMMON, ((2, 1),)),
     "counts": Case(partial(counts, of=PAIRS, max_items=3, **LOOSE), COMMON, (1,)),
     "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
     "trie that stops growing, counted": Case(

@@ -89,12 +89,9 @@ def words_for(run: Run, step: str, draws: Sequence[Draw], drawn: int) -> None:
 
 def set_union(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
     """Of all that is held: `before` were released already."""
-    lengths = [level["level"]]
-    if run.plan.price.method == "dpsu-all":
-        lengths = [each["level"] for each in run.levels]
     draws = run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
-    assert drawn == sum(len(run.held(length)) for length in lengths) - before
+    assert drawn == len(run.held(level["level"])) - before
     assert {draw.name for draw in draws} <= {"draw_rounded_gaussian"}
     words_for(run, step, draws, drawn)
     sigma = level["sigma_grid"] / 2.0 ** level["grid_bits"]
@@ -285,9 +282,6 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
     could not draw."""
     steps = list(run.asked.steps)
     levels = list(run.levels)
-    if run.plan.price.method == "dpsu-all":  # one draw for all lengths
-        assert len({(x["sigma_grid"], x["threshold_grid"], x["max_items"]) for x in levels}) == 1
-        levels = levels[:1]
     kinds = ("set_union", "weighed")
     in_rounds = run.plan.price.method in ("adaptive", "auto", "forecast")
     rounds = [level for level in levels if in_rounds and level["kind"] in kinds]

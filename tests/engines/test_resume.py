@@ -45,7 +45,7 @@ from tests.engines.cut_short import (
 from tests.engines.cut_short import run as run_verb
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-#: How many draws each verb makes: DPSU-all makes one for all its levels.
+#: How many draws each verb makes.
 DRAWS = {
     "items": 1,
     "items-sips": 3,
@@ -54,8 +54,6 @@ DRAWS = {
     "ngrams": 3,
     "ngrams-forecast": 3,
     "ngrams-single": 3,
-    "ngrams-all": 1,
-    "ngrams-even": 2,
     "trie": 4,
     "trie-batch": 3,
 }

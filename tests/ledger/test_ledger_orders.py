@@ -118,7 +118,7 @@ class Memory:
             monkeypatch.setattr(part, "writing", self._transaction)
 
     @contextmanager
-    def _transaction(self, _: Path, **_: bool) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, _: Path, **how: bool) -> Iterator[sqlite3.Connection]:
         self.con.execute("BEGIN IMMEDIATE")
         try:
             yield self.con

@@ -13,38 +13,45 @@ pytest.importorskip("altair")
 
 
 def drawn(chart):
-    """The chart as Vega-Lite, and its rows."""
+    """The charts of a plot as Vega-Lite, and the rows of each."""
     spec = chart.to_dict()
-    (rows,) = spec["datasets"].values()
-    return spec, rows
+    data = [each.get("data") or spec["data"] for each in spec["vconcat"]]
+    rows = [spec["datasets"][each["name"]] for each in data]
+    return list(zip(spec["vconcat"], rows, strict=True))
 
 
 def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
     release = counted({"see you": (70, 20, 130), "see": (200, 150, 260)})
-    spec, rows = drawn(release.plot())
-    assert [mark["mark"]["type"] for mark in spec["spec"]["layer"]] == ["bar", "rule"]
-    assert [(row["item"], row["low"], row["value"], row["high"]) for row in rows] == [
-        ("see you", 20, 70, 130), ("see", 150, 200, 260),
-    ]  # fmt: skip
-    assert spec["resolve"]["scale"]["x"] == "shared"
+    phrases, words = drawn(release.plot())
+    for spec, (row,) in (phrases, words):
+        assert [each["mark"]["type"] for each in spec["layer"]] == ["bar", "rule"]
+        assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
+        assert row["low"] < row["value"] < row["high"]
+    assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
+    assert phrases[1][0]["item"] == "see you"
 
 
 def test_scores_have_no_intervals_and_a_scale_for_each_length():
-    spec, rows = drawn(ladder().plot(2))
-    assert spec["spec"]["mark"]["type"] == "bar"
-    assert "no number of people" in spec["spec"]["encoding"]["x"]["title"]
-    assert [row["item"] for row in rows] == ["see you later", "see you", "you later", "see", "you"]
-    assert spec["resolve"]["scale"]["x"] == "independent"
+    charts = drawn(ladder().plot(2))
+    assert [spec["title"] for spec, _ in charts] == ["3 words", "2 words", "1 word"]
+    assert [[row["item"] for row in rows] for _, rows in charts] == [
+        ["see you later"], ["see you", "you later"], ["see", "you"],
+    ]  # fmt: skip
+    ends = [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts]
+    assert ends == [15, 60, 90]
+    assert all(spec["mark"]["type"] == "bar" for spec, _ in charts)
+    assert "no number of people" in charts[0][0]["encoding"]["x"]["title"]
 
 
 def test_groups_are_columns():
-    spec, rows = drawn(within_country({"see": {"DE": (9, 4, 14), "other": (7, 2, 12)}}).plot())
+    release = within_country({"see": {"DE": (9, 4, 14), "other": (7, 2, 12)}})
+    ((spec, rows),) = drawn(release.plot())
     assert spec["facet"]["column"]["title"] == "country"
     assert [(row["group"], row["value"]) for row in rows] == [("DE", 9), ("other", 7)]
 
 
 def test_hostile_items_are_text():
-    _, rows = drawn(items(HOSTILE).plot())
+    ((_, rows),) = drawn(items(HOSTILE).plot())
     assert not set("".join(row["item"] for row in rows)) & set("\x1b\x07\0\u202e\r\uffff")
 
 

@@ -145,11 +145,8 @@ def test_of_frames_too():
     assert frame.dphh.items(user="who", text="what", epsilon=1.0, delta=1e-8).corpus is not None
 
 
-def test_a_frames_verbs_complete_their_options_and_have_a_typed_door():
+def test_a_frames_verbs_complete_their_options():
     frame = pl.DataFrame({"who": [1], "what": ["a"]})
     options = signature(frame.dphh.ngrams).parameters
     assert {"user", "text", "max_n", "epsilon", "delta", "max_items"} <= options.keys()
     assert options["max_items"].default == signature(dphh.ngrams).parameters["max_items"].default
-    asked = {"user": "who", "text": "what", "epsilon": 1.0, "delta": 1e-8}
-    door: Any = dphh.on(frame)
-    assert door.items(**asked).price == frame.dphh.items(**asked).price

@@ -28,7 +28,6 @@ VERBS = {
         max_n=2, max_items=(3, 2), decay=0.8, method="dpne", **asked
     ),
     "forecast": lambda **asked: ngrams(max_n=3, max_items=3, method="forecast", **asked),
-    "dpsu-even": lambda **asked: ngrams(max_n=2, max_items=3, method="dpsu-even", **asked),
 }
 
 

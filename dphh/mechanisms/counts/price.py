@@ -89,14 +89,10 @@ def price_counts(
 ) -> Price:
     """How many users hold each of given items, with intervals.
 
-    of: a release, its folder or its run id; or a list, each item a text, read as a row of the
-    corpus, or a list of its tokens; or a text file with one item a line. top: count at most this
-    many items of a release: the first of each level, then the second of each, and so on.
-    min_length: count only items of at least this many tokens. max_items: of how many items a user
-    counts as one whole user; a user who holds more counts for less of each, and `high` allows for
-    that. by, groups: count within these values of a column, and within all others and NULL together
-    as "other". confidence: the probability that an interval contains the true count; with
-    `simultaneous`, that all of them do at once.
+    `of` is a release, its folder or its run id; or a list, each item a text, read as a row of the
+    corpus, or a list of its tokens; or a text file with one item a line. A user who holds more than
+    `max_items` of them counts for less of each, and `high` allows for that. `by` and `groups` count
+    within these values of a column, and within all others and NULL together as "other".
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)

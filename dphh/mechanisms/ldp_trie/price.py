@@ -50,13 +50,13 @@ HELP = {
     "max_length": "Levels, and characters of a sequence.",
     "keep": "The most prefixes that a level keeps.",
     "sampling": "random, or greedy: prefixes a user reports.",
-    "passes": "Tries to grow, without words found before.",
-    "character_set": "All characters of words, if not ASCII's.",
+    "passes": "Tries to grow, each without words found before.",
+    "character_set": "All characters of words; others leave one out.",
     "known": "Words not to ask for: a file, one a line.",
     "local_epsilon": "Epsilon of a report; or one of the next two.",
-    "central_epsilon": "Of the counted reports, for one report.",
-    "user_epsilon": "Of the counted reports, for all of a user.",
-    "delta": "Of the counted reports.",
+    "central_epsilon": "Epsilon of the counted reports, for one report.",
+    "user_epsilon": "Epsilon of the counted reports, for a whole user.",
+    "delta": "The delta of the counted reports.",
     "users_per_level": "Users asked at a level, each once.",
     "contributions": "Reports that each user sends.",
     "pad": "Replace missing users by users without rows.",
@@ -89,17 +89,12 @@ def price_ldp_trie(
 ) -> Price:
     """Sequences, grown level by level from locally randomised votes.
 
-    local_epsilon: the epsilon of one report, for one contribution; delta: for the central guarantee
-    of the counted reports; central_epsilon: that guarantee, given instead of local_epsilon, which
-    is then the largest that it allows; user_epsilon: the same for all that a user sends.
-    passes x max_length x users_per_level users are needed, since no user is asked twice; with
-    `pad`, missing users are replaced by users without rows.
-    contributions: how many reports each user sends. max_length: the number of levels; sequences of
-    up to this many characters are found whole. keep: the most prefixes that a level keeps.
-    sampling: which prefixes a user with too many reports: "random" ones, or by "greedy" those in
-    most of the user's rows. passes: tries grown one after the other, each without the words found
-    before. character_set: a text of all characters, or a list of tokens; a word with any other
-    character is left out. known: words not to ask for.
+    This is LDP TrieHH. `local_epsilon` is of one report, for one contribution, and `delta` of the
+    central guarantee of the counted reports; `central_epsilon` is that guarantee, given instead,
+    and `user_epsilon` the same for all that a user sends: the largest local epsilon within it is
+    used. passes x max_length x users_per_level users are needed, since no user is asked twice; with
+    `pad`, missing users are replaced by users without rows. A user with too many prefixes reports
+    "random" ones, or by "greedy" those in most of the user's rows.
     """
     named = {
         "local_epsilon": local_epsilon,

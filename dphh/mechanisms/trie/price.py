@@ -89,15 +89,14 @@ def price_trie(
 ) -> Price:
     """Sequences, grown level by level from sampled votes.
 
-    A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
-    are sequences already. max_length: the number of levels; the end of a sequence counts as one.
-    choice: which sequence of a user with several rows is used for the run, "drawn" in proportion to
-    its frequency among the user's rows, or the "most-frequent". accounting: "path" (tight, both
-    directions; chooses `theta` and `p` unless both are given), or "paper" (the published theorem;
-    needs `users`, a public count). counts: the share of the budget, such as 0.3, for counting how
-    many users hold each found sequence, and each beginning at which the trie stops, with intervals;
-    max_items: of how many of these a user counts as one whole user, by default 10; by, groups:
-    count within these values of a column, and within all other values together as "other".
+    This is TrieHH. A corpus of whole items is read as sequences of `unit` characters; words,
+    characters and lists are sequences already. Of a user with several rows one sequence is used for
+    the run, "drawn" in proportion to its frequency among the user's rows, or the "most-frequent".
+    The "path" accountant is tight in both directions and chooses `theta` and `p`, unless both are
+    given; "paper" is the published theorem and needs `users`, a public number.
+
+    With `counts`, such as 0.3, that share of the budget counts how many users hold each found
+    sequence, and each beginning at which the trie stops, with intervals.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
