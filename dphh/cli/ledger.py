@@ -14,7 +14,7 @@ from dphh.engines import open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Kept
-from dphh.ledger.shown import accounts_text
+from dphh.ledger.sentences import accounts_text
 from dphh.ledger.source import files_of, source_of
 from dphh.privacy.events import costs_of
 from dphh.release import Release

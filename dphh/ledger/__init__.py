@@ -4,7 +4,8 @@ Read `book` first: how a run is booked, continued and settled, in one transactio
 `accounts` (a corpus by name, its cap, and which runs it paid for), `analysts` (shares and tokens at
 the gateway), `budget` (whether one more run fits under a cap, and what is left) over `exact` (the
 rule "divergence"), `source` (whether a path is an account's), `schema` (the SQLite file),
-`entries` (requests and answers) and `shown` (words, cards, tables).
+`entries` (requests and answers) and `sentences` (words and cards) and
+`export` (tables).
 
 A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
 """

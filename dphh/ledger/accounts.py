@@ -21,7 +21,7 @@ from dphh.files.paths import written_here
 from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
 from dphh.ledger.entries import Account, Change, Groups, canonical, unknown_account
 from dphh.ledger.schema import default_path, exists, reading, writing
-from dphh.ledger.shown import accounts_html, accounts_text
+from dphh.ledger.sentences import accounts_html, accounts_text
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.privacy.events import Event, events_from_json
 from dphh.rows.user import columns_of

@@ -7,18 +7,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from dphh.corpus import Corpus
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger.budget import Booking, Budget, Cap, checked_booking
-from dphh.ledger.shown import accounts_html, accounts_text
+from dphh.ledger.sentences import accounts_html, accounts_text
 from dphh.ledger.source import Source, source_of
 from dphh.privacy.events import Event, priced_in
 from dphh.rows.user import UserColumns, as_json
-
-if TYPE_CHECKING:
-    from dphh.price import Price
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
@@ -26,6 +23,19 @@ Setting = dict[str, str]
 State = Literal["running", "failed", "settled"]
 #: Columns with values that are public, of one account.
 Groups = dict[str, tuple[str, ...]]
+
+
+class Priced(Protocol):
+    """What the ledger asks of a `dphh.price.Price`."""
+
+    @property
+    def verb(self) -> str: ...
+    @property
+    def parameters(self) -> tuple[tuple[str, Any], ...]: ...
+    @property
+    def events(self) -> tuple[Event, ...]: ...
+    @property
+    def privacy(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Request:
         object.__setattr__(self, "price", price)
 
     @classmethod
-    def of(cls, price: Price, corpus: Corpus) -> Request:
+    def of(cls, price: Priced, corpus: Corpus) -> Request:
         """What a run of this price on this corpus asks of the ledger."""
         return cls(
             source_of(corpus),
@@ -224,7 +234,7 @@ class Outlook:
     scarcest: tuple[str, float, int] | None
 
 
-def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
+def recorded(price: Priced, corpus: Corpus) -> dict[str, Any]:
     """The parameters as the ledger and the manifest record them."""
     of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
     return {**dict(price.parameters), **of_corpus}

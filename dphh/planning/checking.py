@@ -20,7 +20,7 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.shown import usage_phrase
+from dphh.ledger.sentences import usage_phrase
 from dphh.rows.user import PROVIDED, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern

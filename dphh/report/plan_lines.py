@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
-from dphh.ledger.shown import account_lines
+from dphh.ledger.sentences import account_lines
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel

@@ -12,7 +12,7 @@ from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Source
 from dphh.ledger.budget import Budget, Cap, percent
 from dphh.ledger.exact import allowed
-from dphh.ledger.shown import accounts_text, guarantee_sentence
+from dphh.ledger.sentences import accounts_text, guarantee_sentence
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
 from tests.ledger.asked import ask, items_price, tampered
