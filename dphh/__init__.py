@@ -10,10 +10,9 @@ from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
-    from dphh.asking.verbs import counts, items, ldp_trie, ngrams, on, trie
-    from dphh.corpora.content import TRIEHH_WORDS, Content
+    from dphh.asking.verbs import counts, items, ldp_trie, ngrams, trie
     from dphh.corpus import Corpus
-    from dphh.detection import Detection, Profile, profile
+    from dphh.detection import profile
     from dphh.errors import (
         BudgetRefused,
         CorpusError,
@@ -22,34 +21,26 @@ if TYPE_CHECKING:
         LedgerError,
         UsageError,
     )
-    from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
+    from dphh.evaluation import evaluate, exact_ngrams
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
-    from dphh.planning.checking import Checked, check
+    from dphh.planning.checking import check
     from dphh.planning.comparing import compare
-    from dphh.price import Price, Privacy
     from dphh.release import Release
+    from dphh.rows.content import TRIEHH_WORDS
 
     __version__: str
 
 __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
-    "Checked",
-    "Content",
     "Corpus",
     "CorpusError",
-    "Detection",
     "DphhError",
     "EngineError",
-    "Evaluation",
-    "ExactCounts",
     "Ledger",
     "LedgerError",
     "Plan",
-    "Price",
-    "Privacy",
-    "Profile",
     "Release",
     "UsageError",
     "__version__",
@@ -62,7 +53,6 @@ __all__ = [
     "items",
     "ldp_trie",
     "ngrams",
-    "on",
     "plan_from_json",
     "profile",
     "trie",
@@ -72,10 +62,10 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
-    "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "on", "trie"),
-    "dphh.planning.checking": ("Checked", "check"),
+    "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
+    "dphh.planning.checking": ("check",),
     "dphh.planning.comparing": ("compare",),
-    "dphh.corpora.content": ("TRIEHH_WORDS", "Content"),
+    "dphh.rows.content": ("TRIEHH_WORDS",),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
         "BudgetRefused",
@@ -85,11 +75,10 @@ _NAMES_OF_MODULE = {
         "LedgerError",
         "UsageError",
     ),
-    "dphh.evaluation": ("Evaluation", "ExactCounts", "evaluate", "exact_ngrams"),
+    "dphh.evaluation": ("evaluate", "exact_ngrams"),
     "dphh.ledger": ("Ledger",),
-    "dphh.price": ("Price", "Privacy"),
     "dphh.release": ("Release",),
-    "dphh.detection": ("Profile", "Detection", "profile"),
+    "dphh.detection": ("profile",),
     "dphh.plan": ("Plan", "plan_from_json"),
 }
 _MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}

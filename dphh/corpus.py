@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dphh.corpora.conditions import both, rows_kept
-from dphh.corpora.content import (
+from dphh.errors import CorpusError, UsageError
+from dphh.rows.conditions import both, rows_kept
+from dphh.rows.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
     Content,
@@ -16,8 +17,7 @@ from dphh.corpora.content import (
     Reading,
     TooLong,
 )
-from dphh.corpora.user import UserColumns, as_json, checked_user, columns_of
-from dphh.errors import CorpusError, UsageError
+from dphh.rows.user import UserColumns, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
@@ -26,25 +26,24 @@ _UNREAD_TABLES = {
     "pyiceberg": "give table.scan().to_arrow() and account=",
 }
 
-#: The help of each option of a corpus, for the command line and the gateway.
+#: What each option of a corpus does, in one line, those that most corpora need first.
 HELP = {
-    "user": "The column of users; given several times, the columns that identify a user together.",
-    "text": "The content column, read as words.",
-    "item": "The content column; each row is one whole item.",
-    "as_": "How content becomes tokens, instead of the default of --text or --item.",
+    "user": "The column of users; of several, each combination.",
+    "text": "The column of texts, each a row of words.",
+    "item": "The column of items, each row one whole item.",
+    "as_": "Read it as words, characters, whole or list.",
+    "where": "Rows that count, in SQL, as \"country = 'DE'\".",
+    "since": "Rows from this value on, as day=2026-01-01.",
+    "until": "Rows before this value, as day=2026-02-01.",
     "lower": "Convert to lower case first.",
-    "split": "How words are found: 'white space', 'unicode', or a regular expression of a word.",
+    "split": "unicode, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
-    "keep": "Keep only tokens that match this regular expression in full.",
-    "drop": "Drop tokens that match this regular expression in full.",
-    "max_text_length": "Read at most this many characters of a text, or tokens of a list.",
+    "keep": "Keep only tokens that match this in full.",
+    "drop": "Drop tokens that match this in full.",
     "max_token_length": "The most characters of a token.",
-    "too_long": "What to do with longer tokens.",
-    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\". Of "
-    "several, and of --since and --until, all must be true.",
-    "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
-    "null_users": "What to do with rows that have no user (NULL): refuse the corpus, or drop them.",
-    "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
+    "too_long": "truncate, drop or error: longer tokens.",
+    "max_text_length": "Characters of a text that are read.",
+    "null_users": "refuse or drop rows without a user.",
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}
@@ -185,10 +184,6 @@ class Corpus:
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
-
-    def named(self, account: str) -> Corpus:
-        """The same corpus, charged to the ledger's account of that name."""
-        return replace_corpus(self, account=account)
 
     def to_json(self) -> dict[str, Any]:
         return {

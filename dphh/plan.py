@@ -10,7 +10,6 @@ from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dphh.corpora.user import UserColumns, checked_user
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.levels.counts import FoundCounts
@@ -20,8 +19,9 @@ from dphh.privacy.events import Event
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_items
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.cards import plan_card
+from dphh.report.page import plan_card
 from dphh.report.terminal import plan_text
+from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
     check_given,
@@ -140,6 +140,13 @@ class Plan:
 
         return detection_of(self.price, profile)
 
+    def dp_event(self) -> Any:
+        """The price as an event of dp_accounting, where that is installed, to be composed with what
+        other systems spend on the same users."""
+        from dphh.privacy.dp_accounting_events import dp_event
+
+        return dp_event(self.events)
+
     def to_json(self) -> dict[str, Any]:
         said = {**self.price.to_json(), "privacy": self.privacy.to_json()}
         return {**said, "corpus": self.corpus.to_json() if self.corpus else None}
@@ -256,7 +263,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
     first = Option("corpus", Option.POSITIONAL_OR_KEYWORD, default=None, annotation=Corpus | None)
     plan.__name__ = plan.__qualname__ = verb.name
-    plan.__doc__ = verb.price.__doc__
+    plan.__doc__ = verb.doc
     plan.__signature__ = Signature(  # type: ignore[attr-defined]
         [first, *verb.options.values()], return_annotation=Plan
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from dphh.corpora.user import PROVIDED, UserColumns, named
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level, level_from_json
-from dphh.priors.given_prior import GivenPrior
+from dphh.prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
+from dphh.rows.user import PROVIDED, UserColumns, named
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; or one of a user's contributions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from typing import Generic, ParamSpec
 
 import pyarrow as pa
@@ -46,13 +46,22 @@ def _assumes_nothing(_: Price) -> None:
     return None
 
 
+#: The groups of a verb's own options: what it looks for, and what it may spend.
+SEARCH, BUDGET = "The search", "The budget"
+_OF_THE_BUDGET = {
+    *("epsilon", "delta", "local_epsilon", "central_epsilon", "user_epsilon"),
+    *("spurious", "decay", "shares"),
+    *("accounting", "theta", "p", "users", "users_per_level", "contributions", "pad"),
+}
+
+
 @dataclass(frozen=True)
 class Verb(Generic[Options]):
-    """One verb: its options are the keywords of `price`, whose docstring says what they are."""
+    """One verb: its options are the keywords of `price`."""
 
     name: str
     price: Callable[Options, Price]
-    #: One line of help per option, for the command line.
+    #: What each option does, in one line: on the command line, in SQL, in Python and in the docs.
     help: Mapping[str, str]
     levels: Levels
     #: The columns of the verb's releases.
@@ -64,8 +73,30 @@ class Verb(Generic[Options]):
 
     @property
     def options(self) -> Mapping[str, Parameter]:
-        """The options of the verb, in their order, with their types and defaults."""
-        return signature(self.price, eval_str=True).parameters
+        """The options of the verb with their types and defaults, in the order of its help: the
+        search, then the budget, in each of them what is needed first."""
+        parameters = signature(self.price, eval_str=True).parameters
+        place = {name: number for number, name in enumerate(self.help)}
+        ordered = sorted(parameters, key=lambda name: (self.group_of(name) == BUDGET, place[name]))
+        return {name: parameters[name] for name in ordered}
+
+    def group_of(self, option: str) -> str:
+        return BUDGET if option in _OF_THE_BUDGET else SEARCH
+
+    @property
+    def summary(self) -> str:
+        """What the verb finds, in one line."""
+        return (getdoc(self.price) or "").partition("\n")[0]
+
+    @property
+    def doc(self) -> str:
+        """What the verb does, and each of its options in one line."""
+        lines = [getdoc(self.price) or ""]
+        for group in (SEARCH, BUDGET):
+            lines += ["", f"{group}:", ""]
+            lines += [f"{name}: {self.help[name]}" for name in self.options
+                      if self.group_of(name) == group]  # fmt: skip
+        return "\n".join(lines)
 
 
 ITEMS = Verb(

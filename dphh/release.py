@@ -19,9 +19,10 @@ from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
-from dphh.files.whole_files import write_whole
-from dphh.report.cards import release_card
-from dphh.report.terminal import is_test, release_text
+from dphh.files.whole_files import write_named, write_whole
+from dphh.privacy.events import events_from_json
+from dphh.report.page import release_card
+from dphh.report.terminal import release_text
 from dphh.wording.options import named_in_words
 from dphh.wording.unseen import steerless_json
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dphh.ledger import Ledger
-    from dphh.report.chart import Chart
-    from dphh.report.tree import Tree
     from dphh.report.why import Why
 
 TABLE, MANIFEST = "release.parquet", "release.json"
@@ -62,10 +61,16 @@ class Release:
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
 
+    def dp_event(self) -> Any:
+        """What the run cost as an event of dp_accounting, as `Plan.dp_event`."""
+        from dphh.privacy.dp_accounting_events import dp_event
+
+        return dp_event(events_from_json(self.manifest["events"]))
+
     @property
     def is_test(self) -> bool:
         """Whether this is a test's release, which gives no privacy guarantee."""
-        return is_test(self.manifest)
+        return bool(self.manifest.get("is_test"))
 
     def to_arrow(self) -> Any:
         return self.table
@@ -98,9 +103,18 @@ class Release:
         have written one. Such items get a leading quote, as spreadsheets recommend. Read
         `release.parquet` where the exact texts matter.
         """
-        from dphh.report.csv_file import write_csv
+        import polars as pl
 
-        return write_csv(self, path)
+        from dphh.wording.cells import cell, cell_of_list
+
+        frame = self.to_polars().with_columns(
+            pl.col(pl.String).map_elements(cell, pl.String),
+            pl.Series("tokens", map(cell_of_list, self.table["tokens"].to_pylist()), pl.String),
+        )
+        text = frame.write_csv(quote_style="non_numeric")
+        out = written_here("to_csv", path)
+        write_named("to_csv", out, text.encode(), text[: text.index("\n") + 1].encode())
+        return out
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Lets anything that takes Arrow tables take a release, such as `pl.DataFrame(release)`."""
@@ -132,20 +146,13 @@ class Release:
         return phrases(self, maximal=maximal, stop_words=stop_words, numbers=numbers)
 
     @named_in_words
-    def tree(self, prefix: Sequence[str] = ()) -> Tree:
-        """All released continuations of a list of tokens, as a tree that prints and unfolds."""
-        from dphh.report.tree import tree_of
-
-        return tree_of(self, prefix)
-
-    @named_in_words
     def top(self, k: int) -> Release:
         """The first k items of the release, at no cost, by `users` if counted, else by `score`.
 
         Scores do not compare between lengths, so the lengths take turns. At most as many items as
         were released: items below a threshold must stay unseen.
         """
-        from dphh.report.top import top_of
+        from dphh.report.phrases import top_of
 
         return Release(top_of(self, k), {**self.manifest, "top": k})
 
@@ -158,12 +165,12 @@ class Release:
         return why(self, phrase, tokens_of)
 
     @named_in_words
-    def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
-        """Bar chart of the `top` items of each length: users if this release or `counts` has them,
-        with intervals that hold together, whichever items were chosen; else scores."""
-        from dphh.report.chart import chart_of
+    def plot(self, top: int = 25) -> Any:
+        """An Altair chart of the `top` items of each table of the page: users, with intervals that
+        hold together, whichever items were chosen; else scores. Requires Altair: dphh[plot]."""
+        from dphh.report.plot import plot
 
-        return chart_of(self, top, counts)
+        return plot(self, top)
 
     @named_in_words
     def report(
@@ -173,12 +180,25 @@ class Release:
         title: str | None = None,
         counts: Release | None = None,
         ledger: Ledger | None = None,
+        top: int = 25,
+        min_length: int = 1,
     ) -> Path:
-        """Write one HTML file for readers: charts, a searchable tree, the privacy statement in
-        plain words and, if a ledger is given, the remaining budget."""
-        from dphh.report.page import write_page
+        """Write one HTML file for readers: what was found, with bars and numbers, and the promise.
 
-        return write_page(self, path, title=title, counts=counts, ledger=ledger)
+        counts: a release that counts users, in total or within groups; it has tables of its own.
+        ledger: say what is left in the accounts that paid. top: how many rows of each table are
+        open; the rest is folded. min_length: leave out items of fewer tokens.
+        """
+        from dphh.report.page import page_of
+
+        out = written_here("report", path)
+        if out.is_dir():
+            raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
+        page = page_of(
+            self, title=title, counts=counts, ledger=ledger, top=top, min_length=min_length
+        )
+        write_named("report", out, page.encode(), b"<!doctype html>")
+        return out
 
     @named_in_words
     def save(self, folder: str | Path) -> Path:
@@ -254,7 +274,7 @@ class Release:
         return steerless_json(said)
 
     def __repr__(self) -> str:
-        return release_text(self.table, self.manifest)
+        return release_text(self)
 
     def _repr_html_(self) -> str:
         return release_card(self)

@@ -11,10 +11,10 @@ from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import Words, check_keys
+from dphh.wording.extras import missing_extra
 
 
 class SeededRandomness:
@@ -55,6 +55,10 @@ class SeededRandomness:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
     def _next_words(self, count: int, purpose: str) -> Words:
+        try:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+        except ModuleNotFoundError as problem:
+            raise UsageError(f"randomness: {missing_extra(problem) or problem}") from None
         with self._lock:
             position = self._positions[purpose]
             self._positions[purpose] += count

@@ -12,9 +12,8 @@ days each. The data are no secret, so nothing is booked in a ledger, and all run
 Figure 1: coverage against the local epsilon, one pass, greedy sampling; the dotted line is without
 randomisation. Table 1, at epsilon 10: greedy sampling, random sampling, and random sampling in two
 passes of half as many users a level; and these at the local epsilon that the paper's population and
-central epsilon allow, by what sums of its reports tell. All by mode "aggregate". Then coverage by
-what sums tell of a whole user (`--only users`), and by messages of either form (`--only reports`).
-Needs matplotlib.
+central epsilon allow, by what sums of its reports tell. Then coverage by what sums tell of a whole
+user (`--only users`). Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -42,13 +41,11 @@ LEVELS, KEEP, REPORTS = 15, 10_000, 3
 #: The paper's own numbers, by which its promises are made: 60 reports of 500,000 users a level.
 PAPER: dict[str, Any] = {
     "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
-    "max_length": LEVELS, "keep": KEEP, "mode": "aggregate",
+    "max_length": LEVELS, "keep": KEEP,
 }  # fmt: skip
 CENTRAL = 0.315
 #: What all reports of a user may tell, in sums.
 OF_USERS = (1.0, 2.0, 4.0)
-#: Where messages by subset selection stand beside messages by coins.
-OF_FORMS = (10.0, 11.0, 12.0, 14.0)
 DRAWS, WORDS, SHIFT, TYPED_TWICE = 8, 10_000, 100, 1000
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
 #: What Table 1 of the paper says, beside ours.
@@ -128,7 +125,7 @@ def experiments(
         return ldp_trie(
             corpus, local_epsilon=epsilon, delta=1e-10, users_per_level=per_level // passes,
             contributions=REPORTS, max_length=LEVELS, keep=KEEP, sampling=sampling, passes=passes,
-            **({"mode": "aggregate"} | other),
+            **other,
         )  # fmt: skip
 
     def coverage(plan: Plan) -> float:
@@ -144,8 +141,6 @@ def experiments(
         session = OneReading(opened)
         if only == "users":
             return {"users": by_user_epsilon(coverage, plan_of)}
-        if only == "reports":
-            return {"reports": by_form(coverage, plan_of)}
         print("without randomisation:", end=" ")
         return {
             "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
@@ -156,7 +151,6 @@ def experiments(
             ]
             + [by_central_epsilon(coverage, plan_of)],
             "users": by_user_epsilon(coverage, plan_of),
-            "reports": by_form(coverage, plan_of),
         }
     finally:
         opened.close()
@@ -185,28 +179,6 @@ def by_user_epsilon(
             print(f"user-level {epsilon:g} for {whose}, local {local:.4g}:", end=" ")
             found.append((epsilon, whose, local, coverage(plan)))
     return found
-
-
-def by_form(
-    coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
-) -> list[tuple[float, str, float]]:
-    """Coverage by messages of subset selection and of coins, random sampling, one pass."""
-    found = []
-    for epsilon in OF_FORMS:
-        for form in ("subsets", "coins"):
-            plan = plan_of(epsilon, "random", 1, mode="messages", reports=form)
-            print(f"{form}:", end=" ")
-            found.append((epsilon, form, coverage(plan)))
-    return found
-
-
-def write_reports(found: list[tuple[float, str, float]], out: Path) -> None:
-    """The table of coverage by the form of messages."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "table-reports.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["local epsilon", "reports", "coverage"])
-        rows.writerows((epsilon, form, f"{share:.1%}") for epsilon, form, share in found)
 
 
 def write_users(found: list[tuple[float, str, float, float]], out: Path) -> None:
@@ -266,7 +238,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gboard-experiments"))
     parser.add_argument("--users-per-level", type=int, default=200_000)
     parser.add_argument("--quick", action="store_true", help="Two points of the figure only.")
-    parser.add_argument("--only", choices=["users", "reports"], help="One part only.")
+    parser.add_argument("--only", choices=["users"], help="One part only.")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "population.parquet"
@@ -275,8 +247,6 @@ def main() -> None:
         found = experiments(path, asked.users_per_level, epsilons, asked.only)
         if "users" in found:
             write_users(found["users"], asked.out)
-        if "reports" in found:
-            write_reports(found["reports"], asked.out)
         if asked.only is None:
             write(found, asked.out)
 

@@ -80,7 +80,7 @@ def _(plan):
 
 @app.cell
 def _(release):
-    release.chart(top=8)
+    release.plot(top=8)
 
 
 @app.cell

@@ -12,8 +12,8 @@ import dphh
 GROUPS = {
     "Verbs": ("items", "ngrams", "counts", "trie", "ldp_trie"),
     "Before you spend": ("check", "compare", "profile"),
-    "Data and plans": ("Corpus", "Content", "Plan", "Price", "Privacy", "plan_from_json"),
-    "Releases": ("Release",),
+    "Data and plans": ("Corpus", "Plan", "plan_from_json"),
+    "Releases": ("Release", "evaluate", "exact_ngrams"),
     "The ledger": ("Ledger",),
     "SQL": ("connect",),
     "Errors": (

@@ -10,11 +10,6 @@ BY_USER_EPSILON = {
     "as this population is promised it": ((1, 84.7), (2, 92.5), (4, 98.3)),
     "the paper, at local epsilon 10": ((1, 92.1), (2, 92.1), (4, 92.1)),
 }
-#: `examples/gboard_experiments.py --only reports --users-per-level 100000`: by messages' form.
-BY_FORM = {
-    "subset selection": ((10, 84.2), (11, 89.0), (12, 93.2), (14, 98.2)),
-    "coins": ((10, 84.0), (11, 88.7), (12, 92.8), (14, 96.0)),
-}
 #: `examples/public_text.py`: n-grams found that somebody holds, means of three runs.
 BY_PRIOR = {
     "with a public text as prior": ((0.5, 1233), (1, 2531), (2, 4950), (4, 9372)),
@@ -41,15 +36,5 @@ def coverage_and_user_epsilon() -> str:
             for name, points in BY_USER_EPSILON.items()
         ],
         logs=(True, False),
-        top=100,
-    )
-
-
-def coverage_and_form() -> str:
-    return lines_svg(
-        "Coverage in percent, by the form of messages",
-        "local epsilon",
-        [Line(name, points) for name, points in BY_FORM.items()],
-        bottom=80,
         top=100,
     )

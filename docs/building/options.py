@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -36,9 +36,9 @@ def options_of(verb: Verb[...]) -> Iterator[Option]:
 
 def options_of_corpora() -> Iterator[Option]:
     """How a corpus is read: the same for all verbs."""
-    for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items():
-        if name not in HELP:
-            continue
+    parameters = signature(Corpus.__init__, eval_str=True).parameters
+    for name in HELP:
+        parameter = parameters[name]
         yield Option(name, SQL_NAMES.get(name, name), flag(name), _default(parameter), HELP[name])
 
 
@@ -60,14 +60,13 @@ def command_of(verb: str) -> click.Command:
 def options_page() -> str:
     parts = []
     for name, verb in VERBS.items():
-        said = (getdoc(verb.price) or "").partition("\n")[0]
         command = name.replace("_", "-")
         asked = (
             f"Python `dphh.{name}(corpus, ...)`; SQL `FROM dphh_{name}(corpus, ...)`, and "
             f"`dphh_plan_{name}` for its price; `dphh {command} CORPUS ...`."
         )
         table = _table(options_of(verb))
-        parts.append(f"## `{name}` {{: #{command} }}\n\n{said}\n\n{asked}\n\n{table}")
+        parts.append(f"## `{name}` {{: #{command} }}\n\n{verb.summary}\n\n{asked}\n\n{table}")
     parts.append(
         "## How the corpus is read\n\nThe same for every verb; in Python they are `Corpus`'s. "
         "Beside `ldp_trie`'s own `keep`, the command line says `--keep-tokens`. "

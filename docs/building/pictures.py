@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import dphh
 from building.lines import Line, lines_svg
-from building.measured import coverage_and_form, coverage_and_user_epsilon, prior_and_epsilon
+from building.measured import coverage_and_user_epsilon, prior_and_epsilon
 from dphh.ledger.budget import Cap, checked_booking, fits, rule_for_first_run
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
@@ -182,6 +182,5 @@ PICTURES: dict[str, Callable[[], str]] = {
     "people-and-promise": people_and_promise,
     "weeks-and-epsilon": weeks_and_epsilon,
     "coverage-and-user-epsilon": coverage_and_user_epsilon,
-    "coverage-and-form": coverage_and_form,
     "prior-and-epsilon": prior_and_epsilon,
 }

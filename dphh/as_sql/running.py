@@ -71,8 +71,6 @@ def parts_of(price: Price) -> Iterator[Part]:
             yield from _forecast(price)
         case "ngrams", "dpne":
             yield from _dpne(price)
-        case "ngrams", _:
-            yield from _baseline(price)
         case _:
             yield from _items(price)
     if price.counting is not None:
@@ -81,7 +79,7 @@ def parts_of(price: Price) -> Iterator[Part]:
 
 def _known(level: Level, purpose: str) -> dict[str, Any]:
     """What a plan knows of a level, by the names that queries have for it."""
-    known = {**asdict(level), "purpose": purpose, "is_test": False}
+    known = {**vars(level), "purpose": purpose, "is_test": False}
     for said, name in (("sigma", "sigma_grid"), ("threshold", "threshold_grid")):
         known[said] = known.get(name)
     return {name: value for name, value in known.items() if value is not None}
@@ -181,14 +179,6 @@ def _two_rounds(level: Level) -> list[Step]:
     ]
 
 
-def _baseline(price: Price) -> Iterator[Part]:
-    of_all = price.method == "dpsu-all"
-    for level in price.levels[:1] if of_all else price.levels:
-        assert isinstance(level, SetUnionLevel)
-        steps = _set_union(level, f"ngrams/{price.method} {level.level}")
-        yield "all levels" if of_all else f"level {level.level}", [GATHER, *steps]
-
-
 def _trie(price: Price) -> Iterator[Part]:
     chosen = Step(f"sequences_{price['choice'].replace('-', '_')}", {"purpose": ONE_SEQUENCE})
     by_coins = isinstance(price.levels[0], VoteLevel)
@@ -222,5 +212,4 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
         section = f"pass {level.pass_number}, level {level.level}"
         known = _known(level, f"ldp_trie/pass {level.pass_number}/level {level.level}")
         known |= {"last_seat": level.first_seat + level.users, "domain": level.domain}
-        sent = "ldp_messages" if level.mode == "messages" else "ldp_aggregate"
-        yield section, [Step(name, known) for name in ("ldp_choice", sent, "ldp_kept")]
+        yield section, [Step(name, known) for name in ("ldp_choice", "ldp_messages", "ldp_kept")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from dphh.as_sql.query_text import literal
 from dphh.asking.macros import SQL_NAMES, Macro, content_signature, macro_sql, macros, signature_of
 from dphh.corpus import HELP
@@ -35,8 +33,7 @@ def _summary_of_macro(name: str, macro: Macro) -> str:
         return _LEDGER_MACROS[name]
     if macro.shows_queries:
         return f"the queries that {macro.verb.name} would run"
-    said = (inspect.getdoc(macro.verb.price) or "").partition("\n")[0]
-    return said if macro.spends else f"what {macro.verb.name} would cost and find"
+    return macro.verb.summary if macro.spends else f"what {macro.verb.name} would cost and find"
 
 
 _LEDGER_MACROS = {

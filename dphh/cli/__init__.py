@@ -55,16 +55,29 @@ class Commands(click.Group):
         return {str(command.name): command for command in COMMANDS}
 
 
+#: What `dphh` alone says.
+FIRST_STEPS = """\
+dphh finds what many people share, and publishes it with differential privacy.
+  dphh demo                            see it work, on made-up people
+  dphh check FILE --user U --text T    look at your own table, for free
+  dphh ngrams FILE --user U --text T --max-n 3 --epsilon 1 --delta 1e-6 --plan
+  dphh --help                          all commands; dphh ngrams --help its options"""
+
+
 @click.group(
     cls=Commands,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="dphh", prog_name="dphh", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find what many people share in private data, and publish it with differential privacy.
 
     Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 1 anything else.
     """
+    if context.invoked_subcommand is None:
+        click.echo(FIRST_STEPS)
 
 
 @cli.command()

@@ -7,19 +7,26 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import content_options_given, corpus_of_command, corpus_options, ledger_option
-from dphh.engines import ENGINES
+from dphh.cli.grouped import Command
+from dphh.cli.options import (
+    content_options_given,
+    corpus_of_command,
+    corpus_options,
+    engine_option,
+    json_option,
+    ledger_option,
+)
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.planning.checking import check as look_at
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("corpus")
 @corpus_options()
-@click.option("--engine", type=click.Choice(ENGINES), help="What would run the queries.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_option
 @ledger_option
+@json_option
 @click.pass_context
 def check(
     context: click.Context,

@@ -12,15 +12,14 @@ from dphh.cli.demo_corpus import USERS, outcomes, write_corpus
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
-from dphh.ledger.origins import source_of
-from dphh.ledger.wording import accounts_text
+from dphh.ledger.sentences import accounts_text
 
 EPSILON, DELTA = 1.0, 1e-8
 
 
 @click.command()
 def demo() -> None:
-    """Make a corpus of 100,000 people, release its shared words, and compare with the truth.
+    """Release shared words of 100,000 made-up people, with the truth beside.
 
     Everything happens in a temporary folder; your own ledger is not touched.
     """
@@ -30,7 +29,7 @@ def demo() -> None:
         write_corpus(path)
         book = Ledger(Path(folder) / "ledger.sqlite")
         corpus = Corpus(str(path), user="author", text="body", account="messages")
-        book.add("messages", source_of(corpus), EPSILON, DELTA)
+        book.add("messages", corpus, EPSILON, DELTA)
         click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
 
         click.secho("2. The plan: its price and what it detects, before any row is read", bold=True)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
-from dphh.corpora.conditions import both, rows_kept
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
-from dphh.errors import DphhError, LedgerError
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
+from dphh.rows.conditions import both, rows_kept
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -26,54 +26,64 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
 #: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
-_CONTENT_OPTIONS = {
-    name: parameter
-    for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items()
-    if name in HELP
-}
+_CONTENT_OPTIONS = {name: _PARAMETERS[name] for name in HELP}
 
 
-ledger_option = click.option(
+def _option(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
+    return click.option(*names, cls=Option, group=group, **said)
+
+
+ledger_option = _option(
     "--ledger",
     "ledger_file",
+    group=WHERE,
     metavar="FILE",
-    help="The ledger's file, if not $DPHH_LEDGER or your own.",
+    help="Its file, if not $DPHH_LEDGER or your own.",
 )
-
+engine_option = _option(
+    "--engine",
+    group=WHERE,
+    type=click.Choice(ENGINES),
+    default="duckdb",
+    show_default=True,
+    metavar="ENGINE",
+    help="duckdb, polars or spark.",
+)
+json_option = _option(
+    "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
+)
 _RUN_OPTIONS = [
-    click.option(
-        "--engine",
-        type=click.Choice(ENGINES),
-        default="duckdb",
-        show_default=True,
-        help="Engine that executes the run.",
+    _option(
+        "--files", group=CORPUS, multiple=True, metavar="PATH",
+        help="Of a named corpus these files alone.",
     ),
     ledger_option,
-    click.option(
-        "--files",
-        multiple=True,
-        metavar="PATH",
-        help="Of a named corpus these files alone, such as this week's; may be given often.",
+    engine_option,
+    _option(
+        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."
     ),
-    click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
-    click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
-    click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
-    click.option(
-        "--sql", "show_sql", is_flag=True, help="Show the queries of a run on DuckDB and stop."
+    _option(
+        "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
+        help="Threads that it may use.",
     ),
-    click.option(
-        "--run-id",
-        metavar="ID",
-        help="Name the run: the same request again returns its release, or goes on if cut short.",
+    _option(
+        "--run-id", group=WHERE, metavar="ID",
+        help="A name for the run, which gives its release again.",
     ),
-    click.option(
-        "--again", is_flag=True, help="Spend again on a request that has its release already."
+    _option("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
+    _option("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
+    _option(
+        "--sql", "show_sql", group=SHOW, is_flag=True,
+        help="The queries of a run on DuckDB; spend nothing.",
     ),
-    click.option("--memory-limit", metavar="SIZE", help="Memory for the engine, such as 4GB."),
-    click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
-    click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
-]
+    _option(
+        "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
+    ),
+    json_option,
+    _option("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
+]  # fmt: skip
 
 
 def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
@@ -84,6 +94,7 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
             option(
                 parameter,
                 HELP[name],
+                CORPUS,
                 _option_name(name, beside),
                 required=False,
                 often=name == "user" or name in WHICH_ROWS,
@@ -127,25 +138,25 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
 def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
-    """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
+    """The corpus of a command: an account of the ledger, or a path or glob."""
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    said = sorted(map(flag, content.keys() - rows))
-    corpus = named_corpus(asked, ledger, said)
-    if corpus is not None:
-        corpus = corpus if not files else files_of_named(corpus, files, ledger)
-        return narrowed(corpus, **rows)
+    accounts = [account.name for account in ledger.accounts() if account.name]
+    if asked in accounts:
+        if said := sorted(map(flag, content.keys() - rows)):
+            raise UsageError(
+                f"{', '.join(said)}: the ledger has the corpus {asked!r}, whose owner has declared "
+                "how it is read; leave these out"
+            )
+        return narrowed(ledger.corpus(asked, files=files), **rows)
     if files:
         raise click.UsageError(
-            f"--files: the ledger has no corpus {asked!r}; for a corpus without a name, give its "
+            f"--files: the ledger has no account {asked!r}; for a corpus without one, give its "
             "files as CORPUS"
         )
     if "user" not in content:
-        if (lost := ledger.behind()) is not None:
-            raise LedgerError(lost)
-        names = sorted(account.name for account in ledger.accounts() if account.name)
-        known = f" (the ledger names {', '.join(names)})" if names else ""
+        known = f" (the ledger has {', '.join(sorted(accounts))})" if accounts else ""
         raise click.UsageError(
-            f"--user: the ledger has no corpus {asked!r}{known}, so it is read as a path: "
+            f"--user: the ledger has no account {asked!r}{known}, so it is read as a path: "
             "name its user column with --user, and its content with --text or --item"
         )
     return Corpus(asked, **content)
@@ -153,23 +164,12 @@ def corpus_of_command(
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     """What is left in the accounts that pay for this corpus; empty if none has a cap."""
-    from dphh.report.plan_lines import outlook_of
-
     assert plan.corpus is not None
-    return [account.to_json() for account in outlook_of(plan.price, plan.corpus, book).accounts]
-
-
-def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
-    """Refuse a column that local files lack. `ending` ends the message: what was not done."""
-    from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
-
-    refuse_missing_columns_of_files(corpus, ending)
+    return [account.to_json() for account in book.accounts_of(plan.corpus)]
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
-    if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
-        refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
         click.echo(plan.sql(), nl=False)
         return

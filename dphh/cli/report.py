@@ -1,4 +1,4 @@
-"""`dphh report`: a release as one page for people."""
+"""`dphh report`: a release as one page for people, or as a CSV file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from dphh.cli.options import ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
 
+_COUNT = click.IntRange(min=1)
+
 
 @click.command()
 @click.argument("folder")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The page: one HTML file.")
-@click.option("--title", help="Its heading.")
+@click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
+@click.option("--csv", "table", metavar="FILE", help="The table, as a CSV file.")
+@click.option("--title", help="The page's heading.")
 @click.option("--counts", metavar="DIR", help="A saved release that counts people.")
+@click.option("--top", type=_COUNT, default=25, show_default=True, help="Open rows of each table.")
+@click.option("--min-length", type=_COUNT, default=1, show_default=True,
+              help="Leave out items of fewer tokens.")  # fmt: skip
 @click.option("--budget", is_flag=True, help="Show what the ledger has left for the corpus.")
 @ledger_option
 def report(
     folder: str,
-    output: str,
+    output: str | None,
+    table: str | None,
     title: str | None,
     counts: str | None,
+    top: int,
+    min_length: int,
     budget: bool,
     ledger_file: str | None,
 ) -> None:
@@ -30,12 +39,20 @@ def report(
 
     \b
     dphh report phrases/ -o phrases.html --title "What people write about soup"
+    dphh report phrases/ --csv phrases.csv
     """
+    if output is None and table is None:
+        raise click.UsageError("give a file: -o PAGE.html, or --csv TABLE.csv")
     release = Release.load(folder)
-    written = release.report(
-        output,
-        title=title,
-        counts=None if counts is None else Release.load(counts),
-        ledger=Ledger(ledger_file) if budget or ledger_file else None,
-    )
-    click.echo(f"written to {written}", err=True)
+    if table is not None:
+        click.echo(f"written to {release.to_csv(table)}", err=True)
+    if output is not None:
+        written = release.report(
+            output,
+            title=title,
+            counts=None if counts is None else Release.load(counts),
+            ledger=Ledger(ledger_file) if budget or ledger_file else None,
+            top=top,
+            min_length=min_length,
+        )
+        click.echo(f"written to {written}", err=True)

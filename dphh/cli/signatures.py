@@ -11,6 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 import click
 from click.core import ParameterSource
 
+from dphh.cli.grouped import Option
+
 #: What stands for a value in the help, where the option's type does not say enough.
 METAVARS = {
     "user": "COLUMN",
@@ -23,6 +25,17 @@ METAVARS = {
     "max_items": "N[,N...]",
     "shares": "S[,S...]",
     "counts": "SHARE",
+    "as_": "HOW",
+    "accounting": "HOW",
+    "choice": "HOW",
+    "sampling": "HOW",
+    "characters": "WHAT",
+    "method": "METHOD",
+    "too_long": "WHAT",
+    "where": "CONDITION",
+    "since": "COLUMN=VALUE",
+    "until": "COLUMN=VALUE",
+    "split": "HOW",
     "character_set": "CHARS",
     "known": "FILE",
     "of": "RUN_ID|DIR|FILE",
@@ -34,9 +47,13 @@ METAVARS = {
 }
 
 
+_NAMES_OF_NUMBERS: dict[Any, str] = {int: "N", float: "NUMBER"}
+
+
 def option(
     parameter: Parameter,
     said: str,
+    group: str,
     called: str | None = None,
     *,
     required: bool = True,
@@ -52,12 +69,14 @@ def option(
     return click.option(
         flag(name),
         name,
+        cls=Option,
+        group=group,
         type=None if kind is bool else kind,
         # None and not False, which lets a value be left out and takes -1 for an option.
         is_flag=True if kind is bool else None,
         multiple=often,
         required=required and parameter.default is parameter.empty,
-        metavar=None if kind is int else METAVARS.get(name),
+        metavar=_NAMES_OF_NUMBERS.get(kind) or METAVARS.get(name),
         help=said,
         **default,
     )

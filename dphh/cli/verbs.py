@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from inspect import getdoc
 from typing import Any
 
 import click
 
+from dphh.cli.grouped import Command
 from dphh.cli.options import (
     content_options_given,
     corpus_of_command,
@@ -36,15 +36,17 @@ def command(verb: Verb[...]) -> click.Command:
         plan = verb_function(verb)(read, **asked)
         finish(plan, book, options)
 
-    options = [option(each, verb.help[each.name]) for each in verb.options.values()]
-    named = click.command(verb.name.replace("_", "-"), help=_help(verb))
+    options = [
+        option(each, verb.help[each.name], verb.group_of(each.name))
+        for each in verb.options.values()
+    ]
+    named = click.command(verb.name.replace("_", "-"), cls=Command, help=_help(verb))
     shown = corpus_options(beside=verb.options)(with_options(run_options(run), options))
     return named(click.argument("corpus")(shown))
 
 
 def _help(verb: Verb[...]) -> str:
-    first = (getdoc(verb.price) or "").partition("\n")[0]
-    return f"{first}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
+    return f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
 
 
 COMMANDS = tuple(command(verb) for verb in VERBS.values())

@@ -1,1 +1,1 @@
-"""What a corpus is: which files or which table, which rows, whose they are, and their tokens."""
+"""Where a corpus's rows are: files of several formats, stores, tables of other libraries."""

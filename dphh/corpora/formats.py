@@ -151,7 +151,10 @@ def _header_of(
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
-    fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
+    try:
+        fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
+    except csv.Error as problem:
+        raise unreadable_files(corpus, f"a first line names no columns ({problem})") from None
     delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
     return delimiter, fields[delimiter]
 
@@ -195,8 +198,8 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
     try:
         lines = con.execute(
             "SELECT line FROM read_csv($1, auto_detect = false, header = false, delim = '\\x1', "
-            "quote = '', escape = '', columns = {line: 'VARCHAR'}, null_padding = true, strict_mode = false, "
-            "parallel = false) LIMIT 1",
+            "quote = '', escape = '', columns = {line: 'VARCHAR'}, null_padding = true, "
+            "strict_mode = false, parallel = false) LIMIT 1",
             [file],
         ).fetchall()
     except duckdb.Error as problem:

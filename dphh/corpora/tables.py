@@ -12,12 +12,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpora.content import NOT_UTF8
 from dphh.corpora.files import refuse_names_twice
 from dphh.corpora.quoted import identifier
-from dphh.corpora.user import columns_of
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
+from dphh.rows.content import NOT_UTF8
+from dphh.rows.user import columns_of
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dphh.corpora.content import Content
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.content import Content
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dphh.corpora.content import NOT_UTF8, TOO_LONG
 from dphh.corpora.tables import bad_line
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
+from dphh.rows.content import NOT_UTF8, TOO_LONG
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.

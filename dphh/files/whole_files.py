@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dphh.errors import UsageError
@@ -13,8 +13,18 @@ from dphh.errors import UsageError
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write the file; a concurrent reader sees the old file or the new one, never a part."""
-    with _write_temporary(path, data, mode) as written:
-        written.replace(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(mode & ~umask)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def write_named(option: str, path: Path, data: bytes, start: bytes) -> None:
@@ -65,25 +75,3 @@ def refuse_other_table(option: str, path: Path, names: Sequence[str]) -> None:
         f"{option}: {path} is another table, and would be lost; name another file, or remove this "
         "one first"
     )
-
-
-def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Write a whole file or none. Raises FileExistsError if the file already exists."""
-    with _write_temporary(path, data, mode) as written:
-        os.link(written, path)
-
-
-@contextmanager
-def _write_temporary(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(mode & ~umask)
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -9,13 +9,13 @@ from math import sqrt
 from typing import Any, ClassVar, Literal
 
 from dphh.levels.level import Level
-from dphh.privacy.coin_reports import Form, Sampling
 from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimate
 from dphh.wording.lines import plural
 
-#: Whether `ldp_trie` draws every report, or only the number of reports that contain each value.
-Mode = Literal["messages", "aggregate"]
+#: Which prefixes a user with too many reports: a uniform sample, or those with which most of the
+#: user's own rows begin.
+Sampling = Literal["random", "greedy"]
 #: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
 BY_CHANCE = 0.05
 
@@ -25,14 +25,12 @@ class LocalLevel(Level):
     """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
 
     A value is a prefix of the level below and what follows it: one of the characters, or the end.
-    `nothings` further values mean "nothing", a different one for each report of a user, so that no
-    user reports a value twice. The form "coins" (and mode "aggregate") has no such value; older
-    plans had one for all reports of a user. The number of values is fixed here, before any row is
-    read, so the set of possible reports does not depend on the data.
+    `contributions` further values mean "nothing", a different one for each report of a user, so
+    that no user reports a value twice. The number of values is fixed here, before any row is read,
+    so the set of possible reports does not depend on the data.
     """
 
     kind: ClassVar[str] = "local"
-    before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
     shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
 
     level: int
@@ -43,14 +41,11 @@ class LocalLevel(Level):
     users: int
     contributions: int
     sampling: Sampling
-    mode: Mode
     #: The maximum number of prefixes from the level below, and the number of characters.
     prefixes: int
     characters: int
-    nothings: int
-    form: Form
-    #: A report is a set of `size` values (with coins, on average). It contains the user's own value
-    #: with probability numerator / 2^64.
+    #: A report is a set of `size` values. It contains the user's own value with probability
+    #: numerator / 2^64.
     size: int
     numerator: int
     #: At most this many values, those in the most reports, become prefixes of the next level.
@@ -58,7 +53,7 @@ class LocalLevel(Level):
 
     @property
     def domain(self) -> int:
-        return self.values + self.nothings
+        return self.values + self.contributions
 
     @property
     def values(self) -> int:
@@ -104,12 +99,10 @@ class LocalLevel(Level):
         return self.stands_out / self.reports
 
     def in_words(self) -> tuple[str, ...]:
-        size = f"{self.size:,}" if self.form == "subsets" else f"about {self.size:,}"
         return (
             f"{plural(self.users, 'user')} not asked before send "
-            f"{plural(self.contributions, 'report')} each ({self.sampling} sampling, mode "
-            f"{self.mode!r})",
-            f"a report holds {size} of {self.domain:,} values, the user's own with "
+            f"{plural(self.contributions, 'report')} each ({self.sampling} sampling)",
+            f"a report holds {self.size:,} of {self.domain:,} values, the user's own with "
             f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
             f"{self.keep:,} that most reports hold go on",
             f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
@@ -122,7 +115,8 @@ class LocalLevel(Level):
 class Seats:
     """Asks a session to hold each user's words, and a random order of users in the seats.
 
-    Words are spelled as in `devices.reports.round`. `pad` adds made-up users if there are too few.
+    Words are coded with one code point for each character. `pad` adds made-up users if there are
+    too few.
     """
 
     characters: Sequence[str]

@@ -20,8 +20,6 @@ class Level:
 
     kind: ClassVar[str]
     shown: ClassVar[tuple[str, ...]] = ()
-    #: The values of fields in plans that were made before these fields existed.
-    before: ClassVar[dict[str, Any]] = {}
 
     level: int
 
@@ -62,6 +60,5 @@ def level_from_json(found: dict[str, Any]) -> Level:
             f"plan: found a level of kind {found['kind']!r}; this dphh knows "
             f"{', '.join(sorted(KINDS))}"
         )
-    said = {**kind.before, **found}
-    level: Level = kind(**{field.name: said[field.name] for field in fields(kind)})
+    level: Level = kind(**{field.name: found[field.name] for field in fields(kind)})
     return level

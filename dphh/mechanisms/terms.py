@@ -15,7 +15,7 @@ FOUND_WITH = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 BUDGET_HELP = {
     "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
-    "delta": "The probability beyond epsilon: well below one over the number of users.",
+    "delta": "Chance beyond epsilon: well below 1 / users.",
 }
 
 

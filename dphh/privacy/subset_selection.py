@@ -26,7 +26,6 @@ FloatArray = NDArray[np.float64]
 _WORDS = 1 << 64
 _DECIMALS = Context(prec=80)  # digits of e^epsilon and of logarithms
 _SLACK = Decimal("1e-60")  # far above their error, far below a numerator's resolution
-_ROUNDING_OF_DRAWS = 1 + Fraction(1, 1 << 80)
 
 
 @dataclass(frozen=True)
@@ -76,17 +75,6 @@ class SubsetSelection:
         """The local epsilon of a report, rounded up: ln(p (s-d) / ((1-p) d))."""
         p = self.own_chance
         return _log_rounded_up(p * (self.domain - self.size) / ((1 - p) * self.size))
-
-    @property
-    def epsilon_of_independent_values(self) -> float:
-        """The local epsilon if every value were reported by a separate coin, rounded up.
-
-        With the same p and q this is ln(p (1-q) / ((1-p) q)), a little more. It is the price of
-        `draw_aggregate`, whose counts are independent, and of reports by coins, whose probabilities
-        have a relative error of at most 2^-81.
-        """
-        p, q = self.own_chance, self.other_chance
-        return _log_rounded_up(p * (1 - q) / ((1 - p) * q) * _ROUNDING_OF_DRAWS)
 
     def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
         """The variance of `estimate` for a value that `holders` of the `users` reports are for."""

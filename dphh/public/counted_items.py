@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dphh.corpora.content import Content
 from dphh.corpus import Corpus
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.public.asked_prior import with_prior
-from dphh.release import MANIFEST, Release
+from dphh.prior import other_tokens
+from dphh.public.asked_prior import named_release, with_prior
+from dphh.release import Release
+from dphh.rows.content import Content
 
-#: Fields of the content that say where tokens come from; they do not change the tokens.
-_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "where")
 Options = dict[str, Any]
 
 
@@ -37,38 +36,28 @@ def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
     `files` may be read, the release in that folder, or the lines of a text file, one item per
     line."""
     named = {
-        option: (_read_from_files(option, of) if files else None)
-        or _read_from_ledger(option, str(of), ledger)
+        option: _read(option, of, ledger, files=files)
         for option in _OPTIONS_WITH_ITEMS
         if isinstance(of := options.get(option), (str, Path))
     }
     return {**options, **named}
 
 
-def _read_from_files(option: str, of: str | Path) -> Release | list[str] | None:
-    path = Path(of)
+def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Release | list[str]:
+    if (release := named_release(of, ledger, files=files)) is not None:
+        return release
+    if not (files and Path(of).is_file()):
+        raise UsageError(
+            f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
+            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+        )
     try:
-        if (path / MANIFEST).is_file():
-            return Release.load(path)
-        if path.is_file():
-            return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+        return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
     except (OSError, ValueError) as problem:
         raise UsageError(
             f"{option}: {of} could not be read ({type(problem).__name__}); give a release's folder "
             "or a text file with an item on each line"
         ) from None
-    return None
-
-
-def _read_from_ledger(option: str, run_id: str, ledger: Ledger) -> Release:
-    try:
-        manifest, parquet = ledger.release(run_id)
-    except LedgerError:
-        raise UsageError(
-            f"{option}: {run_id} is neither a release's folder, nor a text file, nor the run id of "
-            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
-        ) from None
-    return Release.from_parquet(parquet, manifest)
 
 
 def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:
@@ -100,19 +89,12 @@ def released_items(option: str, release: Release, content: Content | None) -> li
     From a trie, only complete sequences; as one token each if the corpus reads items whole.
     """
     made = release.manifest["parameters"]["content"]
-    if content is not None:
-        differ = [
-            name
-            for name, value in content.to_json().items()
-            if name not in _OPTIONS_WITHOUT_EFFECT_ON_TOKENS and made.get(name) != value
-        ]
-        if differ:
-            said = ", ".join(f"{name}={made.get(name)!r}" for name in differ)
-            raise UsageError(
-                f"{option}: the release was made with {said}, and this corpus is read differently, "
-                "so its tokens would differ; read it in the same way, or give the items as lists "
-                "of tokens"
-            )
+    if content is not None and (differ := other_tokens(made, content)):
+        raise UsageError(
+            f"{option}: the release was made with {differ}, and this corpus is read differently, "
+            "so its tokens would differ; read it in the same way, or give the items as lists of "
+            "tokens"
+        )
     joined = made["reading"] == "whole"
     rank: dict[int, int] = {}
     ranked: list[tuple[int, int, tuple[str, ...]]] = []

@@ -1,16 +1,26 @@
-"""The n-grams of a public text, counted as the private data are read: by DuckDB, out of core."""
+"""Public texts, tables and releases, counted: the words and n-grams that make a prior."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+import duckdb
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpora.files import parquet_pattern
 from dphh.corpora.formats import opened
-from dphh.corpus import Corpus
+from dphh.corpora.tables import rows_in_memory
+from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.duckdb.run import DuckDBRun
+from dphh.errors import CorpusError, UsageError
 from dphh.mechanisms.released_rows import whole
-from dphh.priors.prior import Integers, Prior, PublicGrams
-from dphh.public.made import prior_of
+from dphh.prior import Integers, Prior, PublicGrams, prior_of
+from dphh.release import Release
+from dphh.rows.content import Content
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -19,13 +29,18 @@ LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
 #: Of a text of more words than this, longer n-grams that occur once are left out: there are about
 #: as many of them as words, and they say next to nothing.
 LARGE_TEXT = 1_000_000
+#: The columns of a public table.
+ITEM, COUNT = "item", "count"
+#: Above this no sum of counts is near what 64 bits hold.
+_MOST_COUNT = 2**52
 #: What DuckDB may take; the rest is spilled.
-MEMORY_LIMIT = "1GB"
+_LIMITS = Limits(memory="1GB")
 
 
-def counted(corpus: Corpus, max_n: int) -> Prior:
-    """Count the words and the n-grams of up to `max_n` words that occur often enough."""
-    run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY_LIMIT))
+def of_text(corpus: Corpus, max_n: int) -> Prior:
+    """Count the words and the n-grams of up to `max_n` words that occur often enough. DuckDB reads
+    the text as it reads the private data, out of core."""
+    run = DuckDBRun(opened(corpus), SystemRandomness(), _LIMITS)
     try:
         run.hold_rows()
         run.execute("public_words")
@@ -35,7 +50,7 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
         listed = run.fetch("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
         numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
-        grams = [PublicGrams(numbers, _integer_column(listed, "occurs"))]
+        grams = [PublicGrams(numbers, _integers(listed, "occurs"))]
         if max_n > 1:
             run.execute("public_places", longest=corpus.content.max_text_length)
         for length in range(2, max_n + 1):
@@ -52,11 +67,103 @@ def _grams_one_longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
     """The n-grams that are one word longer: the words of each pair's left gram and the last word of
     its right gram."""
     found = run.fetch("public_grams")
-    left, right = _integer_column(found, "left_gram"), _integer_column(found, "right_gram")
+    left, right = _integers(found, "left_gram"), _integers(found, "right_gram")
     words = np.concatenate([below.words[left], below.words[right][:, -1:]], axis=1)
-    return PublicGrams(words, _integer_column(found, "occurs"))
+    return PublicGrams(words, _integers(found, "occurs"))
 
 
-def _integer_column(table: pa.Table, name: str) -> Integers:
+def _integers(table: pa.Table, name: str) -> Integers:
     found: Integers = whole(table.column(name), pa.int64()).to_numpy()
     return found
+
+
+def of_table(source: Any, content: Content, max_n: int) -> Prior:
+    """Make a prior from a public table with a column `item` and a column `count`. Its texts are
+    tokenised like the private data; lists are used as they are."""
+    table = _table(source)
+    counts = [_number(count) for count in table.column(COUNT).to_pylist()]
+    if not all(isfinite(count) and count > 0 for count in counts):
+        raise UsageError(
+            f"prior: the column {COUNT!r} of its table says how often each item occurs: give a "
+            "number above 0 in every row"
+        )
+    is_list = pa.types.is_nested(table.schema.field(ITEM).type)
+    as_read = (
+        Content(column=ITEM, reading="list")
+        if is_list
+        else replace(content, column=ITEM, unit=None, where=None)  # of all its rows
+    )
+    rows = pa.table({"number": range(len(counts)), ITEM: table.column(ITEM)})
+    corpus = replace_corpus(Corpus(rows, user="number", item=ITEM), content=as_read)
+    run = DuckDBRun(corpus, SystemRandomness(), _LIMITS)
+    try:
+        run.hold_rows()
+        found = run.fetch("public_items")
+    finally:
+        run.close()
+    items: dict[tuple[str, ...], float] = {}
+    for number, tokens in zip(*(found.column(i).to_pylist() for i in range(2)), strict=True):
+        items[tuple(tokens)] = items.get(tuple(tokens), 0.0) + counts[number]
+    return prior_of_items(items, max_n)
+
+
+def _table(source: Any) -> pa.Table:
+    """The columns `item` and `count` of files or of a table in memory."""
+    there = opened(Corpus(source, user=COUNT, item=ITEM))
+    try:
+        if there.kind != "path":
+            rows = rows_in_memory(there)
+            return rows if isinstance(rows, pa.Table) else rows.read_all()
+        places = [parquet_pattern(place) for place in there.where]
+        with duckdb.connect() as con:
+            return con.read_parquet(places).select(ITEM, COUNT).to_arrow_table()
+    except (CorpusError, duckdb.Error) as problem:
+        raise CorpusError(
+            f"prior: a public table has a column {ITEM!r}, a text or a list of tokens, and a "
+            f"column {COUNT!r}, and this could not be read as one ({type(problem).__name__}); of "
+            "raw text, prior_text names the column"
+        ) from None
+
+
+def _number(count: Any) -> float:
+    try:
+        return float(count)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def of_release(release: Release, max_n: int) -> Prior:
+    """Make a prior from a release: its items, with scores as counts. An item counted in several
+    groups has several rows with one score."""
+    return prior_of_items({tuple(row["tokens"]): row["score"] for row in release}, max_n)
+
+
+def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int) -> Prior:
+    """Make a prior from items and their positive counts. Items of more than `max_n` tokens are left
+    out, and items whose shorter parts are missing."""
+    counts = {item: min(max(round(count), 1), _MOST_COUNT) for item, count in items.items()}
+    words = sorted((item[0] for item in counts if len(item) == 1), key=str.encode)
+    number = {word: place for place, word in enumerate(words)}
+    known: dict[tuple[int, ...], int] = {
+        (place,): counts[(word,)] for word, place in number.items()
+    }
+    grams = [_in_order(known, 1)]
+    for length in range(2, max_n + 1):
+        longer = {
+            tuple(number.get(token, -1) for token in item): count
+            for item, count in counts.items()
+            if len(item) == length
+        }
+        known = {
+            gram: count
+            for gram, count in longer.items()
+            if gram[:-1] in known and gram[1:] in known
+        }
+        grams.append(_in_order(known, length))
+    return prior_of(pa.array(words, pa.string()), grams, int(grams[0].counts.sum()))
+
+
+def _in_order(grams: Mapping[tuple[int, ...], int], length: int) -> PublicGrams:
+    ordered = sorted(grams)
+    words = np.array(ordered, np.int64).reshape(-1, length)
+    return PublicGrams(words, np.array([grams[gram] for gram in ordered], np.int64))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from dphh.columns import OTHER
 from dphh.wording.lines import plural, shorten
 
+Manifest = Mapping[str, Any]
 
-def groups_of(table: Any, manifest: Mapping[str, Any]) -> tuple[str, ...] | None:
+
+def by_of(manifest: Manifest) -> str:
+    """The column whose values are the groups."""
+    return str(manifest.get("parameters", {}).get("by") or "group")
+
+
+def groups_of(table: Any, manifest: Manifest) -> tuple[str, ...] | None:
     """The groups of a release's counts, in the order declared, with OTHER last."""
     if "group" not in table.column_names:
         return None
@@ -27,13 +33,13 @@ def items_in(table: Any) -> int:
     return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
 
 
-def is_of_list(manifest: Mapping[str, Any]) -> bool:
+def is_of_list(manifest: Manifest) -> bool:
     """Whether the items were given beforehand and each is in the release, held or not."""
     whole = manifest.get("parameters", {}).get("min_users") is None
     return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
 
 
-def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
+def how_many(table: Any, manifest: Manifest) -> str:
     """One line: how many items were found or counted, and within which groups."""
     verb, items = str(manifest["verb"]), items_in(table)
     given = is_of_list(manifest)
@@ -45,84 +51,90 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     groups = groups_of(table, manifest)
     if not groups:  # None if there are no groups, empty if nothing was found
         return said
-    by = manifest.get("parameters", {}).get("by") or "group"
     counted = ", " if given else ", counted "
-    return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
+    return f"{said}{counted}within {by_of(manifest)}: {', '.join(map(shorten, groups))}"
 
 
-def which_rows(manifest: Mapping[str, Any]) -> str | None:
+def which_rows(manifest: Manifest) -> str | None:
     """Which rows counted; None where all did."""
     where = manifest.get("parameters", {}).get("content", {}).get("where")
     return None if where is None else f"Of the rows alone for which {' '.join(where.split())}"
 
 
-def counting_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How a release counts users: its noise and its intervals; empty if that is not stated."""
+def counting_of(manifest: Manifest) -> Manifest:
+    """How a release counts users: its noise and its intervals; empty if it counts none."""
     of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
-    found: Mapping[str, Any] = manifest.get("counting") or (of_levels[0] if of_levels else {})
+    found: Manifest = manifest.get("counting") or (of_levels[0] if of_levels else {})
     return found
 
 
-def intervals_hold(manifest: Mapping[str, Any]) -> str:
-    """How often an interval contains the truth, and which errors it accounts for."""
-    counting = counting_of(manifest)
-    confidence = counting.get("confidence")
-    if confidence is None:
-        return "An interval allows for the noise that was added, and is no certainty"
-    often = f"with probability {confidence:g}"
-    who = (
-        f"All intervals hold the true numbers together {often}"
-        if counting.get("simultaneous")
-        else f"An interval holds the true number {often}, by itself"
-    )
-    return f"{who}: it allows for the noise that was added, and is no certainty"
-
-
-def chosen_intervals_hold(manifest: Mapping[str, Any], *, widened: bool) -> str:
-    """How often intervals hold in a list of what was chosen by its counts. `widened`: its intervals
-    are not the release's own, but hold together over all counts."""
-    counting = counting_of(manifest)
-    if widened:
+def meaning_of_numbers(manifest: Manifest, *, people: bool, bars: bool = False) -> str:
+    """What the numbers beside the items are, or the bars that stand for them."""
+    if people:
+        first, then = ("Bars: how", ". Thin lines:") if bars else ("How", ", and")
+        sure = f"{100 * counting_of(manifest)['confidence']:g}%"
         return (
-            f"All intervals shown here hold together with probability {counting['confidence']:g}, "
-            f"whichever of the {plural(counting['keys'], 'count')} were chosen: so they are wider "
-            "than those in the release's table. They allow for the noise that was added, and are "
-            "no certainty"
+            f"{first} many people, by an estimate{then} where the true number lies, for all of "
+            f"them together, with {sure}."
         )
-    if counting.get("simultaneous"):
-        return intervals_hold(manifest)
-    return f"{intervals_hold(manifest)}; of what was chosen for a large count, more miss it"
+    what = "Noised weights"
+    if manifest["verb"] == "ldp_trie":
+        what = "Estimates of how many of a level's reports held it"
+    return f"{what}: they order what stands in one table, and are no numbers of people."
 
 
-def about_counts(table: Any, manifest: Mapping[str, Any], holds: str | None = None) -> str:
-    """What intervals hold, why they may be lopsided, and groups that may be misspelled. `holds`:
-    what is said of intervals that are not the release's own."""
-    said = [intervals_hold(manifest) if holds is None else holds]
+def how_to_read_counts(manifest: Manifest) -> list[str]:
     counting = counting_of(manifest)
-    most = counting.get("max_items")
-    if most is not None and most < counting.get("keys", most):
+    said = [
+        "The order is that of where the thin lines begin, the highest first, and all bars have one "
+        "scale. What a line at 0 stands beside, perhaps nobody holds.",
+        "A part of a longer phrase is folded away with the rest where the longer one has at least "
+        "four fifths of its number.",
+        "The lines allow for the noise that was added, and are no certainty.",
+    ]
+    if not counting["simultaneous"]:
         said.append(
-            f"An upper end may be farther away: it also allows for users of more than {most:,} "
-            "counts, who add less to each"
+            f"They hold together, whichever of the {plural(counting['keys'], 'count')} were chosen "
+            "to be shown: so they are wider than the intervals in the release's table, each of "
+            "which holds by itself."
         )
-    if silent := _silent_groups(table, manifest):
-        by = manifest.get("parameters", {}).get("by") or "group"
+    if counting["max_items"] < counting["keys"]:
         said.append(
-            f"Next to nothing stands out of the noise within {', '.join(map(shorten, silent))}: "
-            f"check that the column {shorten(by)} spells it so"
+            "The upper end of a line also allows for users of more than "
+            f"{counting['max_items']:,} counts, who add less to each."
         )
-    return ". ".join(said)
+    if manifest.get("parameters", {}).get("by"):
+        said.append(
+            "Who is in several groups counts in each, so the groups do not add up to all people. "
+            "An item's place is that of the sum of where its lines begin."
+        )
+    return said
 
 
-def _silent_groups(table: Any, manifest: Mapping[str, Any]) -> list[str]:
-    """The declared groups in which at most 1 interval in 8 begins above 0, if in `other` at least
-    half do. Where nobody is, 1 in 40 does at confidence 0.95."""
-    groups = groups_of(table, manifest)
-    if not groups or "low" not in table.column_names:
-        return []
-    rows = table.select(["group", "low"]).to_pylist()
-    all_of = Counter(row["group"] for row in rows)
-    above = Counter(row["group"] for row in rows if row["low"])
-    if 2 * above[OTHER] < max(all_of[OTHER], 1):
-        return []
-    return [group for group in groups if group != OTHER and 8 * above[group] <= all_of[group]]
+def what_is_missing(manifest: Manifest) -> str:
+    """What it means that an item is missing; for `counts`, what a number near 0 means."""
+    given, finds = is_of_list(manifest), manifest.get("finds")
+    said = (
+        "Everything that was asked for is here, whether many hold it or nobody does."
+        if given
+        else "What is not here is not thereby absent from the data: what few people hold is kept "
+        "back, whether nobody or a few dozen hold it."
+    )
+    if not finds:
+        return said
+    more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
+    return (
+        f"{said} At this price {finds.get('what', 'an item is found')} with probability "
+        f"{finds['probability']:g} when held by at least {plural(finds['users'], 'user')}{more}"
+    )
+
+
+def held_by_nobody(manifest: Manifest) -> int:
+    """How many n-grams that nobody holds DPNE's thresholds let in, as expected at most: a share of
+    the level below."""
+    levels = manifest["levels"]
+    below = {level["level"]: level.get("released", 0) for level in levels}
+    expected: float = sum(
+        level.get("spurious", 0.0) * below.get(level["level"] - 1, 0) for level in levels
+    )
+    return -int(-expected // 1)

@@ -1,57 +1,69 @@
-"""One HTML report for readers: what was found, the privacy statement, and the remaining budget.
+"""One HTML page of a release for readers, and the cards of plans and releases in notebooks.
 
-It is one file without network access. Its content security policy loads nothing and allows only the
-page's own style and script, named by their digests, so the text of an item is never executed.
+All are made by one template, `page.html`, which has neither scripts nor addresses. The page's
+policy loads nothing and runs nothing; every value is escaped, and characters that are invisible or
+turn text around become visible symbols. So the text of an item is never more than text.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from html import escape
-from math import ceil
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
+from dphh.corpus import Corpus
 from dphh.errors import UsageError
-from dphh.files.paths import written_here
-from dphh.files.whole_files import write_named
-from dphh.ledger.bars import account_html
-from dphh.report.chart import Chart, chart_html, chart_of, within_groups
-from dphh.report.counted import how_many, is_of_list, which_rows
-from dphh.report.people import PEOPLE
-from dphh.report.phrases import phrases
+from dphh.ledger import Ledger
+from dphh.price import Price
+from dphh.report.bar_tables import Table, group_tables, people_tables, score_tables, tables_of
+from dphh.report.counted import (
+    held_by_nobody,
+    how_many,
+    how_to_read_counts,
+    is_of_list,
+    meaning_of_numbers,
+    what_is_missing,
+    which_rows,
+)
+from dphh.report.people import PEOPLE, Released, people_of
+from dphh.report.plan_lines import (
+    Lines,
+    asked,
+    finds_lines,
+    ledger_lines,
+    noise_lines,
+    paid_lines,
+    promise_lines,
+    proof_lines,
+)
 from dphh.report.promise import in_words, promised
-from dphh.report.released import Released
-from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
-from dphh.report.total_promise import total_promise
-from dphh.report.tree import tree_html, tree_of
-from dphh.wording import shown
 from dphh.wording.lines import plural
+from dphh.wording.options import check_whole
+from dphh.wording.shown import shown
 
 if TYPE_CHECKING:
-    from dphh.ledger import Ledger
+    from jinja2 import Template
 
-#: Rows of each length that the tree contains; browsers handle tens of thousands, not millions.
-MOST_ITEMS = 5_000
-#: Bars of each length, and phrases in the list of the longest phrases.
-TOP, LONGEST = 15, 60
+#: Rows of a table that are folded; browsers handle tens of thousands, not millions.
+MOST_ROWS = 5_000
+#: Rows of a table in a notebook's card: FEW if there are several tables, else MANY.
+FEW, MANY = 5, 10
 
 
-def write_page(
-    release: Released,
-    path: str | Path,
-    *,
-    title: str | None = None,
-    counts: Released | None = None,
-    ledger: Ledger | None = None,
-) -> Path:
-    out = written_here("report", path)
-    if out.is_dir():
-        raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
-    page = page_of(release, title=title, counts=counts, ledger=ledger)
-    write_named("report", out, page.encode(), b"<!doctype html>")
-    return out
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, and below `folded` what a click unfolds."""
+
+    heading: str = ""
+    said: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    terms: Sequence[tuple[str, str]] = ()
+    folded: str = ""
+    folded_said: Sequence[str] = ()
+    folded_terms: Sequence[tuple[str, str]] = ()
+    folded_text: Sequence[str] = ()
 
 
 def page_of(
@@ -60,263 +72,200 @@ def page_of(
     title: str | None = None,
     counts: Released | None = None,
     ledger: Ledger | None = None,
+    top: int = 25,
+    min_length: int = 1,
 ) -> str:
-    """The page as HTML text."""
-    _check_counts(release, counts)
-    chart = chart_of(release, TOP, counts)
-    heading = title or "What many people share"
-    style, script = f"{CHART_CSS}\n{PAGE_CSS}", PAGE_JS
-    policy = (
-        f"default-src 'none'; style-src {_digest_of(style)}; script-src {_digest_of(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    body = "".join(
-        [
-            _head_html(release, counts, heading),
-            _found_html(release, chart),
-            _groups_html(within_groups(release, TOP, counts), counts or release),
-            "" if chart.of_people else _longest_phrases_html(release),
-            _all_items_html(release),
-            _promise_html(release, counts),
-            "" if ledger is None else _budget_html(ledger, release),
-            _manifest_html(release),
-        ]
-    )
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<meta name='referrer' content='no-referrer'><title>{escape(shown.shown(heading))}</title>"
-        f"<style>{style}</style></head>"
-        f"<body><main class='dphh'>{body}</main><script>{script}</script></body></html>\n"
+    check_whole("top", top)
+    check_whole("min_length", min_length)
+    several = [release]
+    if counts is not None:
+        if not hasattr(counts, "manifest") or not {*PEOPLE} <= {*counts.table.column_names}:
+            raise UsageError(
+                f"counts: found a {type(counts).__name__} without the columns users, low and high; "
+                "give a release that counts users: a page may be published, and exact counts may "
+                "not"
+            )
+        if counts.manifest["run_id"] != release.manifest["run_id"]:
+            several.append(counts)
+    return _template().render(
+        whole=True,
+        most=MOST_ROWS,
+        title=title or "What people share",
+        warning=_warning(release),
+        head=[*_head(several), *(() if ledger is None else paid_lines(ledger, several))],
+        sections=[
+            *_found(several, top, min_length),
+            *map(_promise_section, several),
+            _origin_section(release),
+        ],
     )
 
 
-def _check_counts(release: Released, counts: Released | None) -> None:
-    if counts is None:
-        return
-    if not hasattr(counts, "manifest"):
-        raise UsageError(
-            f"counts: found a {type(counts).__name__}; give a release that counts users: a report "
-            "may be published, and exact counts may not"
+def release_card(release: Released) -> str:
+    """What was found, as bars, with the privacy statement folded away."""
+    manifest = release.manifest
+    tables = tables_of(release, MANY)
+    if len(tables) > 1:
+        tables = tables_of(release, FEW)
+    return _template().render(
+        whole=False,
+        most=0,
+        title=how_many(release.table, manifest),
+        warning=_warning(release),
+        head=[("promise", _promise(manifest)), ("run", manifest["run_id"])],
+        sections=[
+            _table_section(release, "", tables),
+            Section(folded="What is promised", folded_terms=in_words(manifest["privacy"])),
+        ],
+    )
+
+
+def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
+    """What the plan promises, finds and costs; levels and theorem are folded away."""
+    proof = "The theorem, and how delta is shared out"
+    return _template().render(
+        whole=False,
+        most=0,
+        title=f"plan: {price.verb}",
+        warning="",
+        head=[("options", asked(price)), *promise_lines(price, corpus)],
+        sections=[
+            Section("finds", terms=finds_lines(price.finds)),
+            Section("ledger", terms=ledger_lines(price, corpus, ledger)),
+            Section(folded="Noise and thresholds", folded_terms=noise_lines(price)),
+            Section(folded=proof, folded_terms=proof_lines(price, corpus)),
+        ],
+    )
+
+
+@lru_cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    def with_symbols(value: object) -> object:
+        is_text = isinstance(value, str) and not hasattr(value, "__html__")
+        return shown(str(value), 10_000) if is_text and value else value
+
+    made = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=with_symbols,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["shown"] = shown
+    return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _warning(release: Released) -> str:
+    return str(release.manifest["randomness"]) if release.manifest.get("is_test") else ""
+
+
+def _promise(manifest: dict[str, Any]) -> str:
+    privacy = manifest["privacy"]
+    epsilon, delta = promised(privacy), privacy["delta"]
+    return f"({epsilon:.4g}, {delta:g})-differential privacy for {privacy['unit']}"
+
+
+def _head(several: Sequence[Released]) -> Lines:
+    """What was found and what is promised, in a few lines."""
+    manifests = [each.manifest for each in several]
+    given = is_of_list(manifests[0])
+    lines = [("counted", how_many(several[0].table, manifests[0]))] if given else [
+        ("found", _summary(several[0]))
+    ]  # fmt: skip
+    lines += [("rows", where) for each in manifests if (where := which_rows(each))]
+    lines.append(("promise", _promise(manifests[0])))
+    lines.append(("in words", in_words(manifests[0]["privacy"])[0][1]))
+    lines += [("of the counts", _promise(each)) for each in manifests[1:]]
+    if len({each["privacy"]["unit"] for each in manifests}) < len(manifests):
+        epsilon, delta = (
+            sum(promised(each["privacy"]) for each in manifests),
+            sum(float(each["privacy"]["delta"]) for each in manifests),
         )
-    if missing := [name for name in PEOPLE if name not in counts.table.column_names]:
-        raise UsageError(
-            f"counts: run {counts.run_id} has no column {', '.join(missing)}; give a release that "
-            "counts users"
-        )
+        lines.append(("both together", f"({epsilon:.4g}, {delta:.4g}) at most"))
+    return lines
 
 
-def _digest_of(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _head_html(release: Released, counts: Released | None, heading: str) -> str:
-    privacy = release.privacy
-    together = _promise_together(release, counts)
-    warning = ""
-    if release.is_test:
-        warning = f"<p class='warning'>{escape(release.manifest['randomness'])}</p>"
-    return (
-        f"<h1>{shown.html(heading)}</h1>{warning}"
-        f"<p class='lead'>{_summary_html(release)}, published with "
-        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential "
-        f"privacy{together}: what that promises each person stands below.</p>"
-    )
-
-
-def _promise_together(release: Released, counts: Released | None) -> str:
-    """With the numbers of people from another release, what both promise together."""
-    if not _is_another(counts, release):
-        return ""
-    own = f"({promised(counts.privacy):.4g}, {counts.privacy['delta']:g})"
-    total = total_promise([release, counts])
-    both = (
-        "" if total is None else f"; together ({total[0]:.4g}, {total[1]:.3g}) for who is in both"
-    )
-    return f", and the numbers of people with {own}{both}"
-
-
-def _is_another(counts: Released | None, release: Released) -> TypeGuard[Released]:
-    return counts is not None and counts.run_id != release.run_id
-
-
-def _summary_html(release: Released) -> str:
-    if is_of_list(release.manifest):
-        return how_many(release.table, release.manifest)
-    levels = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist() if tokens}
-    singles = sum(len(tokens) == 1 for tokens in levels)
-    longer = len(levels) - singles
+def _summary(release: Released) -> str:
+    found = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist()}
+    longer = sum(len(tokens) > 1 for tokens in found)
+    said = plural(len(found), "item")
     if "ended" in release.table.column_names:
         ends = sum(bool(ended) for ended in release.table.column("ended").to_pylist())
-        return f"{plural(ends, 'sequence')} that many people share"
-    if not longer:
-        return f"{plural(singles, 'item')} that many people share"
-    return f"{plural(singles, 'word')} and {plural(longer, 'longer phrase')} that many people share"
-
-
-def _found_html(release: Released, chart: Chart) -> str:
-    if not len(release):
-        return f"<h2>What was found</h2><p>Nothing. {_sight_html(release)}</p>"
-    done = "counted" if is_of_list(release.manifest) else "found"
-    return f"<h2>What was {done}</h2>{chart_html(chart)}<p class='more'>{_sight_html(release)}</p>"
-
-
-def _groups_html(chart: Chart | None, counts: Released) -> str:
-    """The items with the most users in each group, if users were counted within groups."""
-    if chart is None:
-        return ""
-    by = str(counts.manifest.get("parameters", {}).get("by") or "group")
-    return f"<h2>By {shown.html(by)}</h2>{chart_html(chart)}"
-
-
-def _sight_html(release: Released) -> str:
-    """What it means that an item is missing; for `counts`, what a number near 0 means."""
-    finds = release.manifest.get("finds")
-    if is_of_list(release.manifest):
-        return escape(
-            "Everything that was asked for is here, whether many hold it or nobody does. "
-            + _least_count_sentence(finds)
-        )
-    said = (
-        "What is not here is not thereby absent from the data: what few people hold is kept back, "
-        "whether nobody or a few dozen hold it."
-    )
-    if finds:
-        said += (
-            f" Held by at least {finds['users']:,} people who "
-            f"hold nothing else, an item is found with probability {finds['probability']:g}. "
-            "People who hold more count for less, so more of them are needed."
-        )
-    if chance := _expected_spurious(release):
-        be = "is" if chance == 1 else "are"
+        said = plural(ends, "sequence")
+    elif longer:
+        said = f"{plural(len(found) - longer, 'word')} and {plural(longer, 'longer phrase')}"
+    if by_noise := held_by_nobody(release.manifest):
         of = " of all that was found" if "top" in release.manifest else ""
-        said += f" Noise lets in a few that nobody holds: {chance:,}{of} {be} expected at most."
-    return escape(said)
+        said += f"; {by_noise:,} at most{of} are expected to be of noise alone, held by nobody"
+    return said
 
 
-def _least_count_sentence(finds: dict[str, Any] | None) -> str:
-    if not finds:
-        return ""
-    return (
-        f"A number by itself is told from 0 with probability {finds['probability']:g} where at "
-        f"least {finds['users']:,} people hold what it is of: noise hides fewer."
+def _found(several: Sequence[Released], top: int, least: int) -> list[Section]:
+    """What was counted, of each release; then what was found and not counted."""
+    release = several[0]
+    heading = f"What was {'counted' if is_of_list(release.manifest) else 'found'}"
+    sections: list[Section] = []
+    counted: set[tuple[str, ...]] = set()
+    for each in several:
+        if not (people := people_of(each)).counts:
+            continue
+        counted |= people.counts.keys()
+        by = "How many people" if people.groups is None else f"By {people.by}"
+        tables = people_tables(each, top, least)
+        sections.append(_table_section(each, by if sections else heading, tables))
+        if lists := group_tables(each, top, least):
+            in_each = f"In each {people.by}, what stands out of the noise"
+            sections.append(Section(in_each, (), lists))
+    rest = score_tables(release, top, least, without=counted)
+    if rest or not sections:
+        others = "Found, and not counted" if sections else heading
+        sections.append(_table_section(release, others, rest))
+    return sections
+
+
+def _table_section(release: Released, heading: str, tables: Sequence[Table]) -> Section:
+    """Tables with what their bars are; the rest of how to read them is folded away."""
+    manifest = release.manifest
+    if not tables:
+        return Section(heading, ["Nothing.", what_is_missing(manifest)])
+    bars = [bar for table in tables for row in (*table.first, *table.rest) for bar in row.bars]
+    people = any(bar.low is not None for bar in bars)
+    how = [*(how_to_read_counts(manifest) if people else ()), what_is_missing(manifest)]
+    said = []
+    if any(bar.value is not None for bar in bars):
+        said = [meaning_of_numbers(manifest, people=people, bars=True)]
+    return Section(heading, said, tables, folded="How to read this", folded_said=how)
+
+
+def _promise_section(release: Released) -> Section:
+    privacy = release.manifest["privacy"]
+    of = "the numbers of people" if release.manifest["verb"] == "counts" else "what was found"
+    proof = [
+        ("theorem", privacy.get("theorem", "")),
+        *(
+            ("delta", f"{share:.4g} for {what}")
+            for what, share in privacy.get("delta_shares", {}).items()
+        ),
+        *(("note", caveat) for caveat in privacy.get("caveats", ())),
+        *(("warning", warning) for warning in privacy.get("warnings", ())),
+    ]
+    return Section(
+        f"What is promised, of {of}",
+        terms=[*in_words(privacy), ("run", release.manifest["run_id"])],
+        folded="The theorem, and how delta is shared out",
+        folded_terms=proof,
     )
 
 
-def _expected_spurious(release: Released) -> int:
-    """The expected number of spurious n-grams by DPNE's thresholds: a share of the level below."""
-    levels = release.manifest["levels"]
-    below = {level["level"]: level.get("released", 0) for level in levels}
-    expected: float = sum(
-        level["spurious"] * below.get(level["level"] - 1, 0)
-        for level in levels
-        if "spurious" in level
-    )
-    return ceil(expected)
-
-
-def _longest_phrases_html(release: Released) -> str:
-    """Phrases that are part of no longer phrase; a part says little if the longer one is shown."""
-    frame = phrases(release)
-    long = frame.filter(frame["tokens"].list.len() > 1)
-    if not len(long) or "ended" in frame.columns:
-        return ""
-    lines = "".join(f"<li>{shown.html(item)}</li>" for item in long["item"].head(LONGEST))
-    more = len(long) - LONGEST
-    return (
-        "<h2>The longest phrases</h2>"
-        "<p>Each is inside no longer phrase of this release; the longest first.</p>"
-        f"<ul class='longest'>{lines}</ul>"
-        + (f"<p class='more'>and {more:,} more, below</p>" if more > 0 else "")
-    )
-
-
-def _all_items_html(release: Released) -> str:
-    if not len(release):
-        return ""
-    tree = tree_html(tree_of(release, most=MOST_ITEMS))
-    left_out = sum(
-        max(0, level["released"] - MOST_ITEMS)
-        for level in release.manifest["levels"]
-        if "released" in level
-    )
-    note = (
-        f"<p class='more'>The first {MOST_ITEMS:,} of each length are here; {left_out:,} more "
-        "are in the "
-        "release's table.</p>"
-        if left_out
-        else ""
-    )
-    return (
-        "<h2>All of it</h2><p>Each line unfolds to what goes on from it. "
-        f"{_order_advice(release)}</p>"
-        "<div class='find' hidden><input type='search' placeholder='Search' "
-        "aria-label='Search what was found'><button type='button'>Unfold or fold all</button>"
-        f"<output aria-live='polite'></output></div>{note}<div class='scroll'>{tree}</div>"
-        "<p class='paper'>On paper the first lines alone are shown; the file has all.</p>"
-    )
-
-
-def _order_advice(release: Released) -> str:
-    if "ended" in release.table.column_names:
-        return "Sequences end where a dot is."
-    return "Of what goes on from the same words, the higher score comes first."
-
-
-def _rows_sentence(release: Released) -> str:
-    """A page of a part of the data says so."""
-    where = which_rows(release.manifest)
-    return "" if where is None else f"<p>{shown.html(where, 10_000)}.</p>"
-
-
-def _promise_html(release: Released, counts: Released | None) -> str:
-    privacy = release.privacy
-    folded = [("theorem", privacy.get("theorem", ""))]
-    folded += [("delta", f"{share:.4g} for {what}")
-               for what, share in privacy.get("delta_shares", {}).items()]  # fmt: skip
-    folded += [("note", caveat) for caveat in privacy.get("caveats", ())]
-    folded += [("WARNING", warning) for warning in privacy.get("warnings", ())]
-    of_counts = (
-        f"<h3>Of the numbers of people</h3>{_terms_html(in_words(counts.privacy))}"
-        f"{_rows_sentence(counts)}"
-        f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"
-        if _is_another(counts, release)
-        else ""
-    )
-    return (
-        f"<h2>What is promised</h2>{_rows_sentence(release)}{_terms_html(in_words(privacy))}"
-        "<details class='folded'><summary>The theorem, and how delta is shared out</summary>"
-        f"{_terms_html(folded)}</details>{of_counts}"
-    )
-
-
-def _terms_html(lines: list[tuple[str, str]]) -> str:
-    return (
-        "<dl>"
-        + "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in lines if said)
-        + "</dl>"
-    )
-
-
-def _budget_html(ledger: Ledger, release: Released) -> str:
-    """The accounts that paid for this run, if the ledger knows it."""
-    paid = [run.accounts for run in ledger.runs() if run.run_id == release.run_id]
-    labels = {label for accounts in paid for label in accounts}
-    accounts = [each for each in ledger.accounts() if each.label in labels]
-    if not accounts:
-        return "<h2>Budget</h2><p>The ledger that was given does not know this run.</p>"
-    return "<h2>Budget</h2>" + "".join(account_html(account) for account in accounts)
-
-
-def _manifest_html(release: Released) -> str:
-    engine = release.manifest.get("engine", {})
+def _origin_section(release: Released) -> Section:
+    manifest = release.manifest
+    engine = manifest.get("engine", {})
     ran = f", on {engine['name']} {engine['version']}" if engine else ""
-    lines = release.dumps().split("\n")
-    said = "\n".join(escape(shown.shown(each, 10_000)) if each.strip() else each for each in lines)
-    return (
-        f"<h2>Where this comes from</h2><p>Run <code>{escape(shown.shown(release.run_id))}</code> "
-        f"of <code>{escape(release.manifest['verb'])}</code>{escape(ran)}.</p>"
-        "<details class='folded'><summary>The manifest</summary>"
-        f"<pre>{said}</pre></details>"
+    return Section(
+        "Where this comes from",
+        [f"Run {manifest['run_id']} of {manifest['verb']}{ran}."],
+        folded="The manifest",
+        folded_text=release.dumps().split("\n"),
     )

@@ -1,4 +1,4 @@
-"""A release as a list to read, without parts of longer phrases and without filler.
+"""A release as a list to read, and its first k items.
 
 Everything here is post-processing of a release: it costs nothing and changes no guarantee.
 """
@@ -6,16 +6,18 @@ Everything here is post-processing of a release: it costs nothing and changes no
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import polars as pl
 
-from dphh.errors import UsageError
-from dphh.report.people import parts_of
-from dphh.report.readable import readable
-from dphh.report.released import Released
+from dphh.errors import STEERS, UsageError, steerless
+from dphh.report.people import Released, parts_of
+from dphh.wording.options import check_whole
 
 #: A token that is a number: digits, with punctuation and symbols.
 NUMBER = r"^[\p{N}\p{P}\p{S}]*\p{N}[\p{N}\p{P}\p{S}]*$"
+#: Columns to sort by, in order of preference: the number of users, else the score.
+HEAVY = ("users", "score")
 
 
 def phrases(
@@ -31,43 +33,66 @@ def phrases(
     filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
     if not numbers:
         filler = filler | pl.element().str.contains(NUMBER)
-    frame = _with_score_column(release)
+    frame = _frame(release)
     if maximal:
         frame = frame.filter(_is_maximal(frame))
-    return readable(
-        frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
-            pl.col("tokens").list.len(), "score", "item",
-            descending=[True, True, False], nulls_last=True, maintain_order=True,
-        )
+    score = ["score"] if "score" in frame.columns else []
+    frame = frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
+        pl.col("tokens").list.len(), *score, "item",
+        descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
+    # Polars prints texts as they are, and so do frames derived from them.
+    readable = pl.element().map_elements(steerless, pl.String)
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    if not any(map(STEERS.search, frame["item"])):
+        return frame
+    return frame.with_columns(
+        pl.col(texts).map_elements(steerless, pl.String), pl.col("tokens").list.eval(readable)
+    )
 
 
 def _is_maximal(frame: pl.DataFrame) -> pl.Series:
-    """Whether a row is part of no longer phrase; in a trie, if it ends or cannot be continued."""
-    all_tokens = [tuple(tokens) for tokens in frame["tokens"].to_list()]
-    inside: set[tuple[str, ...]] = set()
-    of_trie = "ended" in frame.columns
-    for tokens in set(all_tokens):
-        beginnings = (tokens[:stop] for stop in range(1, len(tokens)))
-        inside.update(beginnings if of_trie else parts_of(tokens))
-    alone = pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
-    return _drop_prefix_rows(frame, alone) if of_trie else alone
+    """Whether a row is part of no longer phrase. In a trie: whether it ends, or is a beginning that
+    was cut, which neither goes on nor ends."""
+    all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
+    if "ended" not in frame.columns:
+        inside = {part for tokens in set(all_tokens) for part in parts_of(tokens)}
+        return pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
+    ends = frame["ended"].fill_null(False).to_list()
+    leads = {tokens[:stop] for tokens in all_tokens for stop in range(1, len(tokens))}
+    leads |= {tokens for tokens, end in zip(all_tokens, ends, strict=True) if end}
+    kept = [end or tokens not in leads for tokens, end in zip(all_tokens, ends, strict=True)]
+    return pl.Series(kept, dtype=pl.Boolean)
 
 
-def _drop_prefix_rows(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
-    """Drop the prefix row of a sequence that also has a row saying that it ends there."""
-    ended = frame["ended"].fill_null(False)
-    complete = frame.select(
-        pl.col("tokens")
-        .list.join("\0")
-        .is_in(frame.filter(ended)["tokens"].list.join("\0").implode())
-    ).to_series()
-    return ended | (alone & ~complete)
+def top_of(release: Released, k: int) -> Any:
+    """The first of each level, then the second of each, and so on, up to k items. An item counted
+    within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
+    check_whole("k", k)
+    frame = _frame(release).with_row_index("row")
+    known = [name for name in HEAVY if name in frame.columns]
+    by = next((name for name in known if frame[name].null_count() < len(frame)), None)
+    if by is None:
+        if len(frame):
+            raise UsageError(
+                "top: this release has neither scores nor counts to sort by; run it with counts=, "
+                "or run `counts` of it, and take the top of that"
+            )
+        return release.table
+    best = (
+        frame.drop_nulls(by)
+        .group_by("level", "item")
+        .agg(pl.col(by).sum(), "row")
+        .sort("level", by, "item", descending=[False, True, False])
+        .with_columns(turn=pl.int_range(pl.len()).over("level"))
+        .sort("turn", "level", maintain_order=True)
+        .head(k)
+        .sort("level", "turn")
+    )
+    return release.table.take(best.explode("row")["row"].to_arrow())
 
 
-def _with_score_column(release: Released) -> pl.DataFrame:
-    """The table, with a score column of NULLs if it has none."""
-    frame = release.to_polars()
-    if "score" in frame.columns:
-        return frame
-    return frame.with_columns(score=pl.lit(None, pl.Float64))
+def _frame(release: Released) -> pl.DataFrame:
+    frame = pl.from_arrow(release.table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

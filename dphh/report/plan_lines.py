@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
-from dphh.ledger import Ledger
-from dphh.ledger.budget import percent
-from dphh.ledger.outlook import Outlook
-from dphh.ledger.remaining import MOST_RUNS
-from dphh.ledger.requests import request_of
-from dphh.ledger.wording import account_lines, period_lines
+from dphh.ledger import Ledger, Outlook, Request
+from dphh.ledger.budget import MOST_RUNS, percent
+from dphh.ledger.sentences import account_lines
+from dphh.levels.ldp_trie import LocalLevel
+from dphh.levels.level import Level
+from dphh.levels.set_union import AloneLevel, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.report.level_words import counting_lines, levels_lines, narrower_lines
+from dphh.report.people import Released
 from dphh.wording.lines import plural, shorten
 
-#: A heading and its lines: (label, text).
-Section = tuple[str, list[tuple[str, str]]]
+#: Lines of a plan: (label, text); a label is that of the lines below it that have none.
+Lines = list[tuple[str, str]]
+#: A heading and its lines.
+Section = tuple[str, Lines]
 
 
 def plan_sections(
@@ -30,138 +34,176 @@ def plan_sections(
 def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     """A plan without its ledger section, which only the owner may see."""
     return [
-        ("privacy", privacy_lines(price, corpus)),
+        ("privacy", [*promise_lines(price, corpus), *proof_lines(price, corpus)]),
         ("levels", noise_lines(price)),
         ("finds", finds_lines(price.finds)),
     ]
 
 
-def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
-    privacy = price.privacy
-    if corpus is not None:
-        privacy = stated(price, corpus.user, of_files=corpus.source is None)
+def promise_lines(price: Price, corpus: Corpus | None) -> Lines:
+    """What is promised, and to whom."""
+    privacy = _privacy_of(price, corpus)
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
+        *([] if privacy.provided is None else [("provided", privacy.provided)]),
+    ]
+
+
+def proof_lines(price: Price, corpus: Corpus | None) -> Lines:
+    """What proves it, and under which conditions."""
+    privacy = _privacy_of(price, corpus)
+    return [
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
-        *(("note", caveat) for caveat in privacy.caveats),
+        *(
+            ("note", caveat)
+            for caveat in privacy.caveats
+            if privacy.provided is None or privacy.provided not in caveat
+        ),
     ]
 
 
-def promises(privacy: Privacy) -> list[tuple[str, str]]:
+def _privacy_of(price: Price, corpus: Corpus | None) -> Privacy:
+    if corpus is None:
+        return price.privacy
+    return stated(price, corpus.user, of_files=corpus.source is None)
+
+
+def promises(privacy: Privacy) -> Lines:
+    def promise(epsilon: float, whose: str) -> str:
+        return f"({epsilon:.4g}, {privacy.delta:g})-differential privacy{whose}"
+
     if privacy.central_epsilon is None:
-        return [("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy")]
-    return [
-        ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
-        (
-            "the release",
-            f"({privacy.central_epsilon:.4g}, {privacy.delta:g})-differential privacy, "
-            "for one item",
-        ),
-        (
-            "",
-            f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
-            "user's items: what the ledger books",
-        ),
-        *_promises_of_messages(privacy),
-    ]
-
-
-def _promises_of_messages(privacy: Privacy) -> list[tuple[str, str]]:
-    """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
-    if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
-        return []
-    return [
-        (
-            "mixed messages",
-            f"({privacy.shuffled_epsilon:.4g}, {privacy.delta:g})-differential privacy, for one "
-            "item, to who sees messages without senders and not their sums alone",
-        ),
-        (
-            "",
-            f"({privacy.shuffled_user_epsilon:.4g}, {privacy.delta:g})-differential privacy, for "
-            "all of a user's items",
-        ),
-    ]
-
-
-def noise_lines(price: Price) -> list[tuple[str, str]]:
+        return [("promise", promise(privacy.epsilon, ""))]
     lines = [
-        *levels_lines(price.levels),
-        *counting_lines(price.counting),
-        *narrower_lines(price),
+        ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
+        ("the release", promise(privacy.central_epsilon, ", for one item")),
+        ("", promise(privacy.booked_epsilon, ", for all of a user's items: what the ledger books")),
     ]
-    asked: dict[str, Any] = dict(price.parameters)
-    if asked.get("by") is not None:
-        lines.append(
-            ("groups", f"within {', '.join(map(shorten, asked['groups']))} and {OTHER} of "
-                       f"{shorten(asked['by'])}; {OTHER} is all that was not declared")
-        )  # fmt: skip
+    if privacy.shuffled_epsilon is not None and privacy.shuffled_user_epsilon is not None:
+        # To an observer of the mixed messages themselves; the lines above are for their sums.
+        whose = ", for one item, to who sees messages without senders and not their sums alone"
+        lines += [
+            ("mixed messages", promise(privacy.shuffled_epsilon, whose)),
+            ("", promise(privacy.shuffled_user_epsilon, ", for all of a user's items")),
+        ]
     return lines
 
 
-def finds_lines(finds: Finds) -> list[tuple[str, str]]:
+def noise_lines(price: Price) -> Lines:
+    lines = _levels_lines(price.levels)
+    if (counting := price.counting) is not None:
+        _, noise, intervals = counting.widest.in_words()
+        what = (
+            "sequences that end, and beginnings that nothing grew from"
+            if counting.beginnings
+            else "all that is found"
+        )
+        whole = f"each user counts as one for up to {counting.max_items:,} of {what}"
+        lines += [
+            ("counts", f"{whole}, and for less of each beyond that"),
+            ("", f"{noise}, or less where fewer are found"),
+            ("", intervals),
+        ]
+        if counting.min_users:
+            left_out = f"left out if its interval begins below {counting.min_users:,} users"
+            fewer = "an item that fewer hold comes through with probability at most "
+            fewer += f"{counting.passes_below:.2%}"
+            lines.append(("min_users", f"what is found is {left_out}: {fewer}"))
+    asked: dict[str, Any] = dict(price.parameters)
+    if asked.get("by") is not None:
+        named = ", ".join(map(shorten, asked["groups"]))
+        said = f"within {named} and {OTHER} of {shorten(asked['by'])}"
+        lines.append(("groups", f"{said}; {OTHER} is all that was not declared"))
+    return lines
+
+
+def _levels_lines(levels: Sequence[Level]) -> Lines:
+    """What each level does; neighbouring levels that do the same share one entry."""
+    lines: Lines = []
+    for (_, said), alike in groupby(levels, key=lambda each: (_pass_of(each), each.in_words())):
+        first, *others = alike
+        head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
+        if isinstance(first, SetUnionLevel) and first.round > 1 and not others:
+            head += f", round {first.round}"
+            head += " (if alone)" if isinstance(first, AloneLevel) else ""
+        if levels[-1].level < len(levels) and isinstance(first, LocalLevel):
+            head = f"pass {first.pass_number}, {head}"
+        lines += zip([head] + [""] * (len(said) - 1), said, strict=True)
+    return lines
+
+
+def _pass_of(level: Level) -> int:
+    return level.pass_number if isinstance(level, LocalLevel) else 1
+
+
+def finds_lines(finds: Finds) -> Lines:
     what = "an n-gram is found" if finds.users_by_length else finds.what
     head = f"{what} with probability {finds.probability:g} when held by at least"
-    if finds.users_by_length:
-        return [
-            ("", head),
-            *(
-                (f"{users:,} users", f"if it is {plural(length, 'word')} long")
-                for length, users in finds.users_by_length
-            ),
-            ("", f"({finds.note})"),
-        ]
-    if not finds.users_by_held:
-        return [("", head), (f"{finds.users:,} users", f"({finds.note})")]
-    lines = [("", head)]
-    lines += [
-        (f"{users:,} users", f"if each of them holds {plural(held, 'item')} in all")
+    numbers = [
+        (users, f"if it is {plural(length, 'word')} long")
+        for length, users in finds.users_by_length
+    ] or [
+        (users, f"if each of them holds {plural(held, 'item')} in all")
         for held, users in finds.users_by_held
-    ]
-    return [*lines, ("", f"({finds.note})")] if finds.note else lines
+    ]  # fmt: skip
+    note = f"({finds.note})" if finds.note else ""
+    if not numbers:
+        return [("", head), (f"{finds.users:,} users", note)]
+    lines = [("", head), *((f"{users:,} users", which) for users, which in numbers)]
+    return [*lines, ("", note)] if note else lines
 
 
-def ledger_lines(
-    price: Price, corpus: Corpus | None, ledger: Ledger | None
-) -> list[tuple[str, str]]:
-    """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
+# What the ledger says. Reads only, and never makes printing fail.
+
+
+def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
+    """Who would pay for a run, what is left, and whether it would be refused."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
         outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [
-        line for each in outlook.accounts for line in (*account_lines(each), *period_lines(each))
-    ] or [("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")]
+    lines = [line for each in outlook.accounts for line in account_lines(each)] or [
+        ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
+    ]
     if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
-    lines += [("moved", said) for said in outlook.moved]
     refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
+def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
+    """What is left in the accounts that paid for these releases, if the ledger knows them."""
+    ids = {release.manifest["run_id"] for release in releases}
+    labels = {label for run in ledger.runs() if run.run_id in ids for label in run.accounts}
+    accounts = [each for each in ledger.accounts() if each.label in labels]
+    if not accounts:
+        return [("ledger", "the ledger that was given does not know this run")]
+    return [("ledger", ": ".join(account_lines(each)[0])) for each in accounts]
+
+
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
     """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(request_of(price, corpus))
+    return (ledger or Ledger()).outlook(Request.of(price, corpus))
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
     to an analyst, who may see one alone."""
-    found = outlook.ahead
-    if found is None:
+    if outlook.scarcest is None:
         return None
-    taken = "more than 100%" if found.share > 1 else percent(found.share)
+    account, share, runs_left = outlook.scarcest
+    taken = "more than 100%" if share > 1 else percent(share)
     if of is not None:
         return f"takes {taken} of {of}"
-    runs = plural(found.runs_left, "such run") if found.runs_left < MOST_RUNS else "many such runs"
-    left = f"{runs} {'is' if found.runs_left == 1 else 'are'} left"
-    return f"takes {taken} of the cap of {shorten(found.account)}; {left}"
+    runs = plural(runs_left, "such run") if runs_left < MOST_RUNS else "many such runs"
+    left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
+    return f"takes {taken} of the cap of {shorten(account)}; {left}"
 
 
 def asked(price: Price) -> str:

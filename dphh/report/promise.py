@@ -2,79 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import Any
 
-#: Of the other direction, where it is not proved, or where the statement does not say.
-_ONE_DIRECTION = {
-    False: "The other way round nothing is proved.",
-    None: "Whether that holds the other way round, this release's manifest does not say.",
-}
 
-
-def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
-    """The guarantee as (term, sentence) pairs. Statements of earlier versions have no `protects`
-    and no `both_directions`; of these it says the less."""
+def in_words(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The guarantee as (term, sentence) pairs."""
     epsilon, delta = promised(privacy), float(privacy["delta"])
-    what, their = _who_is_protected(privacy)
-    both_directions: bool | None = privacy.get("both_directions")
+    what, their = {
+        "user": ("one person's rows", "a given person's rows are"),
+        "contribution": ("one contribution", "one given contribution is"),
+    }.get(privacy["protects"], ("one of what is protected", "one given of these is"))
+    factor = (
+        f"Whatever came out, it was at most {_odds_factor(epsilon)} times as likely with {what} in "
+        "the data as without"
+    )
+    if privacy["both_directions"]:
+        factor += f", and the other way round. {guessing(epsilon, delta, their)}"
+    else:
+        factor += ". The other way round nothing is proved."
+    beyond = f"the probability of any outcome may differ by {_one_in_many(delta)}"
     said = [
-        (
-            f"epsilon = {epsilon:.4g}",
-            f"Whatever came out, it was at most {_odds_factor(epsilon)} times as likely with "
-            f"{what} in "
-            "the data as without"
-            + (", and the other way round. " + guessing(epsilon, delta, their)
-               if both_directions else f". {_ONE_DIRECTION[both_directions]}"),
-        ),
-        (
-            f"delta = {delta:g}",
-            "Beyond that factor, the probability of any outcome may differ by "
-            f"{_one_in_many(delta)}.",
-        ),
+        (f"epsilon = {epsilon:.4g}", factor),
+        (f"delta = {delta:g}", f"Beyond that factor, {beyond}."),
         ("whose data", f"What is protected is {privacy['unit']}."),
-    ]  # fmt: skip
+        ("with and without", f"The two cases that are compared: {privacy['adjacency']}."),
+    ]
     if "provided" in privacy:
         said.append(("provided", f"All of this holds provided that {privacy['provided']}."))
-    if "adjacency" in privacy:
-        said.append(
-            ("with and without", f"The two cases that are compared: {privacy['adjacency']}.")
-        )
     if "central_epsilon" in privacy:
+        of_each = f"with epsilon {privacy['epsilon']:g} for whoever received it"
         said.append(
-            (
-                "each report",
-                f"Every report was randomised before it left its device, with epsilon "
-                f"{privacy['epsilon']:g} for whoever received it.",
-            )
+            ("each report", f"Every report was randomised before it left its device, {of_each}.")
         )
     if "user_epsilon" in privacy:
+        of_all = f"epsilon {privacy['user_epsilon']:.4g} at the same delta"
         said.append(
-            (
-                "all of a user",
-                f"For everything that one user contributed, together: epsilon "
-                f"{privacy['user_epsilon']:.4g} at the same delta.",
-            )
+            ("all of a user", f"For everything that one user contributed, together: {of_all}.")
         )
     if "shuffled_user_epsilon" in privacy:
+        of_all = f"{privacy['shuffled_user_epsilon']:.4g} for all of a user's"
         said.append(
             (
                 "mixed messages",
-                "That holds where only sums of reports are seen. Who sees the messages themselves, "
-                f"without senders, is told epsilon {privacy['shuffled_epsilon']:.4g} of one "
-                f"contribution, and {privacy['shuffled_user_epsilon']:.4g} of all of a user's.",
+                "That holds where only sums of reports are seen. To who sees the messages "
+                f"themselves, without senders, it is epsilon {privacy['shuffled_epsilon']:.4g} for "
+                f"one contribution, and {of_all}.",
             )
         )
-    said.append(
-        (
-            "other releases",
-            "The promise is of this release alone. Releases from the same people add up.",
-        )
-    )
-    return said
+    alone = "The promise is of this release alone. Releases from the same people add up."
+    return [*said, ("other releases", alone)]
 
 
-def promised(privacy: dict[str, Any]) -> float:
+def promised(privacy: Mapping[str, Any]) -> float:
     """The epsilon of what is published, for the unit that the privacy statement names."""
     return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
@@ -88,13 +69,6 @@ def guessing(epsilon: float, delta: float, their: str) -> str:
         f"it, is right with probability {_percent_rounded_up(right)} at most. A coin is right "
         "with 50%."
     )
-
-
-def _who_is_protected(privacy: dict[str, Any]) -> tuple[str, str]:
-    protects = privacy.get("protects")
-    if protects == "user":
-        return "one person's rows", "a given person's rows are"
-    return "one of what is protected", "one given contribution is"
 
 
 def _odds_factor(epsilon: float) -> str:

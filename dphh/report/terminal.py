@@ -1,136 +1,29 @@
-"""Plans and releases as text for a terminal. `dphh.report.cards` is the same for notebooks."""
+"""Plans and releases as text for a terminal. `dphh.report.page` is the same for notebooks."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Sequence
 
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.priors.fit import poor_fit
-from dphh.report.counted import about_counts, groups_of, how_many, which_rows
-from dphh.report.plan_lines import Section, asked, plan_sections
+from dphh.prior import poor_fit
+from dphh.report.bar_tables import Table, tables_of
+from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
+from dphh.report.people import Released
+from dphh.report.plan_lines import asked, plan_sections
 from dphh.report.promise import promised
-from dphh.wording.lines import padded, plural, shorten, terminal_columns, width_of, wrapped
+from dphh.wording.lines import padded, shorten, terminal_columns, width_of, wrapped
 
+#: Rows of all tables together.
 SHOWN_ROWS = 10
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    return _text_of_sections(
-        f"plan: {price.verb}  {asked(price)}", plan_sections(price, corpus, ledger)
-    )
-
-
-def release_text(table: Any, manifest: dict[str, Any]) -> str:
-    privacy = manifest["privacy"]
-    lines = wrapped(
-        f"release {manifest['run_id']}: {how_many(table, manifest)}, "
-        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
-    )
-    if (where := which_rows(manifest)) is not None:
-        lines += wrapped(where, "  ", "  ")
-    for warning in privacy.get("warnings", ()):
-        lines += wrapped(f"warning: {warning}")
-    if (badly := poor_fit(manifest)) is not None:
-        lines += wrapped(f"note: {badly}")
-    if is_test(manifest):
-        lines.append(manifest["randomness"])
-    rows = first_rows(table, manifest)
-    if rows and (meaning := value_meaning(table, manifest)):
-        lines += wrapped(meaning, "  ", "  ")
-    longest = terminal_columns() - 5 - max((len(value_text(row)) for row in rows), default=0)
-    items = [shorten(row["item"], min(60, longest)) for row in rows]
-    width = max(map(width_of, items), default=0)
-    for row, item in zip(rows, items, strict=True):
-        lines.append(f"  {row['level']}  {padded(item, width)} {value_text(row)}".rstrip())
-    if not rows and (sight := found_from(manifest)):
-        lines += wrapped(sight, "  ")
-    if table.num_rows > len(rows):
-        among = ", beginnings among them" if "ended" in table.column_names else ""
-        lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
-    return "\n".join(lines)
-
-
-def found_from(manifest: dict[str, Any]) -> str:
-    """From how many users an item is found at this price."""
-    if not (finds := manifest.get("finds")):
-        return ""
-    return (
-        f"at this price {finds.get('what', 'an item is found')} with probability "
-        f"{finds['probability']:g} when held by at least {plural(finds['users'], 'user')}"
-    )
-
-
-def is_test(manifest: dict[str, Any]) -> bool:
-    """Whether there is no privacy guarantee: the seed was a test's.
-
-    Manifests of older versions have no `is_test`; there the randomness tells it.
-    """
-    return bool(manifest.get("is_test", manifest["randomness"] != "operating system"))
-
-
-def first_rows(table: Any, manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first few rows of each level, so that short and long items both show; from a trie only
-    the complete sequences, if there are any."""
-    if "ended" in table.column_names:
-        ends = table.filter(pc.fill_null(table.column("ended"), False))
-        table = ends if len(ends) else table
-    groups = {group: place for place, group in enumerate(groups_of(table, manifest) or ())}
-    levels = table.column("level").to_pylist()
-    each = -(-SHOWN_ROWS // max(1, len(set(levels)) * max(1, len(groups))))
-    items = table.column("item").to_pylist() if groups else range(table.num_rows)
-    #: By level: the first items, each with the rows of all its groups.
-    chosen: dict[int, dict[Any, list[int]]] = {}
-    for place, (level, item) in enumerate(zip(levels, items, strict=True)):
-        of_level = chosen.setdefault(level, {})
-        if item in of_level or len(of_level) < each:
-            of_level.setdefault(item, []).append(place)
-    places = [place for of_level in chosen.values() for rows in of_level.values() for place in rows]
-    shown: list[dict[str, Any]] = table.take(pa.array(places, pa.int64())).to_pylist()
-    if groups:
-        order = {
-            key: place for place, key in enumerate(dict.fromkeys(map(_sort_key_of_item, shown)))
-        }
-        shown.sort(key=lambda row: (order[_sort_key_of_item(row)], groups.get(row["group"], 0)))
-    return shown
-
-
-def _sort_key_of_item(row: dict[str, Any]) -> tuple[int, str]:
-    return row["level"], row["item"]
-
-
-def value_meaning(table: Any, manifest: dict[str, Any]) -> str:
-    """What the numbers beside the items mean."""
-    if "users" in table.column_names:
-        return f"beside each: users  (low to high). {about_counts(table, manifest)}"
-    if "error" in table.column_names:
-        return "beside each: score ± its error  (estimated reports; no number of people)"
-    if table.column("score").null_count < table.num_rows:
-        return "beside each: score  (orders items within a level; no number of people)"
-    return ""
-
-
-def value_text(row: dict[str, Any]) -> str:
-    """The number of users, if known; else the score, if there is one."""
-    if row.get("users") is not None:
-        within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
-        return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
-    if row.get("score") is not None:
-        error = "" if row.get("error") is None else f"  ± {row['error']:,.1f}"
-        return f"{row['score']:12,.1f}{error}"
-    ended = row.get("ended")
-    return "" if ended is None else " ends here" if ended else " goes on"
-
-
-def _text_of_sections(title: str, sections: list[Section]) -> str:
     columns = terminal_columns() - 4
-    lines = wrapped(title)
-    for heading, said in sections:
+    lines = wrapped(f"plan: {price.verb}  {asked(price)}")
+    for heading, said in plan_sections(price, corpus, ledger):
         lines.append(f"\n{heading}")
         width = min(max((len(what) for what, _ in said), default=0), columns // 2)
         for what, text in said:
@@ -145,3 +38,55 @@ def _text_of_sections(title: str, sections: list[Section]) -> str:
                 for index, line in enumerate(pieces or [""])
             ]
     return "\n".join(lines)
+
+
+def release_text(release: Released) -> str:
+    manifest = release.manifest
+    privacy = manifest["privacy"]
+    lines = wrapped(
+        f"release {manifest['run_id']}: {how_many(release.table, manifest)}, "
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
+    )
+    if (where := which_rows(manifest)) is not None:
+        lines += wrapped(where, "  ", "  ")
+    for warning in privacy.get("warnings", ()):
+        lines += wrapped(f"warning: {warning}")
+    if (badly := poor_fit(manifest)) is not None:
+        lines += wrapped(f"note: {badly}")
+    if manifest.get("is_test"):
+        lines.append(manifest["randomness"])
+    tables = tables_of(release, SHOWN_ROWS)
+    bars = [bar for table in tables for row in table.first for bar in row.bars]
+    if any(bar.value is not None for bar in bars):
+        people = any(bar.low is not None for bar in bars)
+        lines += wrapped(meaning_of_numbers(manifest, people=people), "  ", "  ")
+    several = sum(max(1, len(table.groups)) for table in tables)
+    lines += _lines_of_tables(tables_of(release, -(-SHOWN_ROWS // max(1, several))))
+    if not tables:
+        lines += wrapped(what_is_missing(manifest), "  ", "  ")
+    return "\n".join(lines)
+
+
+def _lines_of_tables(tables: Sequence[Table]) -> list[str]:
+    """A row an item; of an item that was counted within groups, a row each group."""
+    rows = [
+        [
+            (row.item if place == 0 else "", bar.said, bar.interval, shorten(group, 30))
+            for row in table.first
+            for place, (bar, group) in enumerate(zip(row.bars, table.groups or ("",), strict=True))
+        ]
+        for table in tables
+    ]
+    widest = [max((width_of(row[k]) for each in rows for row in each), default=0) for k in range(4)]
+    room = min(60, terminal_columns() - 12 - sum(widest[1:]))
+    width = min(room, widest[0])
+    lines = []
+    for table, each in zip(tables, rows, strict=True):
+        lines.append(f"  {table.title}")
+        for item, said, interval, group in each:
+            number = f"{said:>{widest[1]}}  {interval:<{widest[2]}}  {group}"
+            name = shorten(item, room) if item else ""
+            lines.append(f"    {padded(name, width)}  {number}".rstrip())
+        if table.rest:
+            lines.append(f"    ... and {len(table.rest):,} more")
+    return lines

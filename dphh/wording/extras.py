@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "altair": "plot",
+    "cryptography": "testing",
     "deltalake": "delta",
     "duckdb_cli": "shell",
     "h11": "shell",

@@ -1,4 +1,4 @@
-"""Texts of a release made safe for a page or a picture.
+"""Texts of a release made safe for a page or a chart.
 
 An item is whatever users wrote. On a page it must not affect its surroundings: it is escaped for
 HTML, and characters that reverse text or are invisible are replaced by visible symbols.
@@ -28,11 +28,6 @@ def shown(text: str, longest: int = LONGEST) -> str:
 def html(text: str, longest: int = LONGEST) -> str:
     """The text for HTML, isolated so that its writing direction does not affect its neighbours."""
     return f"<bdi>{escape(shown(text, longest))}</bdi>"
-
-
-def svg(text: str, longest: int = LONGEST) -> str:
-    """The text for use inside an SVG text element, or in any XML."""
-    return escape(shown(text, longest))
 
 
 def _cut_to_columns(text: str, longest: int) -> str:

@@ -1,7 +1,7 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
--- $contributions reports, and the query counts the reports that contain each value. Surplus reports
--- say "nothing": a different value in each, so that no user reports a value twice; with coins, no
--- value (-1). $form says whether a report is drawn by subset selection (Algorithm 1) or by coins.
+-- $contributions reports by subset selection (Algorithm 1), and the query counts the reports that
+-- contain each value. Surplus reports say "nothing": a different value in each, so that no user
+-- reports a value twice.
 -- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
 CREATE TEMP TABLE reports AS
 WITH
@@ -17,13 +17,7 @@ said AS (
     SELECT
         due.seat,
         due.report,
-        coalesce(
-            chosen.value,
-            CASE
-                WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
-                ELSE -1
-            END
-        ) AS value
+        coalesce(chosen.value, $domain - $contributions + due.report - 1) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
@@ -36,7 +30,6 @@ messages AS (
             $domain,
             $size,
             CAST($numerator AS UBIGINT),
-            $form,
             $purpose
         ) AS subset
     FROM said

@@ -52,7 +52,7 @@ chosen AS (
 ),
 
 -- Every user sends $contributions reports. The surplus ones say "nothing": a different value in
--- each, so that no user reports a value twice; with coins, no value (-1).
+-- each, so that no user reports a value twice.
 due AS (
     SELECT
         seats.range AS seat,
@@ -64,19 +64,13 @@ said AS (
     SELECT
         due.seat,
         due.report,
-        coalesce(
-            chosen.value,
-            CASE
-                WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
-                ELSE -1
-            END
-        ) AS value
+        coalesce(chosen.value, $domain - $contributions + due.report - 1) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
 
 -- Algorithm 1, subset selection: a set of $size values, which contains the user's own value with
--- probability $numerator / 2^64; or, if $form is 'coins', one coin for each value.
+-- probability $numerator / 2^64.
 messages AS MATERIALIZED (
     SELECT
         dphh_report(
@@ -85,43 +79,14 @@ messages AS MATERIALIZED (
             $domain,
             $size,
             CAST($numerator AS UBIGINT),
-            $form,
             $purpose
         ) AS subset
     FROM said
-    WHERE $mode = 'messages'
 ),
 
 reported AS (
     SELECT unnest(subset) AS value
     FROM messages
-),
-
--- In mode 'aggregate', the number of reports that contain each value is drawn directly, for all of
--- the level's values except "nothing" (docs/ldp_trie.md).
-holders AS (
-    SELECT
-        domain.range AS value,
-        count(said.value) AS holders
-    FROM range($domain - $nothings) AS domain
-    LEFT JOIN said ON domain.range = said.value
-    WHERE $mode = 'aggregate'
-    GROUP BY domain.range
-),
-
-drawn AS MATERIALIZED (
-    SELECT
-        dphh_aggregate(
-            list(struct_pack(value := value, holders := holders)),
-            $domain - $nothings,
-            ($last_seat - $first_seat) * CAST($contributions AS BIGINT),
-            $domain,
-            $size,
-            CAST($numerator AS UBIGINT),
-            $purpose
-        ) AS reports
-    FROM holders
-    HAVING count(*) > 0
 ),
 
 reports AS (
@@ -130,11 +95,6 @@ reports AS (
         count(*) AS reports
     FROM reported
     GROUP BY value
-    UNION ALL
-    SELECT
-        unnest(range(len(drawn.reports))) AS value,
-        unnest(drawn.reports) AS reports
-    FROM drawn
 )
 
 SELECT

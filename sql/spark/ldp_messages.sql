@@ -1,7 +1,6 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
--- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
--- a user's reports, so that nobody reports a value twice; with coins none, which is -1), each by
--- subset selection (Algorithm 1) or by coins, as $form says.
+-- $contributions reports by subset selection (Algorithm 1): "nothing" where they have no more to
+-- say, a value of its own for each of a user's reports, so that nobody reports a value twice.
 -- In: chosen (seat, report, value). Out: messages (subset), drawn once.
 CREATE TABLE messages AS
 WITH
@@ -19,13 +18,7 @@ said AS (
         due.seat,
         due.report,
         CAST(
-            coalesce(
-                chosen.value,
-                CASE
-                    WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
-                    ELSE -1
-                END
-            ) AS BIGINT
+            coalesce(chosen.value, $domain - $contributions + due.report - 1) AS BIGINT
         ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
@@ -38,7 +31,6 @@ SELECT
         $domain,
         $size,
         CAST($numerator AS DECIMAL(20, 0)),
-        $form,
         $purpose
     ) AS subset
 FROM said;

@@ -20,8 +20,7 @@ MANY_RUNS += (
     "lifted_pair",
     "lifted_pair_at_one",
     "trie_paper_reversed",
-    "ldp_trie_messages",
-    "ldp_trie_aggregate",
+    "ldp_trie_sums",
 )
 
 

@@ -1,4 +1,4 @@
-"""Audited pairs of neighbours: `trie`, its devices, and `ldp_trie`."""
+"""Audited pairs of neighbours: `trie` and `ldp_trie`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.collecting import Collection, read_ballot, vote
 from dphh.levels.trie import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
@@ -41,26 +39,6 @@ def _grown(names: list[str], groups: int) -> np.ndarray:
     seen = np.zeros(groups, dtype=bool)
     seen[[int(name.split("/")[0]) for name in names]] = True
     return seen
-
-
-def trie_devices(engine: str, folder: Path, size: int) -> Measured:
-    """The same over devices: each tosses its own coin, votes travel by file."""
-    p, theta, epsilon, groups = 0.6, 2, 1.0, 400 * size
-    delta = path_guarantee(epsilon, p, theta, 1).delta * 1.001
-    plan = trie(epsilon=epsilon, delta=delta, max_length=1, theta=theta, p=p)
-    collection = Collection.begin(
-        folder / "collection", plan, devices="phones", ledger=folder / "ledger.sqlite"
-    )
-    path = collection.open_round()
-    assert path is not None
-    ballot = read_ballot(path)
-    held = [*range(groups), *range(0, groups, 2)]
-    collection.close_round(pa.concat_tables([vote(ballot, [f"{g}/x"]) for g in held]))
-    grown = _grown(list(scores(collection.release(), "level")), groups)
-    return Measured(
-        "trie", "path, over devices", f"a device of a token that {theta - 1} other holds", epsilon,
-        delta, p**theta, *counted(grown[0::2], grown[1::2]),
-    )  # fmt: skip
 
 
 def trie_paper(engine: str, folder: Path, size: int) -> Measured:
@@ -111,24 +89,16 @@ def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
     )  # fmt: skip
 
 
-def ldp_trie_messages(engine: str, folder: Path, size: int) -> Measured:
-    return _ldp_trie(engine, size, "messages")
-
-
-def ldp_trie_aggregate(engine: str, folder: Path, size: int) -> Measured:
-    return _ldp_trie(engine, size, "aggregate")
-
-
-def _ldp_trie(engine: str, size: int, mode: str) -> Measured:
+def ldp_trie_sums(engine: str, folder: Path, size: int) -> Measured:
     """One contribution is "ab" or "cd", all others are "ef": by how many reports hold the two."""
     users = 20
     plan = ldp_trie(
         local_epsilon=2.0, delta=0.2, users_per_level=users, contributions=1, max_length=1,
-        keep=110, character_set="abcdefghij", mode=mode,
+        keep=110, character_set="abcdefghij",
     )  # fmt: skip
     mechanism, epsilon = plan.levels[0].mechanism, plan.privacy.central_epsilon
     assert epsilon is not None
-    law, other = _laws(users, mechanism, mode)
+    law, other = _laws(users, mechanism)
     likelier = law > exp(epsilon) * other
     speaks: list[list[bool]] = [[], []]
     for row, word in enumerate(("ab", "cd")):
@@ -140,7 +110,7 @@ def _ldp_trie(engine: str, size: int, mode: str) -> Measured:
             speaks[row].append(bool(likelier[of[0], of[1]]))
     exact = float(np.maximum(law - exp(epsilon) * other, 0.0).sum())
     return Measured(
-        "ldp_trie", mode, f"one of {users} contributions replaced, by the counts of both",
+        "ldp_trie", "ldp-triehh", f"one of {users} contributions replaced, by the counts of both",
         epsilon, plan.privacy.delta, exact, *counted(*map(np.array, speaks)),
     )  # fmt: skip
 
@@ -153,21 +123,17 @@ def _reports(score: float | None, users: int, mechanism) -> int:
     return round(score * (p - q) + users * q)
 
 
-def _laws(users: int, mechanism, mode: str) -> tuple[np.ndarray, np.ndarray]:
+def _laws(users: int, mechanism) -> tuple[np.ndarray, np.ndarray]:
     """P[so many reports hold "ab", so many "cd"], where one user holds the first, or the second."""
     s, d, p = mechanism.domain, mechanism.size, mechanism.p
     q = mechanism.q
-    if mode == "messages":
-        # Of one report: (first, second) in it, where it holds a third value, or the first.
-        both = comb(s - 3, d - 3) / comb(s - 1, d - 1) * p + comb(s - 3, d - 2) / comb(s - 1, d) * (
-            1 - p
-        )
-        third = np.array([[1 - 2 * q + both, q - both], [q - both, both]])
-        beside = p * (d - 1) / (s - 1)
-        first = np.array([[1 - p - (q - beside), q - beside], [p - beside, beside]])
-    else:
-        third = np.outer([1 - q, q], [1 - q, q])
-        first = np.outer([1 - p, p], [1 - q, q])
+    # Of one report: (first, second) in it, where it holds a third value, or the first.
+    both = comb(s - 3, d - 3) / comb(s - 1, d - 1) * p + comb(s - 3, d - 2) / comb(s - 1, d) * (
+        1 - p
+    )
+    third = np.array([[1 - 2 * q + both, q - both], [q - both, both]])
+    beside = p * (d - 1) / (s - 1)
+    first = np.array([[1 - p - (q - beside), q - beside], [p - beside, beside]])
     law = np.ones((1, 1))
     for _ in range(users - 1):
         law = _added(law, third)
@@ -181,6 +147,4 @@ def _added(law: np.ndarray, one: np.ndarray) -> np.ndarray:
     return result
 
 
-CELLS = (
-    trie_path, trie_devices, trie_paper, trie_paper_reversed, ldp_trie_messages, ldp_trie_aggregate,
-)  # fmt: skip
+CELLS = (trie_path, trie_paper, trie_paper_reversed, ldp_trie_sums)

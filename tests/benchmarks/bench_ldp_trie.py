@@ -1,7 +1,7 @@
-"""One run of `ldp_trie`, Parquet to release, by messages and at once: time and peak memory.
+"""One run of `ldp_trie`, Parquet to release, time and peak memory.
 
     python tests/benchmarks/bench_ldp_trie.py [--threads 2] [--passes 2] [--levels 15]
-                                              [--users-per-level 500000] [--mode messages]
+                                              [--users-per-level 500000]
 
 A generated table of words of 2 to 9 letters, by a long-tailed law over a million of them, one for
 each of passes x levels x users per level users (15 million as is); string.printable, local epsilon
@@ -24,12 +24,8 @@ from pathlib import Path
 import duckdb
 from bench_trie import generate
 
-MODES = ("messages", "aggregate")
 
-
-def run(
-    path: str, mode: str, users: int, levels: int, passes: int, threads: int
-) -> dict[str, float]:
+def run(path: str, users: int, levels: int, passes: int, threads: int) -> dict[str, float]:
     from dphh import Corpus, ldp_trie
 
     start = time.perf_counter()
@@ -42,7 +38,6 @@ def run(
         max_length=levels,
         keep=10_000,
         passes=passes,
-        mode=mode,
     )
     with tempfile.TemporaryDirectory() as folder:
         said: list[str] = []
@@ -68,38 +63,35 @@ def main() -> None:
     parser.add_argument("--users-per-level", type=int, default=500_000)
     parser.add_argument("--levels", type=int, default=15)
     parser.add_argument("--passes", type=int, default=2)
-    parser.add_argument("--mode", choices=MODES, action="append")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     size = (asked.users_per_level, asked.levels, asked.passes)
     if asked.child:
-        (mode,) = asked.mode
-        print(json.dumps(run(asked.child, mode, *size, asked.threads)))
+        print(json.dumps(run(asked.child, *size, asked.threads)))
         return
     users = asked.users_per_level * asked.levels * asked.passes
     print(f"DuckDB {duckdb.__version__}, {asked.threads} threads, {users:,} users\n")
-    print(f"{'':<12}{'seconds':>10}{'CPU s':>10}{'peak MB':>10}{'words':>10}")
+    print(f"{'seconds':>10}{'CPU s':>10}{'peak MB':>10}{'words':>10}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "words.parquet"
         generate(path, users)
-        for mode in asked.mode or MODES:
-            options = zip(
-                ("--users-per-level", "--levels", "--passes", "--threads", "--mode", "--child"),
-                (*size, asked.threads, mode, path),
-                strict=True,
-            )
-            found = json.loads(
-                subprocess.run(
-                    [sys.executable, __file__, *(str(x) for option in options for x in option)],
-                    check=True,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                ).stdout
-            )
-            print(
-                f"{mode:<12}{found['seconds']:>10.1f}{found['cpu']:>10.1f}"
-                f"{found['megabytes']:>10,.0f}{found['words']:>10,}"
-            )
+        options = zip(
+            ("--users-per-level", "--levels", "--passes", "--threads", "--child"),
+            (*size, asked.threads, path),
+            strict=True,
+        )
+        found = json.loads(
+            subprocess.run(
+                [sys.executable, __file__, *(str(x) for option in options for x in option)],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            ).stdout
+        )
+        print(
+            f"{found['seconds']:>10.1f}{found['cpu']:>10.1f}"
+            f"{found['megabytes']:>10,.0f}{found['words']:>10,}"
+        )
 
 
 if __name__ == "__main__":

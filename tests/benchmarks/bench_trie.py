@@ -27,7 +27,7 @@ from pathlib import Path
 
 import duckdb
 
-from dphh.corpora.content import TRIEHH_WORDS
+from dphh.rows.content import TRIEHH_WORDS
 
 TWEETS = Path(__file__).parents[3] / "shared" / "data" / "tweets.parquet"
 USERS, MANY = 658_769, 100_000_000

@@ -98,16 +98,6 @@ def test_a_page_runs_as_it_stands(
     assert said
 
 
-def test_the_collection_from_devices_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
-) -> None:
-    """Each device tosses a coin of its own: one noise for all would be no collection."""
-    monkeypatch.chdir(tmp_path)
-    (sketch,) = shown((ROOT / "docs" / "federated.md").read_text(encoding="utf-8"))
-    assert alike(Running().run(sketch), str(sketch.printed))
-    assert [entry.state for entry in ledger.runs()] == ["settled"]
-
-
 @pytest.mark.usefixtures("reviews")
 def test_what_analysts_ask_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger

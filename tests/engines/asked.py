@@ -30,8 +30,6 @@ DRAWING = (
     "draw_binomial_of_any_size",
     "draw_votes",
     "draw_subsets",
-    "draw_coins",
-    "draw_aggregate",
 )
 
 

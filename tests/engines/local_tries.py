@@ -13,8 +13,8 @@ from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
-from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.mechanisms.released_rows import LevelDone
+from dphh.privacy.subset_selection import subset_selection
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 
@@ -36,11 +36,10 @@ def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> 
             users=users,
             contributions=contributions,
             first_seat=place * users,
-            nothings=contributions if level.form == "subsets" else 0,
         )
         if truthful:
             return replace(level, size=1, numerator=2**64 - 1)
-        made = randomiser(level.domain, plan.privacy.epsilon, level.form)
+        made = subset_selection(level.domain, plan.privacy.epsilon)
         return replace(level, size=made.size, numerator=made.numerator)
 
     levels = tuple(changed(place, level) for place, level in enumerate(plan.levels))

@@ -20,7 +20,7 @@ from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
-from dphh.udfs.draws.subset_reports import register_reports
+from dphh.udfs.draws.subsets import register_reports
 from dphh.udfs.draws.votes import register_votes
 
 Gram = tuple[str, ...]
@@ -257,12 +257,9 @@ class Plain:
             characters=list(characters),
             contributions=level.contributions,
             sampling=level.sampling,
-            mode=level.mode,
             domain=level.domain,
-            nothings=level.nothings,
             size=level.size,
             numerator=level.numerator,
-            form=level.form,
             keep=level.keep,
             purpose=purpose,
         )

@@ -39,21 +39,6 @@ def corpus(folder: Path, **content: str) -> Corpus:
     return Corpus(path, user="who", **content)
 
 
-def corpus_of_pairs(folder: Path) -> Corpus:
-    """The same pairs, each in a row of its own."""
-    words = pl.read_parquet(corpus(folder, text="what").where[0]).select(
-        "who", first=pl.col("what").str.split(" ")
-    )
-    pairs = words.select(
-        "who",
-        first=pl.col("first").list.head(LENGTH - 1),
-        second=pl.col("first").list.tail(LENGTH - 1),
-    ).explode("first", "second")
-    path = folder / "pairs.parquet"
-    pairs.select("who", what=pl.concat_list("first", "second")).write_parquet(path)
-    return Corpus(path, user="who", text="what", as_="list")
-
-
 def spark_that_logs(folder: Path) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(HERE)
@@ -116,22 +101,14 @@ PLANS = {
         ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=700, contributions=2, max_length=4,
         keep=50, character_set=list("w0123456789"), pad=True,
     ),
-    # One value for each pair of words.
-    "ldp_trie aggregate": partial(
-        ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=USERS, contributions=LENGTH,
-        max_length=1, keep=50, character_set=[f"w{i}" for i in range(WORDS)], mode="aggregate",
-    ),
 }  # fmt: skip
 #: Tries grow from characters of an item, or from words.
-TRIES = ("trie", "ldp_trie", "ldp_trie aggregate")
+TRIES = ("trie", "ldp_trie")
 
 
 def main(folder: Path, run: str) -> None:
     warnings.simplefilter("ignore")  # that the log is on is what is wanted here
-    if run == "ldp_trie aggregate":
-        read = corpus_of_pairs(folder)
-    else:
-        read = corpus(folder, **({"item": "item"} if run in TRIES else {"text": "what"}))
+    read = corpus(folder, **({"item": "item"} if run in TRIES else {"text": "what"}))
     spark = spark_that_logs(folder)
     release = PLANS[run](read).run(engine="spark")
     spark.stop()

@@ -26,9 +26,9 @@ import pytest
 
 from dphh import Corpus
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
-from dphh.priors.prior import Prior
+from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import bins
-from dphh.public.made import prior_of_items
+from dphh.public.counted_texts import prior_of_items
 from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.lift import LIFTS, public_lift
 from dphh.session.ladder.rungs import Ladder, first_ladder
@@ -257,7 +257,7 @@ def test_the_same_with_a_prior_that_lifts_what_the_newcomer_holds(
     items = [[word] for word in WORDS] + [lifted, ["w0", "w1"], ["w5", "w5"]]
     items = [item for place, item in enumerate(items) if item not in items[:place]]
     counts = [100 if len(item) == 1 else 9_000 if item == lifted else 3 for item in items]
-    prior = prior_of_items(pa.array(items), counts, LEVELS[-1])
+    prior = prior_of_items(dict(zip(map(tuple, items), counts, strict=True)), LEVELS[-1])
     without = climbed(engine, tmp_path, rows, mu, {}, prior)
     of_lifted = WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
     assert LIFTS[class_of(without.rounds[0].valid, of_lifted) % len(LIFTS)] >= 10

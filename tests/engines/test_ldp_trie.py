@@ -1,4 +1,4 @@
-"""`ldp_trie` on every engine: against the paper's loop, and against its own client and server."""
+"""`ldp_trie` on every engine, against the paper's loop."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dphh.engines.polars.ldp_trie
-import dphh.udfs.draws.subset_reports
+import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
-from dphh.devices.reports.device import answer
-from dphh.mechanisms.ldp_trie import collector
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.coin_reports import draw_reports
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.draws.subsets import draw_subsets
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 FEW = settings(
@@ -36,8 +33,6 @@ CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
 ROOT = Path(__file__).parents[2]
 SAYS_NOTHING = ("sql/ldp_trie/ldp_messages.sql", "sql/spark/ldp_messages.sql")
-#: By what reports reach the counts.
-WAYS = [{"mode": "messages"}, {"mode": "messages", "reports": "coins"}, {"mode": "aggregate"}]
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 
 
@@ -63,10 +58,9 @@ def scores(done):
     known=st.lists(WORDS, max_size=3),
     seed=st.integers(0, 10**6),
 )
-@pytest.mark.parametrize("how", WAYS)
 @FEW
 def test_every_level_is_the_brute_force_one(
-    engine, written, how, rows, keep, levels, passes, known, seed
+    engine, written, rows, keep, levels, passes, known, seed
 ):
     rows = rows + [(user, "") for user in range(12)]  # everybody is there
     plan = plan_of(
@@ -78,7 +72,6 @@ def test_every_level_is_the_brute_force_one(
         passes=passes,
         keep=keep,
         known=known,
-        **how,
         pad=True,
     )
     words = held_by(rows)
@@ -112,11 +105,10 @@ def test_a_word_that_begins_another_ends_out_of_band(engine, written):
 # Who is asked
 
 
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
-def test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed(engine, written, mode):
+def test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed(engine, written):
     letters = [chr(ord("a") + i) for i in range(24)]
     rows = [(user, letter) for user, letter in enumerate(letters)]
-    asked_for = {"character_set": "".join(letters), "passes": 4, "keep": 99, "mode": mode}
+    asked_for = {"character_set": "".join(letters), "passes": 4, "keep": 99}
     plan = plan_of(6, 3, truthful=True, **asked_for)
     corpus = written(rows, text=None, item="what")
     asked = []
@@ -222,10 +214,10 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
 
     def looked_at(randomness, held, *rest):
         values.extend(np.asarray(held).tolist())
-        return draw_reports(randomness, held, *rest)
+        return draw_subsets(randomness, held, *rest)
 
-    for module in (dphh.udfs.draws.subset_reports, dphh.engines.polars.ldp_trie):
-        monkeypatch.setattr(module, "draw_reports", looked_at)
+    for module in (dphh.udfs.draws.subsets, dphh.engines.polars.ldp_trie):
+        monkeypatch.setattr(module, "draw_subsets", looked_at)
     rows = [("one", word) for word in ["", *words]]
     plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)
     grown(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
@@ -237,56 +229,10 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
 def test_spark_and_duckdb_say_nothing_alike():
     """Spark draws reports where no test can look at them: what it does is what DuckDB does."""
     said = [
-        re.search(r"CASE\s+WHEN \$nothings.*?END", (ROOT / path).read_text(), re.S)[0].split()
+        re.search(r"coalesce\(.*?\)", (ROOT / path).read_text(), re.S)[0].split()
         for path in SAYS_NOTHING
     ]
     assert said[0] == said[1]
-
-
-# The simulation is the client and the server, joined
-
-
-@pytest.mark.parametrize("reports", ["subsets", "coins"])
-@pytest.mark.parametrize("sampling", ["random", "greedy"])
-def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling, reports):
-    generator = np.random.default_rng(0)
-    rows = [
-        (user, "".join(generator.choice(list("abé"), 3, p=[0.5, 0.45, 0.05])[: 1 + user % 3]))
-        for user in range(240) for _ in range(4)
-    ]  # fmt: skip
-    randomness = SeededRandomness(11)
-    plan = plan_of(
-        40, 2, truthful=False, character_set="abc", max_length=3, passes=2, keep=7,
-        sampling=sampling, local_epsilon=1.5, reports=reports,
-    )  # fmt: skip
-    assert any(level.size > 1 for level in plan.levels)
-    words = held_by(rows)
-    seats = seated(list(words), randomness)
-
-    growth = collector.planted(plan)
-    by_hand = []
-    for level in plan.levels:
-        said = collector.broadcast(growth, level)
-        messages = [
-            {"client": str(seat), "round": said.round, "report": report, "subset": subset.tolist()}
-            for seat in range(level.first_seat + 1, level.first_seat + level.users + 1)
-            for report, subset in enumerate(
-                answer(said, words[seats[seat - 1]], local_epsilon=1.5, contributions=2,
-                       randomness=randomness, name=str(seat)),
-                start=1,
-            )
-        ]  # fmt: skip
-        table = pa.Table.from_pylist(messages, schema=collector.MESSAGES)
-        counted = collector.tally(table, said, level)
-        assert (counted.accepted, counted.rejected) == (80, {})
-        growth, steps = collector.grown(growth, plan.levels, counted.kept)
-        by_hand.append({(step.tokens, step.ended) for step in steps})
-
-    done = grown(engine, written(rows, text=None, item="what"), plan, randomness)
-    released: set = set()
-    for one, kept in zip(done, by_hand, strict=True):
-        assert set(prefixes(one)) == kept - released
-        released |= kept
 
 
 # Runs
@@ -351,14 +297,13 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", WAYS)
-def test_scores_are_unbiased_estimates(engine, written, how):
+def test_scores_are_unbiased_estimates(engine, written):
     """600 of 1,000 hold "ab", at a weak and at a strong randomiser."""
     rows = [(user, "ab" if user < 600 else "ba") for user in range(1000)]
     corpus = written(rows, text=None, item="what")
     for local_epsilon in (1.0, 5.0):
         plan = plan_of(1000, 1, truthful=False, character_set="abcd", local_epsilon=local_epsilon,
-                       keep=99, **how)  # fmt: skip
+                       keep=99)  # fmt: skip
         (level,) = plan.levels
         mean = np.mean([
             prefixes(grown(engine, corpus, plan, SystemRandomness())[0])[(("a", "b"), False)]

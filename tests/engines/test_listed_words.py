@@ -24,7 +24,7 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
 from dphh.privacy.forecast_rounds import LIST_SIZES
-from dphh.public.made import prior_of_items
+from dphh.public.counted_texts import prior_of_items
 from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.word_list import WordList
 from dphh.testing import SeededRandomness
@@ -37,9 +37,7 @@ ENGINES = ("duckdb", "polars")
 DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.items"}
 Rows = Sequence[tuple[str, Sequence[str]]]
 LISTED = [f"l{number:03}" for number in range(60)]
-PRIOR = prior_of_items(
-    pa.array([[word] for word in LISTED]), [int(9_000 / (1 + i)) for i in range(len(LISTED))], 1
-)
+PRIOR = prior_of_items({(word,): int(9_000 / (1 + i)) for i, word in enumerate(LISTED)}, 1)
 
 
 def level_of(epsilon: float, max_items: int, delta: float = 1e-2, max_n: int = 1) -> Any:

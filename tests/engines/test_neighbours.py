@@ -134,18 +134,6 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
     is_added_up(levels, others, newcomer, 2**BITS)
 
 
-@of_neighbours
-def test_whole_grams_of_every_length(engine, others, newcomer):
-    def levels(rows: Rows) -> Iterator[Counter[Any]]:
-        with opened(engine, rows, NoNoise()) as session:
-            for lengths in ((1, 3), (2, 2)):
-                session.hold(Reading(lengths=lengths))
-                level = bare_level(4, bits=BITS)
-                yield sums(session.draw(level, f"lengths {lengths}"))
-
-    is_added_up(levels, others, newcomer, 2**BITS)
-
-
 def walkers(session: Any) -> Counter[Any]:
     """How many users hold which sequence, at which node of the trie."""
     if session.name == "duckdb":
@@ -205,15 +193,17 @@ def reports_for_values(session: Any) -> Counter[Any]:
 
 @contextmanager
 def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
-    """How many reports are for each value, where an engine draws the sums of reports."""
+    """How many reports are for each value, where an engine draws them."""
     heard: list[Counter[Any]] = []
     if engine == "polars":
+        module = import_module("dphh.engines.polars.ldp_trie")
 
-        def draw(_: Any, counts: Any, *rest: Any) -> Any:
-            heard.append(Counter({value: int(counts[value]) for value in np.flatnonzero(counts)}))
-            return np.zeros(len(counts), dtype=np.int64)
+        def count(session: Any, level: Any, chosen: Any, purpose: str) -> Any:
+            heard.append(Counter(chosen["value"].to_list()))
+            return reports_by_value(session, level, chosen, purpose)
 
-        with patch.object(import_module("dphh.engines.polars.ldp_trie"), "draw_aggregate", draw):
+        reports_by_value = module._reports_by_value
+        with patch.object(module, "_reports_by_value", count):
             yield heard
         return
     module = import_module(f"dphh.engines.{engine}.run")
@@ -221,7 +211,7 @@ def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
     execute = run.execute
 
     def listen(self: Any, name: str, **parameters: Any) -> None:
-        if name == "ldp_aggregate":
+        if name == "ldp_messages":
             heard.append(reports_for_values(self))
         execute(self, name, **parameters)
 
@@ -238,7 +228,7 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
     """A user who comes takes the seat of one who had nothing to say: no other report changes."""
     plan = ldp_trie(
         local_epsilon=8, delta=1e-6, users_per_level=100, contributions=2, max_length=3, keep=10,
-        character_set="abc", mode="aggregate", sampling=sampling, pad=True,
+        character_set="abc", sampling=sampling, pad=True,
     )  # fmt: skip
     present = {user for user, _ in others}
 

@@ -24,11 +24,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.devices.reports.round import decoded
 from dphh.levels.counts import CountsOn
 from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
-from dphh.mechanisms.ldp_trie import collector
+from dphh.mechanisms.ldp_trie.levels import planted, purpose_of
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
@@ -428,52 +427,39 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, 
 TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
 
 
-@pytest.mark.parametrize(
-    ("mode", "form", "sampling"),
-    [
-        ("messages", "subsets", "random"),
-        ("messages", "coins", "greedy"),
-        ("aggregate", None, "random"),
-        ("aggregate", None, "greedy"),
-    ],
-)
+@pytest.mark.parametrize("sampling", ["random", "greedy"])
 @given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
 @example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
-    engine, mode, form, sampling, rows, contributions, keep, seed
+    engine, sampling, rows, contributions, keep, seed
 ):
     """Seats, what is chosen on a device, reports and what is kept; with users who are made up."""
     plan = local_plan(
         3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
-        keep=keep, known=[["a", "b"]], mode=mode, reports=form, sampling=sampling, pad=True,
+        keep=keep, known=[["a", "b"]], sampling=sampling, pad=True,
     )  # fmt: skip
     randomness = SeededRandomness(seed)
     plain, levels = Plain(rows, randomness), [*plan.levels]
     corpus = corpus_of(rows)
-    growth = collector.planted(plan.price)
+    growth = planted(plan.price)
     plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
     with session_on(engine, corpus, SeededRandomness(seed)) as session:
         session.hold(Seats(plan["character_set"], 3 * len(levels), True))
         for level in levels:
-            said = collector.broadcast(growth, level)
-            width = len(said.characters) + 1
-            places = pa.table(
-                {
-                    "prefix": pa.array(said.prefixes, pa.string()),
-                    "value": np.arange(len(said.prefixes)) * width,
-                }
-            )
-            known = pa.table({"word": pa.array(said.known, pa.string())})
-            found = session.draw(LocalOn(level, places, known), said.round)
+            if level.level == 1:
+                growth = growth.of_next_pass()
+            purpose = purpose_of(level)
+            asked = LocalOn(level, growth.prefix_table(), growth.known_table())
+            found = session.draw(asked, purpose)
             below, left_out = (
-                [tuple(decoded(word, growth.characters)) for word in words]
-                for words in (said.prefixes, said.known)
+                [growth.decoded(word) for word in words]
+                for words in (growth.prefixes, growth.known)
             )
-            expected = plain.reports(level, below, left_out, plan["character_set"], said.round)
+            expected = plain.reports(level, below, left_out, plan["character_set"], purpose)
             columns = (found.column(name).to_pylist() for name in ("value", "reports"))
             assert list(zip(*columns, strict=True)) == expected
-            growth, _ = collector.grown(growth, levels, found)
+            growth, _ = growth.grown(found)
 
 
 # The specification by itself

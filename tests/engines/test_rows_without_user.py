@@ -19,7 +19,7 @@ from tests.engines.test_content import expected
 ROWS = [("ann", 1, "a b"), ("bob", 1, "b"), (None, None, "SENTINEL"), (None, None, None)]
 #: A NULL in one of two columns: a row of somebody.
 HALF = [("ann", 1, "a b"), ("bob", None, "b")]
-NEVER = "NULL in the user columns"
+NEVER = "a NULL user id"
 ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.corpora.conditions import condition
 from dphh.corpus import corpus_from_json
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.conditions import condition
 
 ROWS = {
     "who": list(range(400)),
@@ -101,7 +101,7 @@ def test_rows_of_nobody_may_be_left_out(engine: str, tmp_path: Path) -> None:
     for name in ("rows.parquet", "rows.csv"):
         with pytest.raises(CorpusError, match="NULL"):
             users(Corpus(tmp_path / name, user="who", text="what"), engine)
-        corpus = Corpus(tmp_path / name, user="who", text="what", where="who IS NOT NULL")
+        corpus = Corpus(tmp_path / name, user="who", text="what", null_users="drop")
         assert near(users(corpus, engine), {"red": 200, "blue": 0})
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.mechanisms.ngrams.forecast.climb import begun
-from dphh.public.made import prior_of_items
+from dphh.public.counted_texts import prior_of_items
 from dphh.session.ladder.classes import valid_classes
 from dphh.session.ladder.forecast_rounds import FirstRound, Passed
 from dphh.session.ladder.lift import Lift, public_lift
@@ -116,8 +116,9 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
 def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
     tokens = ["a", "b", "c", "x", ("a", "b"), ("b", "c"), ("b", "x"), ("c", "c"), ("a", "b", "c"),
               ("b", "c", "c")]  # fmt: skip
-    lists = pa.array([[t] if isinstance(t, str) else list(t) for t in tokens])
-    prior = prior_of_items(lists, [50, 40, 30, 20, 9, 8, 7, 6, 5, 4], 3)
+    counts = [50, 40, 30, 20, 9, 8, 7, 6, 5, 4]
+    items = [(t,) if isinstance(t, str) else t for t in tokens]
+    prior = prior_of_items(dict(zip(items, counts, strict=True)), 3)
     ladder = first_ladder(pa.array(["a", "b", "c", "never"]), "both")
     numbers = np.array([0, 1, 2, -1])  # of a, b, c, x
     words = public_lift(prior, numbers, ladder.rungs)

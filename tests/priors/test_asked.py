@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import polars as pl
 import pytest
 
 import dphh
 from dphh import Corpus, UsageError
 from dphh.errors import NoColumnError
-from dphh.ledger.requests import request_of
+from dphh.ledger import Request
 from dphh.public import counted_texts as texts
-from dphh.public.stored import folder
+from dphh.public.cache import folder
 from dphh.testing import SeededRandomness
 
 ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}
@@ -117,10 +114,9 @@ def test_what_speaks_of_a_prior_goes_with_one(private, alone):
         dphh.ngrams(private, **alone, **ASK)
 
 
-@pytest.mark.parametrize("method", ["dpne", "dpsu-all"])
-def test_the_forecast_alone_takes_one(private, table, method):
-    with pytest.raises(UsageError, match=f"method='{method}' takes nothing"):
-        dphh.ngrams(private, prior=table, method=method, **PUBLIC, **ASK)
+def test_the_forecast_alone_takes_one(private, table):
+    with pytest.raises(UsageError, match="method='dpne' takes nothing"):
+        dphh.ngrams(private, prior=table, method="dpne", **PUBLIC, **ASK)
 
 
 def test_a_prior_is_read_as_the_data_are(private, news):
@@ -158,61 +154,9 @@ def test_how_a_text_becomes_tokens_is_the_corpuss_to_say(table):
         dphh.ngrams(prior=table, **PUBLIC, **ASK)
 
 
-def as_copied(path):
-    return Path(shutil.copyfile(path, path.with_name("copy.parquet")))
-
-
-def as_linked(path):
-    (link := path.with_name("link.parquet")).symlink_to(path)
-    return link
-
-
-@pytest.mark.parametrize("find", [Path, as_copied, as_linked, lambda path: path.parent])
-def test_the_runs_own_data_are_no_prior(private, find, ledger):
-    own = find(Path(private.where[0]))
-    with pytest.raises(UsageError, match="the run's own data"):
-        dphh.ngrams(private, prior=own, prior_text="what", **PUBLIC, **ASK)
-    plan = dphh.ngrams(prior=Corpus(str(own), user="who", text="what"), **PUBLIC, **ASK)
-    with pytest.raises(UsageError, match="the run's own data"):
-        plan.run(corpus=private, ledger=ledger)
-    assert ledger.runs() == []
-
-
-def test_rows_in_memory_are_no_prior_of_their_own(news):
-    frame = pl.DataFrame({"who": range(9), "what": ["a b"] * 9})
-    private = Corpus(frame, user="who", text="what")
-    copy = Corpus(frame.clone().rename({"what": "t"}).to_arrow(), user="t", text="t")
-    for prior in (private, copy):
-        with pytest.raises(UsageError, match="the run's own data"):
-            dphh.ngrams(private, prior=prior, **PUBLIC, **ASK)
-    assert dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-
-
-@pytest.mark.parametrize("find", [Path, as_copied, as_linked])
-@pytest.mark.parametrize("known", ["named", "run"])
-def test_what_the_ledger_knows_is_no_prior(private, news, ledger, find, known):
-    theirs = of_text(news)
-    if known == "named":
-        ledger.add("theirs", theirs, 1.0, 1e-6)
-    else:
-        dphh.items(theirs, epsilon=1.0, delta=1e-6).run(ledger=ledger)
-    with pytest.raises(UsageError, match="the ledger knows these data"):
-        dphh.ngrams(private, prior=of_text(find(news)), **PUBLIC, **ASK)
-    assert not folder().exists(), "private data were counted and kept"
-
-
-def test_what_the_ledger_of_a_run_knows_is_refused_when_it_is_run(private, news, tmp_path):
-    book = dphh.Ledger(tmp_path / "another.sqlite")
-    book.add("theirs", of_text(news), 1.0, 1e-6)
-    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    with pytest.raises(UsageError, match="the ledger knows these data"):
-        plan.run(ledger=book)
-    assert book.runs() == []
-
-
 def test_the_digest_is_of_the_request(private, news, table):
     plain, one, same, other = (
-        request_of(plan.price, plan.corpus)
+        Request.of(plan.price, plan.corpus)
         for plan in (
             dphh.ngrams(private, **ASK),
             dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK),
@@ -263,7 +207,7 @@ def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news)
 def test_a_text_of_files_is_counted_once(private, news, monkeypatch):
     first = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     (kept,) = folder().iterdir()
-    monkeypatch.setattr(texts, "counted", None)
+    monkeypatch.setattr(texts, "of_text", None)
     again = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     assert again["prior"] == first["prior"]
     assert kept.suffix == ".npz"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, UsageError
 from dphh.public import counted_texts as texts
-from dphh.public.counted_texts import counted
-from dphh.public.tables import of_table, table_of
+from dphh.public.counted_texts import of_table
+from dphh.public.counted_texts import of_text as counted
 
 
 def spelled(prior):
@@ -88,22 +87,27 @@ def test_a_table_gives_items_whose_parts_it_has(split, in_a_file, tmp_path):
     if in_a_file:
         source = str(tmp_path / "words.parquet")
         frame.write_parquet(source)
-    prior = of_table(table_of(source), corpus([]).content, 4)
+    prior = of_table(source, corpus([]).content, 4)
     assert spelled(prior) == [{("a",): 5, ("b",): 1}, {("a", "b"): 3}, {}, {}]
 
 
 def test_texts_of_a_table_become_tokens_as_the_data_do():
     content = corpus([], lower=True).content
-    prior = of_table(table_of(table([("The", 2.0), ("the", 3.0)])), content, 2)
+    prior = of_table(table([("The", 2.0), ("the", 3.0)]), content, 2)
     assert spelled(prior) == [{("the",): 5}, {}]
 
 
 @pytest.mark.parametrize("count", [0.0, -1.0, None, float("nan"), float("inf")])
 def test_a_count_is_a_number_above_0(count):
     with pytest.raises(UsageError, match="a number above 0"):
-        of_table(table_of(table([("a", 3.0), ("b", count)])), corpus([]).content, 1)
+        of_table(table([("a", 3.0), ("b", count)]), corpus([]).content, 1)
 
 
-def test_other_columns_are_told(tmp_path):
-    with pytest.raises(CorpusError, match=r"found the columns body; .* prior_text"):
-        of_table(table_of(pa.table({"body": ["a"]})), corpus([]).content, 1)
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
+    source = pl.DataFrame({"body": ["a"]})
+    if in_a_file:
+        source.write_parquet(tmp_path / "words.parquet")
+        source = str(tmp_path / "words.parquet")
+    with pytest.raises(CorpusError, match=r"a column 'item', .* prior_text names the column"):
+        of_table(source, corpus([]).content, 1)

@@ -66,8 +66,6 @@ def test_a_prior_is_not_taken_beside_another_method(private):
         dphh.items(private, method="sips", **ASK, **PUBLIC)
     with pytest.raises(UsageError, match=r"^prior_is_public: the prior is a text or a table"):
         dphh.items(private, prior=TABLE, **ASK)
-    with pytest.raises(UsageError, match=r"^prior: these are the run's own data"):
-        dphh.items(private, prior=private, prior_is_public=True, **ASK)
 
 
 @pytest.mark.on_spark

@@ -20,7 +20,6 @@ from dphh.errors import UsageError
 from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
     any_randomiser,
-    blanket_of_independent_values,
     blanket_of_subsets,
     central_delta,
     central_epsilon,
@@ -43,17 +42,6 @@ def subsets_law(mechanism: SubsetSelection, value: int) -> Law:
         report: p / comb(s - 1, d - 1) if value in report else (1 - p) / comb(s - 1, d)
         for report in combinations(range(s), d)
     }
-
-
-def independent_law(mechanism: SubsetSelection, value: int) -> Law:
-    law = {}
-    for bits in product((0, 1), repeat=mechanism.domain):
-        chance = 1.0
-        for v, bit in enumerate(bits):
-            coin = mechanism.p if v == value else mechanism.q
-            chance *= coin if bit else 1 - coin
-        law[bits] = chance
-    return law
 
 
 def shuffled(laws: list[Law]) -> dict[tuple[tuple[int, ...], ...], float]:
@@ -126,21 +114,6 @@ def test_two_values_leave_nothing_to_gain() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "domain, size, epsilon, reports", [(2, 1, 1.0, 4), (3, 1, 2.0, 3), (3, 2, 0.5, 3)]
-)
-def test_independent_values_are_never_below_the_truth(
-    domain: int, size: int, epsilon: float, reports: int
-) -> None:
-    mechanism = subset_selection(domain, epsilon, size)
-    worst = worst_deltas(lambda value: independent_law(mechanism, value), domain, reports)
-    own = blanket_of_independent_values(mechanism)
-    general = any_randomiser(mechanism.epsilon_of_independent_values)
-    for central, delta in zip(EPSILONS, worst, strict=True):
-        assert delta <= central_delta(own, reports, central) * (1 + 1e-12) + 1e-15
-        assert delta <= central_delta(general, reports, central) * (1 + 1e-12) + 1e-15
-
-
 def test_counts_without_their_total_of_hiding_reports_would_promise_too_much() -> None:
     """What the module's m is told for: the pair averaged over m lies below the truth."""
     mechanism = subset_selection(3, 1.0, 1)
@@ -201,7 +174,6 @@ def pair_delta(hidden: Blanket, reports: int, epsilon: float, told: bool = True)
         Blanket(3.0, 0.2, 0.5, 0.4, 0.5),
         Blanket(9.0, 0.6, 0.1, 0.9, 0.05),
         blanket_of_subsets(subset_selection(20, 2.0)),
-        blanket_of_independent_values(subset_selection(20, 2.0)),
     ],
 )
 def test_central_delta_is_the_pairs(hidden: Blanket, reports: int) -> None:
@@ -250,8 +222,6 @@ def test_the_gboard_papers_central_epsilon() -> None:
     assert central_epsilon(blanket_of_subsets(GBOARD), REPORTS, DELTA) == pytest.approx(
         0.1493, abs=5e-5
     )
-    independent = blanket_of_independent_values(GBOARD)
-    assert central_epsilon(independent, REPORTS, DELTA) == pytest.approx(0.1503, abs=2e-4)
     assert closed_form_2021(10.0, REPORTS, DELTA) == pytest.approx(0.7308, abs=5e-5)
     assert closed_form_2023(10.0, REPORTS, DELTA) == pytest.approx(0.5654, abs=5e-5)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations, product
-from math import comb, exp, inf, log
+from itertools import combinations
+from math import comb, exp, inf
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.mechanisms.ldp_trie.losses import Losses, on_grid
-from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_coins, epsilon_of_subsets
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
@@ -33,15 +32,6 @@ def of_subsets(mechanism: SubsetSelection, value: int) -> Law:
             p / comb(s - 1, d - 1) if value in held else (1 - p) / comb(s - 1, d)
         )
         for held in combinations(range(s), d)
-    }
-
-
-@lru_cache
-def of_coins(mechanism: SubsetSelection, value: int) -> Law:
-    chances = [mechanism.p if v == value else mechanism.q for v in range(mechanism.domain)]
-    return {
-        bits: float(np.prod([c if bit else 1 - c for bit, c in zip(bits, chances, strict=True)]))
-        for bits in product((0, 1), repeat=mechanism.domain)
     }
 
 
@@ -79,19 +69,6 @@ CASES = (
 
 
 @pytest.mark.parametrize("others, before, after", CASES)
-@pytest.mark.parametrize("local", [1.0, 2.5])
-def test_sums_of_coins_are_never_below_the_truth(others, before, after, local):
-    mechanism = subset_selection(5, local)
-    rest = [of_coins(mechanism, value) for user in others for value in user]
-    one, other = (
-        summed([*rest, *(of_coins(mechanism, value) for value in held)]) for held in (before, after)
-    )
-    for delta in (0.02, 0.1):
-        bound = epsilon_of_coins(mechanism, Level(2, 2), 2, delta)
-        assert true_epsilon(one, other, delta) <= bound < inf
-
-
-@pytest.mark.parametrize("others, before, after", CASES)
 @pytest.mark.parametrize("local", [pytest.param(1.0, marks=pytest.mark.slow), 2.5])
 def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local):
     mechanism = subset_selection(9, local, 2)
@@ -115,80 +92,18 @@ def test_one_report_of_subsets_is_never_below_the_truth(size, others):
     assert truth <= bound <= mechanism.epsilon + 1e-6
 
 
-@pytest.mark.parametrize("form", ["subsets", "coins"])
 @pytest.mark.parametrize("local", [12.0, 20.0, 24.0, 28.0, 30.0, 33.0, 45.0])
-def test_a_report_alone_costs_what_it_tells_however_much(form, local):
+def test_a_report_alone_costs_what_it_tells_however_much(local):
     """Nobody hides it: delta at x is P[the own value, not the other] (1 - e^(x - epsilon))."""
     delta, alone = 1e-6, Level(1, 1)
-    mechanism = randomiser(180, local, form)
+    mechanism = subset_selection(180, local)
     s, d = mechanism.domain, mechanism.size
     with mp.workdps(40):
-        p, q = (
-            mpf(one.numerator) / one.denominator
-            for one in (mechanism.own_chance, mechanism.other_chance)
-        )
-        if form == "subsets":
-            epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
-            bound = epsilon_of_subsets(mechanism, alone, 1, delta)
-        else:
-            epsilon, apart = mp.log(p * (1 - q) / ((1 - p) * q)), p * (1 - q)
-            bound = epsilon_of_coins(mechanism, alone, 1, delta)
+        p = mpf(mechanism.own_chance.numerator) / mechanism.own_chance.denominator
+        epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
+        bound = epsilon_of_subsets(mechanism, alone, 1, delta)
         truth = epsilon + mp.log(1 - delta / apart)
     assert truth <= bound <= 1.002 * truth
-
-
-def test_a_curve_is_its_deltas_at_every_point_to_the_last_digits():
-    """By a step so small that differences of sums would have few left."""
-    chances = np.random.default_rng(3).random(3000)
-    losses = Losses(1e-7, -1000, chances / chances.sum(), 1e-30, 0.0)
-    curve = losses.curve()
-    at = np.arange(len(curve))
-    for place in (0, 7, 1500, 1990):
-        assert curve[place] == pytest.approx(losses.delta(1e-7 * at[place]), rel=1e-9)
-    assert curve[-1] == 1e-30
-
-
-# Whoever else holds the values: exact laws of the counts, which are independent
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-def test_a_user_costs_no_more_whoever_else_holds_the_values(share):
-    level, replaced, delta, mechanism = Level(3000, 10), 3, 1e-5, subset_selection(301, 4.0)
-    n, p, q = level.reports, mechanism.p, mechanism.q
-    bound = epsilon_of_coins(mechanism, level, replaced, delta)
-    held = round(share * (level.users - 1))
-
-    def counted(own: float) -> np.ndarray:
-        law = np.convolve(
-            binom.pmf(np.arange(held + 1), held, p), binom.pmf(np.arange(n - held), n - 1 - held, q)
-        )
-        law = np.convolve(law, [1 - own, own])
-        return np.where(law > 1e-13, law, 0.0)
-
-    up, down = counted(p), counted(q)
-    both = (up > 0) & (down > 0)
-    ratios = np.log(up[both] / down[both])
-
-    # Each count replaced by its loss on a fine lattice, rounded down: below the truth.
-    step = 2e-4
-
-    def rounded(law: np.ndarray, losses: np.ndarray) -> tuple[np.ndarray, int]:
-        place = np.floor(losses / step).astype(int)
-        return np.bincount(place - place.min(), law), int(place.min())
-
-    total, first = np.ones(1), 0
-    for law, losses in [(up[both], ratios), (down[both], -ratios)] * replaced:
-        one, at = rounded(law, losses)
-        total, first = np.convolve(total, one), first + at
-    losses = step * (first + np.arange(len(total)))
-
-    def at_least(epsilon: float) -> float:
-        over = losses > epsilon
-        return float(np.sum(total[over] * -np.expm1(epsilon - losses[over])))
-
-    assert at_least(bound) <= delta
-    if share == 0:  # then it is tight
-        assert at_least(0.93 * bound) > delta
 
 
 # The grid
@@ -225,18 +140,6 @@ def test_what_is_cut_off_is_paid():
 # The Gboard paper's setting
 
 
-def coins(local: float, domain: int = 1_010_000) -> SubsetSelection:
-    """Independent values of this local epsilon."""
-    return randomiser(domain, local, "coins")
-
-
-def test_sixty_reports_of_coins_at_the_papers_setting():
-    assert epsilon_of_coins(coins(10.0), GBOARD, 60, DELTA) == pytest.approx(0.866, abs=1e-3)
-    assert epsilon_of_coins(coins(10.0), GBOARD, 1, DELTA) == pytest.approx(0.1040, abs=1e-4)
-    assert epsilon_of_coins(coins(10.0, 10_100), GBOARD, 60, DELTA) < 0.867
-    assert epsilon_of_coins(coins(8.0), GBOARD, 60, DELTA) == pytest.approx(0.3074, abs=1e-3)
-
-
 def test_sixty_reports_of_subsets_at_the_papers_setting():
     mechanism = subset_selection(1_000_001, 10.0)
     assert 0.890 < epsilon_of_subsets(mechanism, GBOARD, 60, DELTA) < 0.894
@@ -258,8 +161,10 @@ def test_one_count_of_a_shared_nothing_tells_more_than_all_others():
 
 
 def test_more_users_hide_more_and_a_local_bound_is_no_better_than_none():
-    mechanism = coins(4.0, 1000)
-    found = [epsilon_of_coins(mechanism, Level(n, 5), 5, 1e-8) for n in (100, 1000, 10_000, 10**6)]
+    mechanism = subset_selection(1000, 4.0)
+    found = [
+        epsilon_of_subsets(mechanism, Level(n, 5), 5, 1e-8) for n in (100, 1000, 10_000, 10**6)
+    ]
     assert found == sorted(found, reverse=True)
-    alone = epsilon_of_coins(mechanism, Level(1, 1), 1, 1e-8)
-    assert alone == pytest.approx(log(exp(mechanism.epsilon_of_independent_values)), rel=0.05)
+    alone = epsilon_of_subsets(mechanism, Level(1, 1), 1, 1e-8)
+    assert alone == pytest.approx(mechanism.epsilon, rel=0.05)

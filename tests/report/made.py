@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,10 @@ import pyarrow as pa
 from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
 from dphh.release import Release
 
+HOSTILE = [
+    "<script>alert(1)</script>", "</style>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
+    "line\nbreak\r", "日本🙂", "شكرا", "x" * 500, "\uffff", "]]>", "{{ 7 * 7 }}",
+]  # fmt: skip
 CONTENT = {
     "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
     "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
@@ -21,6 +26,8 @@ PRIVACY = {
     "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
     "both_directions": True,
 }  # fmt: skip
+#: Of intervals that hold together as they are.
+TOGETHER = {"confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9}
 PHRASES = {
     "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,
     "see you": 60.0, "you later": 25.0, "see me": 20.0, "you me": 18.0, "see 7": 17.0,
@@ -83,7 +90,7 @@ def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
         schema = schema.append(pa.field(name, pa.float64()))
     rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-    return Release(table, manifest("counts", [{"level": 1}]))
+    return Release(table, manifest("counts", [{"level": 1, "kind": "counts", **TOGETHER}]))
 
 
 def within_country(
@@ -100,9 +107,34 @@ def within_country(
     ]
     rows.sort(key=lambda row: (row[0], -row[4]))
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
-    level = {"level": 1, "kind": "counts", "confidence": 0.95, "simultaneous": False}
+    level = {"level": 1, "kind": "counts", **TOGETHER}
     level |= noise or {}
     asked = {"by": "country", "groups": list(groups)}
     made = manifest("counts", [level], parameters=asked)
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}
     return Release(table, {**made, "finds": finds})
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page: its tags, their attributes and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data

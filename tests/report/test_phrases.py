@@ -1,4 +1,4 @@
-"""Lists and trees of releases."""
+"""Lists and tables of releases."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import re
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from dphh import UsageError
+from dphh import Release, UsageError
+from dphh.columns import COLUMNS
 from dphh.errors import STEERS
 from tests.report.made import PHRASES, items, ladder, trie
 
@@ -41,36 +43,6 @@ def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():
 def test_an_empty_release_has_empty_answers():
     nothing = items(())
     assert len(nothing.phrases()) == 0
-    assert repr(nothing.tree()) == "nothing was released below this beginning"
-
-
-def test_a_tree_has_each_phrase_below_what_it_goes_on_from():
-    assert repr(ladder().tree()).splitlines() == [
-        "see", "  you", "    later", "  me", "  7", "you", "  later", "  me", "me", "later", "7",
-    ]  # fmt: skip
-    below = ladder().tree(["see"])
-    assert [(depth, node.item) for depth, node in below] == [
-        (0, "see"), (1, "see you"), (2, "see you later"), (1, "see me"), (1, "see 7"),
-    ]  # fmt: skip
-    assert len(below) == 5
-    with pytest.raises(UsageError, match="prefix"):
-        ladder().tree("see")
-
-
-def test_a_tree_shows_where_sequences_end_and_folds_what_does_not_branch():
-    assert repr(trie().tree()).splitlines() == ["a •", "  b •", "b", "  c", "    d"]
-    page = trie().tree()._repr_html_()
-    assert "<li><bdi><i></i>bcd</bdi></li>" in page
-    assert page.count("<li>") == 3
-
-
-def test_a_tree_as_deep_as_python_cannot_recurse():
-    deep = items([" ".join("x" * n) for n in (1, 3000)])
-    rows = deep.table.to_pylist()
-    rows[1]["tokens"] = ["x"] * 3000
-    tree = type(deep)(deep.table.from_pylist(rows, schema=deep.table.schema), deep.manifest).tree()
-    assert len(tree) == 2
-    assert tree._repr_html_().count("<details>") == 2999
 
 
 def test_a_release_is_arrow_rows_and_a_frame():
@@ -158,3 +130,66 @@ def test_csv_holds_no_formula_where_a_semicolon_begins_a_cell(tmp_path):
     assert not any(cell.strip(' "').startswith(SIGNS) for cell in cells)
     with path.open(newline="", encoding="utf-8") as file:
         assert [json.loads(row["tokens"]) for row in csv.DictReader(file)] == [[t] for t in texts]
+
+
+# The first k
+
+MANIFEST = {"run_id": "one", "verb": "ngrams", "privacy": {"epsilon": 1.0, "delta": 1e-6}}
+
+
+def listed(rows, *more):
+    names = ["level", "item", "tokens", *more]
+    columns = [[row[0], row[1], row[1].split(), *row[2:]] for row in rows]
+    schema = pa.schema([(name, COLUMNS[name]) for name in names])
+    made = [dict(zip(names, row, strict=True)) for row in columns]
+    return Release(pa.Table.from_pylist(made, schema=schema), MANIFEST)
+
+
+def names_of(found):
+    return [row["item"] for row in found]
+
+
+WORDS = listed(
+    [(1, "b", 9.0), (1, "a", 8.0), (1, "c", 7.0), (2, "b a", 99.0), (2, "a b", 98.0)], "score"
+)
+
+
+@pytest.mark.parametrize(
+    "k, expected",
+    [
+        (1, ["b"]),
+        (3, ["b", "a", "b a"]),
+        (4, ["b", "a", "b a", "a b"]),
+        (99, ["b", "a", "c", "b a", "a b"]),
+    ],
+)
+def test_lengths_take_turns_as_their_scores_do_not_compare(k, expected):
+    found = WORDS.top(k)
+    assert names_of(found) == expected
+    assert found.manifest == {**MANIFEST, "top": k}
+    assert len(WORDS) == 5 and "top" not in WORDS.manifest
+
+
+def test_people_go_before_scores_where_they_were_counted():
+    rows = [(1, "b", 9.0, 3), (1, "a", 8.0, 5), (1, "c", 7.0, None), (1, "d", 6.0, 5)]
+    assert names_of(listed(rows, "score", "users").top(3)) == ["a", "d", "b"]
+    uncounted = [(*row[:3], None) for row in rows]
+    assert names_of(listed(uncounted, "score", "users").top(2)) == ["b", "a"]
+
+
+def test_a_release_that_weighs_nothing_has_no_top():
+    with pytest.raises(UsageError, match="neither scores nor counts"):
+        listed([(1, "a", None)], "score").top(1)
+    assert names_of(listed([], "score").top(1)) == []
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, True, "3"])
+def test_how_many_is_a_whole_number(k):
+    with pytest.raises(UsageError, match="k: found"):
+        WORDS.top(k)
+
+
+def test_the_first_of_a_release_are_not_said_to_be_all_that_was_found():
+    first = ladder().top(2)
+    assert "the first 2 of the 11 found by ngrams" in repr(first)
+    assert "11 found by ngrams" in repr(ladder())

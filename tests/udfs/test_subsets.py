@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import comb, e, exp, log
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,7 +20,7 @@ from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_sele
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import subsets as module
 from dphh.udfs.draws.randomness import SystemRandomness, Words
-from dphh.udfs.draws.subsets import draw_subsets
+from dphh.udfs.draws.subsets import draw_subsets, register_reports
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -129,7 +131,6 @@ def test_a_domain_of_gboard_has_its_numbers() -> None:
     assert mechanism.p == pytest.approx(0.50329, abs=5e-6)
     assert mechanism.q == pytest.approx(4.5497e-5, abs=5e-10)
     assert mechanism.epsilon == 10.0
-    assert mechanism.epsilon_of_independent_values == pytest.approx(10.0110, abs=1e-4)
 
 
 @pytest.mark.parametrize("domain", [2, 3, 10, 101, 10**4, 10**6 + 1])
@@ -242,6 +243,59 @@ def test_a_seeds_reports_do_not_hang_on_the_order_of_rows() -> None:
     assert (alone == one[7]).all()
     other = draw_subsets(SeededRandomness(4), values, mechanism, "level 2", pa.array(keys))
     assert not (other == one).all()
+
+
+# In DuckDB
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        yield con
+
+
+SUBSETS = """
+    CREATE OR REPLACE TABLE reports AS
+    SELECT
+        i,
+        dphh_report(
+            'user ' || i, i % 40, 40, 11, CAST($numerator AS UBIGINT), 'p'
+        ) AS report
+    FROM range(5000) AS r(i) ORDER BY i {direction}
+"""
+
+
+def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConnection) -> None:
+    mechanism = subset_selection(40, 1.0)
+    keys = pa.array([f"user {i}" for i in range(5000)])
+    expected = draw_subsets(SeededRandomness(4), np.arange(5000) % 40, mechanism, "p", keys)
+    register_reports(con, SeededRandomness(4))
+    for direction in ("ASC", "DESC"):
+        con.execute(SUBSETS.format(direction=direction), {"numerator": mechanism.numerator})
+        found = con.execute("SELECT report FROM reports ORDER BY i").fetchall()
+        assert [report for (report,) in found] == expected.tolist()
+
+
+def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPyConnection) -> None:
+    register_reports(con, SYSTEM)
+    con.execute(
+        "CREATE TABLE reports AS SELECT dphh_report('same', 5, 100000, 40, "
+        "CAST(1 AS UBIGINT) << 63, 'p') AS report FROM range(3000)"
+    )
+    found = {tuple(report) for (report,) in con.execute("FROM reports").fetchall()}
+    assert len(found) == 3000
+    held = sum(5 in report for report in found)
+    low, high = binom.ppf([CHANCE, 1 - CHANCE], 3000, 0.5)
+    assert low <= held <= high
+
+
+def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
+    register_reports(con, SeededRandomness(0))
+    drawn = "dphh_report('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'p')"
+    sql = f"SELECT {drawn} FROM range({{}})"
+    assert con.execute(sql.format(3, 0)).fetchall() == []
+    with pytest.raises(duckdb.Error, match="must not be NULL"):
+        con.execute(sql.format("CAST(NULL AS BIGINT)", 1)).fetchall()
 
 
 # What is refused

@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from dphh import Corpus, Ledger, Release
-from dphh.public.stored import folder
+from dphh import Release
 from dphh.release import MANIFEST
 
 
@@ -51,19 +50,6 @@ def test_a_prior_is_a_file_a_column_of_text_or_a_release(
     code, out, _ = dphh(*asked, "--prior", tmp_path / "out", "--plan")
     assert code == 0
     assert "an earlier release" in out
-
-
-def test_the_command_line_asks_the_ledger_that_it_names(dphh, private, news, tmp_path):
-    book = Ledger(tmp_path / "another.sqlite")
-    book.add("theirs", Corpus(str(news), user="body", text="body"), 1.0, 1e-6)
-    code, _, said = dphh(
-        *("ngrams", private.where[0], "--user", "who", "--text", "what", "--max-n", "2"),
-        *("--epsilon", "4", "--delta", "1e-6", "--ledger", book.path, "--plan"),
-        *("--prior", news, "--prior-text", "body", "--prior-is-public"),
-    )
-    assert code == 2
-    assert "the ledger knows these data" in said
-    assert not folder().exists()
 
 
 def test_items_take_a_prior_or_a_domain(dphh, private, table, tmp_path):

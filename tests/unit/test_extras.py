@@ -9,16 +9,18 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import dphh
 from dphh.errors import UsageError
 from dphh.gateway.served import Served
+from dphh.testing import SeededRandomness
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
 #: What a plain install brings, and pandas, which is asked for by its own name.
-CORE = {"click", "cryptography", "duckdb", "numpy", "polars", "pyarrow", "rich", "scipy", "pandas"}
+CORE = {"click", "duckdb", "jinja2", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy"}
 
 
 #: What comes with a package that an extra names.
@@ -106,3 +108,15 @@ def test_what_serves_answers_says_what_to_install_before_it_starts(monkeypatch):
     monkeypatch.setattr("dphh.gateway.served.Child", None)  # which no process is started for
     with pytest.raises(UsageError, match=r"pip install 'dphh\[shell\]'"):
         Served()
+
+
+def test_a_tests_streams_say_what_to_install(monkeypatch):
+    """Its words for keys are hashes, and need nothing."""
+    for name in [*sys.modules]:
+        if name == "cryptography" or name.startswith("cryptography."):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    source = SeededRandomness(1)
+    assert len(source.words(1, "noise", pa.array(["a"]))) == 1
+    with pytest.raises(UsageError, match=r"pip install 'dphh\[testing\]'"):
+        source.words(1, "noise")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -18,11 +17,9 @@ from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
     Reports,
     of_sums,
-    randomiser,
     randomisers,
 )
 from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
-from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent, event_from_json
 from dphh.privacy.subset_selection import subset_selection
@@ -76,35 +73,6 @@ def test_how_many_values_there_are_follows_from_the_plan_alone():
     plan = ldp_trie(**SMALL | {"max_length": 5, "keep": 20})
     assert [level.prefixes for level in plan.levels] == [3, 9, 20, 20, 20]
     assert [level.domain for level in plan.levels] == [14, 38, 82, 82, 82]
-    drawn = ldp_trie(**SMALL | {"max_length": 5, "keep": 20, "mode": "aggregate"})
-    assert [level.domain for level in drawn.levels] == [12, 36, 80, 80, 80]
-
-
-def test_by_coins_messages_cost_what_their_counts_do(gboard):
-    """Messages of independent values add up to what mode "aggregate" draws: Theorem A, not B."""
-    coins = ldp_trie(**GBOARD, reports="coins")
-    drawn = ldp_trie(**GBOARD, mode="aggregate")
-    assert coins.privacy == drawn.privacy
-    assert drawn["reports"] == "coins"
-    assert [level.mechanism for level in coins.levels] == [
-        level.mechanism for level in drawn.levels
-    ]
-    assert all((level.nothings, level.form) == (0, "coins") for level in coins.levels)
-    assert 0.865 < coins.privacy.user_epsilon < 0.867
-    assert "Theorem A" in coins.privacy.theorem
-    assert all(level.mechanism.epsilon_of_independent_values <= 10 for level in coins.levels)
-    assert gboard["reports"] == "subsets"
-    assert "Theorem B" in gboard.privacy.theorem
-    assert "a report holds about 46 of 1,010,000 values" in " ".join(repr(coins).split())
-    assert plan_from_json(coins.dumps()) == coins
-
-
-def test_what_is_drawn_by_coins_pays_for_its_limit_of_size():
-    """Where delta is so small that it cannot, no theorem says anything of it."""
-    made = randomiser(1000, 4.0, "coins")
-    few = Reports(1000, 2, "coins", 1e-6)
-    assert of_sums(made, few, 2) < 2 * made.epsilon_of_independent_values
-    assert of_sums(made, replace(few, delta=1e-34), 2) == 2 * made.epsilon_of_independent_values
 
 
 def test_the_statement_names_unit_and_both_epsilons(gboard):
@@ -114,7 +82,8 @@ def test_the_statement_names_unit_and_both_epsilons(gboard):
     assert privacy["unit"].startswith("an item")
     assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"] < 1
     assert privacy["shuffled_user_epsilon"] > 12
-    assert "Ye & Barg" in privacy["theorem"]
+    assert "Ye & Barg" in privacy["theorem"] and "Theorem B" in privacy["theorem"]
+    assert "a report holds 46 of 1,010,060 values" in " ".join(repr(gboard).split())
     said = repr(gboard)
     assert "10-local differential privacy, for one item" in said
     assert "for all of a user's items: what the ledger books" in " ".join(said.split())
@@ -136,16 +105,15 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
 
 
 def test_few_values_of_which_sets_are_half_are_planned():
-    of = Reports(2000, 3, "subsets", 1e-6)
+    of = Reports(2000, 3, 1e-6)
     made = randomisers(frozenset({75, 300}), 0.02, of, Goal(3, 1e-3))[75]
     assert made.size == 38
     assert of_sums(made, of, 3) <= 1e-3
 
 
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
 @pytest.mark.parametrize("local", [24.0, 45.0])
-def test_reports_that_tell_nearly_all_are_planned(mode, local):
-    plan = ldp_trie(**SMALL | {"local_epsilon": local, "mode": mode, "users_per_level": 300})
+def test_reports_that_tell_nearly_all_are_planned(local):
+    plan = ldp_trie(**SMALL | {"local_epsilon": local, "users_per_level": 300})
     assert 1 < plan.privacy.central_epsilon <= local
     assert plan.privacy.user_epsilon <= 2 * local
 
@@ -159,37 +127,21 @@ def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
     for more in (
         {},
         {"character_set": ["home", "news", "x"], "known": [["home", "news"], ["x"]]},
-        {"known": ["ab", "c"], "mode": "aggregate", "pad": True},
+        {"known": ["ab", "c"], "pad": True},
     ):
         plan = ldp_trie(**SMALL | more)
         assert plan_from_json(plan.dumps()) == plan
 
 
-def test_a_plan_of_before_is_read_as_it_was_and_not_run():
-    """It has one nothing, which a user may report many times, at a price by group privacy."""
-    written = json.loads(ldp_trie(**SMALL).dumps())
-    for level in written["levels"]:
-        del level["nothings"]
-    for name in ("shuffled_epsilon", "shuffled_user_epsilon"):
-        del written["privacy"][name]
-    written["privacy"]["user_epsilon"] = written["events"][0]["epsilon"] = 0.3115
-    price = Price.from_json(written)
-    assert [level.domain for level in price.levels] == [13, 37, 109]
-    assert price.privacy.booked_epsilon == price.events[0].epsilon == 0.3115
-    with pytest.raises(UsageError, match=r"written by another version\. Make the plan again"):
-        plan_from_json(json.dumps(written))
-
-
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
-def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
+def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it():
     many = SMALL | {"users_per_level": 20_000, "max_length": 2}
     asked = {name: value for name, value in many.items() if name != "local_epsilon"}
-    plan = ldp_trie(**asked, central_epsilon=0.5, mode=mode)
+    plan = ldp_trie(**asked, central_epsilon=0.5)
     assert 0.49 < plan.privacy.central_epsilon <= 0.5
-    for_user = ldp_trie(**asked, user_epsilon=0.5, mode=mode)
+    for_user = ldp_trie(**asked, user_epsilon=0.5)
     assert 0.49 < for_user.privacy.user_epsilon <= 0.5
     assert for_user.privacy.epsilon < plan.privacy.epsilon
-    more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon, mode=mode)
+    more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon)
     assert more.privacy.central_epsilon > 0.5
     assert plan_from_json(plan.dumps()) == plan
 
@@ -201,13 +153,6 @@ def test_one_epsilon_is_asked_for(epsilons):
         UsageError, match="local_epsilon, central_epsilon, user_epsilon: give exactly one of them"
     ):
         ldp_trie(**asked, **epsilons)
-
-
-def test_counts_drawn_at_once_keep_to_the_local_epsilon():
-    *fewer, widest = (level.mechanism for level in ldp_trie(**SMALL, mode="aggregate").levels)
-    assert 3.9999 < widest.epsilon_of_independent_values <= 4.0
-    assert widest.numerator < subset_selection(widest.domain, 4.0, widest.size).numerator
-    assert all(made.epsilon_of_independent_values <= 4.0 for made in fewer)
 
 
 def test_what_it_finds_is_found():
@@ -241,13 +186,6 @@ def test_more_passes_find_rarer_words_of_more_users():
         ({"keep": True}, "keep: found True; give a whole number"),
         ({"passes": -1}, "passes: found -1; give a whole number"),
         ({"sampling": "all"}, "sampling: found 'all'; give one of random, greedy"),
-        ({"mode": "fast"}, "mode: found 'fast'; give one of messages, aggregate"),
-        ({"reports": "bits"}, "reports: found 'bits'; give one of subsets, coins, or None"),
-        ({"reports": "subsets", "mode": "aggregate"},
-         "reports: mode='aggregate' draws the count of each value independently"),
-        ({"reports": "coins", "local_epsilon": 0.01, "keep": 40_000, "max_length": 9,
-          "character_set": string.printable},
-         "reports: with coins a report would hold about"),
         ({"pad": 1}, "pad: found 1; give True or False"),
         ({"character_set": ""}, "character_set: give all characters as one text"),
         ({"character_set": ["a", ""]}, "character_set: give all characters as one text"),
@@ -276,7 +214,7 @@ def test_a_local_event_costs_no_budget_and_comes_back_from_json():
 def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
     source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 2.0, 1e-6)
-    ledger.reserve("one", Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7))
+    ledger.book(Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7), {})
     assert ledger.status("words").spent.epsilon >= 1.49
 
 
@@ -323,8 +261,8 @@ def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
     source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 9.0, 1e-6)
     events = [LocalEvent(20.0), EpsilonDeltaEvent(2.0, 1e-7)]
-    ledger.reserve("one", Request(source, "ldp_trie", {}, events, 2.0, 1e-7))
-    ledger.reserve("two", Request(source, "items", {}, [EpsilonDeltaEvent(1.0, 1e-7)], 1.0, 1e-7))
+    ledger.book(Request(source, "ldp_trie", {}, events, 2.0, 1e-7), {})
+    ledger.book(Request(source, "items", {}, [EpsilonDeltaEvent(1.0, 1e-7)], 1.0, 1e-7), {})
     show = ["ledger", "show", "words", "--ledger", str(own_ledger)]
     said = CliRunner().invoke(cli, show).stdout
     assert said.count("to the curator") == 1

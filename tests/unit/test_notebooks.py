@@ -96,5 +96,5 @@ def test_marimo_runs_its_cells_again_and_pays_once(
             outputs, names = notebook.app.run()
         made.append((names["release"].run_id, names["account"].spent))
         assert {"lentil soup", "had miso soup"} <= {row["item"] for row in names["release"]}
-        assert "Chart" in {type(each).__name__ for each in outputs}
+        assert "VConcatChart" in {type(each).__name__ for each in outputs}
     assert made[0] == made[1]

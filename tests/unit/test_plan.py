@@ -234,7 +234,7 @@ def test_a_plan_prints_what_it_promises(ledger):
             f"noise: {number(level.sigma)} users",
             f"threshold: {number(level.threshold)} users, so {math.ceil(level.threshold)} who hold",
             "probability 0.9",
-            "nobody has capped this corpus",
+            "no account holds this corpus",
         ):  # fmt: skip
             assert promised in text
         for _, users in plan.finds.users_by_held:

@@ -7,8 +7,9 @@ import pytest
 
 from dphh import Corpus, Ledger, ngrams
 from dphh.columns import COLUMNS
-from dphh.report.terminal import release_text
+from dphh.release import Release
 from dphh.wording.lines import padded, shorten, width_of
+from tests.report.made import trie, within_country
 
 ITEMS = [
     "soup",
@@ -33,13 +34,13 @@ def release_of(items):
     table = pa.table({name: columns[name].cast(COLUMNS[name]) for name in columns})
     privacy = {"epsilon": 1.0, "delta": 1e-7, "unit": "a user: all rows of one value of 'user'"}
     made = {"run_id": "0" * 32, "verb": "ngrams", "privacy": privacy, "randomness": "system"}
-    return table, made
+    return Release(table, made)
 
 
 @pytest.mark.parametrize("columns", [80, 130])
 def test_lines_fit_and_numbers_stand_below_one_another(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = release_text(*release_of(ITEMS)).splitlines()
+    lines = repr(release_of(ITEMS)).splitlines()
     assert max(map(width_of, lines)) <= columns
     assert {width_of(line) for line in lines if line.endswith("1,234.5")} == {
         max(width_of(line) for line in lines if line.endswith("1,234.5"))
@@ -49,9 +50,21 @@ def test_lines_fit_and_numbers_stand_below_one_another(columns, monkeypatch):
 
 def test_the_first_of_each_length_are_shown():
     items = [f"w{i}" for i in range(30)] + [f"w{i} x" for i in range(30)]
-    lines = release_text(*release_of(items)).splitlines()
-    assert [sum(line.startswith(f"  {level}  ") for line in lines) for level in (2, 3)] == [5, 5]
-    assert lines[-1] == "  ... and 50 more"
+    lines = repr(release_of(items)).splitlines()
+    assert [line.strip() for line in lines if not line.startswith("    w")][-4:] == [
+        "2 tokens", "... and 25 more", "1 token", "... and 25 more",
+    ]  # fmt: skip
+    assert sum(line.startswith("    w") for line in lines) == 10
+
+
+def test_of_an_item_by_country_each_has_a_line():
+    people = {"see you": {"DE": (300, 291, 309), "other": (7, 0, 16)}}
+    lines = repr(within_country(people, ["DE"])).splitlines()
+    assert "2 words and more, by country" in lines[-3]
+    assert [line.split() for line in lines[-2:]] == [
+        ["see", "you", "300", "291–309", "DE"], ["7", "0–16", "other"],
+    ]  # fmt: skip
+    assert "1 item counted, within country: DE, other" in lines[0]
 
 
 @pytest.mark.parametrize("columns", [80, 130])
@@ -71,13 +84,10 @@ def test_what_is_cut_is_cut_by_columns(item):
     assert width_of(padded(shorten(item, 20), 20)) == 20
 
 
-def test_of_a_trie_what_ends_is_shown_and_said():
-    table, made = release_of(["s", "so", "soup"])
-    table = table.set_column(3, "score", pa.nulls(3, pa.float64()))
-    table = table.append_column("ended", pa.array([False, None, True]))
-    assert release_text(table, made).splitlines()[-2:] == [
-        "  2  soup  ends here",
-        "  ... and 2 more, beginnings among them",
+def test_of_a_trie_what_ends_is_shown_first():
+    assert repr(trie()).splitlines()[-4:] == [
+        "  sequences",
+        "    a",
+        "    ab",
+        "    ... and 3 more",
     ]
-    beginnings = table.slice(0, 2)
-    assert "  2  s   goes on" in release_text(beginnings, made).splitlines()

@@ -33,7 +33,6 @@ def test_a_run_that_would_write_to_a_store_is_refused_before_payment(corpus, tmp
     [
         ("out", lambda release, book: release.save(STORE)),
         ("report", lambda release, book: release.report(f"{STORE}.html")),
-        ("chart", lambda release, book: release.chart().save(f"{STORE}.svg")),
         ("to_csv", lambda release, book: release.to_csv(f"{STORE}.csv")),
         ("export", lambda release, book: book.export(f"{STORE}.csv")),
     ],

@@ -11,15 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-
-if TYPE_CHECKING:  # code on a device needs only NumPy
-    import pyarrow as pa
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -173,8 +171,6 @@ def numbered_keys(
     keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
 ) -> pa.Array:
     """For a test's randomness: one key for each of the `counts` words that each row takes."""
-    import pyarrow as pa
-
     names = keys.take(pa.array(rows)).to_pylist()
     return pa.array(
         [

@@ -8,17 +8,18 @@ equally likely.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below
-
-if TYPE_CHECKING:  # a client on a device needs only NumPy
-    import pyarrow as pa
+from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below, wants_keys
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +39,7 @@ def draw_subsets(
     for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
     is done in blocks; beyond the result itself, only some blocks are in memory.
     """
-    held = checked_values(values, 0, mechanism, keys)
+    held = _checked_values(values, mechanism, keys)
     reports = np.empty((len(held), mechanism.size), dtype=np.int64)
     rows = max(_BLOCK // mechanism.size, 1)
     for start in range(0, len(held), rows):
@@ -48,14 +49,14 @@ def draw_subsets(
     return reports
 
 
-def checked_values(
-    values: Integers, least: int, mechanism: SubsetSelection, keys: pa.Array | None
+def _checked_values(
+    values: Integers, mechanism: SubsetSelection, keys: pa.Array | None
 ) -> Integers:
-    """The values, if all lie from `least` to the end of the domain and there is a key for each."""
+    """The values, if all lie in the domain and there is a key for each."""
     held = np.asarray(values, dtype=np.int64)
     if held.ndim != 1:
         raise UsageError(f"values must be one array, found {held.ndim} dimensions")
-    if len(held) and not (held.min() >= least and held.max() < mechanism.domain):
+    if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
         raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
     if keys is not None and len(keys) != len(held):
         raise UsageError(
@@ -100,3 +101,50 @@ def _draw_block(
         mended.sort(axis=1)
         reports[rows] = mended
         rows = rows[(mended[:, 1:] == mended[:, :-1]).any(axis=1)]
+
+
+def report_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_report(key, value, domain, size, numerator, purpose)` over Arrow columns.
+
+    One report for each row, a BIGINT[] of values in ascending order; all arguments but key and
+    value are constant. Write the result to a table before anything reads it.
+    """
+
+    def report(
+        key: pa.ChunkedArray,
+        value: pa.ChunkedArray,
+        domain: pa.ChunkedArray,
+        size: pa.ChunkedArray,
+        numerator: pa.ChunkedArray,
+        purpose: pa.ChunkedArray,
+    ) -> pa.Array:
+        if not len(value):
+            return pa.array([], pa.list_(pa.int64()))
+        drawn_at = int(numerator[0].as_py())
+        mechanism = SubsetSelection(domain[0].as_py(), size[0].as_py(), drawn_at)
+        what_for = purpose[0].as_py()
+        wanted = wants_keys(randomness, what_for)
+        named = pa.array(key.to_pylist(), pa.string()) if wanted else None
+        if value.null_count:
+            raise UsageError(
+                "a value to report must not be NULL; give 'nothing' a value of its own"
+            )
+        drawn = draw_subsets(randomness, value.to_numpy(), mechanism, what_for, named)
+        ends = np.arange(0, drawn.size + 1, mechanism.size, dtype=np.int32)
+        return pa.ListArray.from_arrays(pa.array(ends), pa.array(drawn.ravel()))
+
+    return report
+
+
+def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Register `dphh_report` in a DuckDB connection."""
+    takes: list[Any] = ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR"]
+    con.create_function(
+        "dphh_report",
+        report_function(randomness),
+        takes,
+        "BIGINT[]",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )

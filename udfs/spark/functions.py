@@ -16,7 +16,7 @@ from pyspark.sql.pandas import functions
 
 from dphh.udfs.draws.noise import noise_function
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.subset_reports import aggregate_function, report_function
+from dphh.udfs.draws.subsets import report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
 from dphh.udfs.kernel.whole_users import weight_of
 from dphh.udfs.text.tokens import tokens_of
@@ -70,7 +70,7 @@ def register_word(spark: SparkSession, randomness: Randomness) -> None:
 
 
 def register_report(spark: SparkSession, randomness: Randomness) -> None:
-    """`dphh_report(key, value, domain, size, numerator, form, purpose)`: see `report_function`."""
+    """`dphh_report(key, value, domain, size, numerator, purpose)`: see `report_function`."""
     report = report_function(randomness)
 
     def draw(
@@ -79,31 +79,11 @@ def register_report(spark: SparkSession, randomness: Randomness) -> None:
         domain: pa.Array,
         size: pa.Array,
         numerator: pa.Array,
-        form: pa.Array,
         purpose: pa.Array,
     ) -> pa.Array:
-        return report(key, value, domain, size, numerator, form, purpose)
+        return report(key, value, domain, size, numerator, purpose)
 
     register_arrow(spark, "dphh_report", draw, "array<bigint>")
-
-
-def register_aggregate(spark: SparkSession, randomness: Randomness) -> None:
-    """`dphh_aggregate(held, values, sent, domain, size, numerator, purpose)`: see
-    `aggregate_function`."""
-    aggregate = aggregate_function(randomness)
-
-    def draw(
-        held: pa.Array,
-        values: pa.Array,
-        sent: pa.Array,
-        domain: pa.Array,
-        size: pa.Array,
-        numerator: pa.Array,
-        purpose: pa.Array,
-    ) -> pa.Array:
-        return aggregate(held, values, sent, domain, size, numerator, purpose)
-
-    register_arrow(spark, "dphh_aggregate", draw, "array<bigint>")
 
 
 def register_tokens(spark: SparkSession, column: str, expression: str) -> None:

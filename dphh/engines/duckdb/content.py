@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
-from dphh.corpora.conditions import check_types
-from dphh.corpora.content import NO_GROUPS, Content
 from dphh.corpora.files import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
     unreadable,
 )
-from dphh.corpora.patterns import check_patterns
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
-from dphh.corpora.user import columns_of
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
 from dphh.errors import CorpusError
+from dphh.rows.conditions import check_types
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
 from dphh.sql import query
 
 ROWS = "corpus_rows"

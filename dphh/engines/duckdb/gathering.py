@@ -9,10 +9,10 @@ from contextlib import suppress
 import duckdb
 from pyarrow import Table
 
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 

@@ -46,14 +46,12 @@ def local_level(session: DuckDBRun, asked: LocalOn, purpose: str) -> Any:
     session.con.unregister("prefixes")
     session.con.unregister("known")
     session.execute(
-        "ldp_messages" if level.mode == "messages" else "ldp_aggregate",
+        "ldp_messages",
         **seats,
         contributions=level.contributions,
         domain=level.domain,
-        nothings=level.nothings,
         size=level.size,
         numerator=level.numerator,
-        form=level.form,
         purpose=purpose,
     )
     session.drop("chosen")

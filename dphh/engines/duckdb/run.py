@@ -11,7 +11,6 @@ import duckdb
 
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.stores import reach_stores
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
@@ -19,11 +18,12 @@ from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.subset_reports import register_reports
+from dphh.udfs.draws.subsets import register_reports
 from dphh.udfs.draws.votes import register_votes
 from dphh.udfs.kernel.whole_users import WholeUsers, register_whole_users
 

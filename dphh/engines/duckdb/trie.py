@@ -60,14 +60,6 @@ class Tries(DuckDBRun, Walking):
         self.con.unregister("trie")
         return self._grown_prefixes(level.theta)
 
-    def cast_votes(self, broadcast: Any, level: int, numerator: int, purpose: str) -> Any:
-        """One level as devices answer it: the votes themselves, for rehearsals."""
-        self.choose_for_each()
-        self.con.register("trie", broadcast)
-        self.execute("trie_coin_level", level=level, numerator=numerator, purpose=purpose)
-        with engine_errors("trie_coin_level"):
-            return self.con.table("cast_votes").to_arrow_table()
-
     def _move_walkers(self, level: int, step: Any) -> None:
         self.con.register("grown", step)
         self.execute("walk_on", level=level)

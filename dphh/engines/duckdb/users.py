@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dphh.corpora.conditions import condition
 from dphh.corpora.quoted import identifier
-from dphh.corpora.user import NO_USERS, columns_of
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
+from dphh.rows.conditions import condition
+from dphh.rows.user import NO_USERS, columns_of
 
 #: Types of groups: their values are written alike everywhere.
 PLAIN_TYPE = re.compile(

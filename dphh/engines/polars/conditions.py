@@ -6,8 +6,8 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.conditions import check_types, condition
 from dphh.corpora.tables import without_string_views
+from dphh.rows.conditions import check_types, condition
 
 
 def kept(where: str, schema: pl.Schema) -> pl.Expr:

@@ -9,23 +9,23 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.content import NO_GROUPS, Content
 from dphh.corpora.files import (
     refuse_missing_columns,
 )
-from dphh.corpora.patterns import check_patterns
 from dphh.corpora.tables import (
     has_rows_without_user,
     rows_in_memory,
     schema_in_memory,
     source_errors,
 )
-from dphh.corpora.user import columns_of
 from dphh.corpus import Corpus
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.users import counts_expression, is_plain, user_expression
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
 
 Loader = Callable[[], pl.LazyFrame]
 #: Twice this (two digits per byte) is within the repetition limit of Rust's regular expressions.

@@ -6,10 +6,10 @@ from typing import cast
 
 import polars as pl
 
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.engines.polars.queries.gather_texts import gather_texts
 from dphh.engines.polars.run import PolarsRun
 from dphh.errors import CorpusError
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.udfs.kernel.gathering import Gathering, Read
 
 USERS_SCHEMA = {

@@ -13,9 +13,8 @@ from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.levels.ldp_trie import LocalLevel, LocalOn, Seats
-from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.draws.subset_reports import draw_aggregate
+from dphh.udfs.draws.subsets import draw_subsets
 
 NAME_SEPARATOR = "\x1f"
 #: How many reports are drawn at a time.
@@ -55,10 +54,7 @@ def _users_in_seats(session: PolarsRun, seats: int, pad: bool) -> pl.DataFrame:
 def local_level(session: PolarsRun, asked: LocalOn, purpose: str) -> Any:
     level = asked.level
     chosen = _chosen_prefixes(session, asked, purpose)
-    if level.mode == "messages":
-        reports = _reports_by_value(session, level, chosen, purpose)
-    else:
-        reports = _counts_of_reports(session, level, chosen, purpose)
+    reports = _reports_by_value(session, level, chosen, purpose)
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
     return kept.select("value", "reports").to_arrow()
@@ -89,13 +85,10 @@ def _chosen_prefixes(session: PolarsRun, asked: LocalOn, purpose: str) -> pl.Dat
 def _reports_by_value(
     session: PolarsRun, level: LocalLevel, chosen: pl.DataFrame, purpose: str
 ) -> pl.DataFrame:
-    """Every user of the level sends all reports; a report without a value says "nothing" (with
-    subsets a separate value for each report of a user, with coins none). Returns, for each
-    value, the number of reports that contain it."""
-    nothing = np.full(level.contributions, NOTHING, dtype=np.int64)
-    if level.nothings:
-        nothing = level.values + np.minimum(np.arange(level.contributions), level.nothings - 1)
-    said = np.tile(nothing, level.users)
+    """Every user of the level sends all reports; a report without a value says "nothing", which is
+    a separate value for each report of a user. Returns, for each value, the number of reports that
+    contain it."""
+    said = np.tile(level.values + np.arange(level.contributions), level.users)
     position = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
     said[position.to_numpy()] = chosen["value"].to_numpy()
     counted = np.zeros(level.domain, dtype=np.int64)
@@ -104,25 +97,9 @@ def _reports_by_value(
         number = pl.Series(np.arange(start, start + len(block)))
         seats = level.first_seat + 1 + number // level.contributions
         names = _names_of_reports(session, seats, 1 + number % level.contributions)
-        drawn, _ = draw_reports(
-            session.randomness, block, level.mechanism, level.form, purpose, names
-        )
-        counted += np.bincount(drawn, minlength=level.domain)
+        drawn = draw_subsets(session.randomness, block, level.mechanism, purpose, names)
+        counted += np.bincount(drawn.ravel(), minlength=level.domain)
     return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
-
-
-def _counts_of_reports(
-    session: PolarsRun, level: LocalLevel, chosen: pl.DataFrame, purpose: str
-) -> pl.DataFrame:
-    """Only the sums of the reports are drawn, in one call: how many of them contain each value,
-    those that nobody holds too. "Nothing" has no count."""
-    held = session.fetch(
-        "ldp_aggregate", local_tries.holders_of_values(chosen.lazy(), level.values)
-    )
-    drawn = draw_aggregate(
-        session.randomness, held["holders"].to_numpy(), level.reports, level.mechanism, purpose
-    )
-    return held.select("value", reports=pl.Series(drawn))
 
 
 def _names_of_reports(session: PolarsRun, seats: pl.Series, numbers: pl.Series) -> Any:

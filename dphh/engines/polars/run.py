@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.corpus import Corpus
 from dphh.engines.polars.content import open_corpus
 from dphh.engines.polars.failures import engine_errors
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import Randomness, wants_keys
 from dphh.udfs.kernel.whole_users import WholeUsers

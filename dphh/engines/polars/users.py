@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from dphh.corpora.user import NO_USERS, columns_of
 from dphh.corpus import Corpus
 from dphh.engines.polars.conditions import kept
 from dphh.errors import CorpusError
+from dphh.rows.user import NO_USERS, columns_of
 
 #: Types of groups, besides whole numbers: their values are written alike everywhere.
 _PLAIN = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
@@ -17,7 +17,7 @@ def user_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     """The id of the row's user as text: all later steps see this text alone. Several columns make
     one text that determines the value of each; NULL if one of them is NULL."""
     for option, column in corpus.columns_of_user:
-        if not is_plain(kind := schema[column]) and not isinstance(kind, pl.Decimal):
+        if not is_plain(kind := schema[column]) and not _is_decimal(kind):
             raise CorpusError(NO_USERS.format(option=option, column=column, kind=kind))
     if isinstance(corpus.user, str):
         return pl.col(corpus.user).cast(pl.String)
@@ -37,6 +37,10 @@ def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     if corpus.content.where is not None:
         holds &= kept(corpus.content.where, schema)
     return holds
+
+
+def _is_decimal(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.Decimal) and (kind.precision or 0) <= 38  # it reads no longer ones
 
 
 def is_plain(kind: pl.DataType) -> bool:

@@ -12,16 +12,16 @@ from pyspark.sql.types import (
     DataType,
 )
 
-from dphh.corpora.content import NO_GROUPS, Content
 from dphh.corpora.files import refuse_missing_columns
-from dphh.corpora.patterns import check_patterns
 from dphh.corpora.tables import has_rows_without_user
-from dphh.corpora.user import columns_of
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import tokens_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
 from dphh.udfs.spark.functions import register_tokens
 
 

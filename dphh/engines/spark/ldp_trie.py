@@ -14,7 +14,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.spark.functions import register_aggregate, register_report, register_word
+from dphh.udfs.spark.functions import register_report, register_word
 
 
 @holds(SparkRun, Seats)
@@ -49,26 +49,20 @@ def local_level(session: SparkRun, asked: LocalOn, purpose: str) -> Any:
         purpose=purpose,
     )
     session.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
-    randomiser = {
-        "contributions": level.contributions,
-        "domain": level.domain,
-        "nothings": level.nothings,
-        "size": level.size,
-        "numerator": level.numerator,
-        "purpose": purpose,
-    }
-    if level.mode == "messages":
-        with engine_errors("dphh_report"):
-            register_report(session.spark, session.randomness)
-        session.execute("ldp_messages", **seats, **randomiser, form=level.form)
-        session.execute("ldp_reports")
-        session.drop("messages")
-    else:
-        with engine_errors("dphh_aggregate"):
-            register_aggregate(session.spark, session.randomness)
-        session.execute("ldp_aggregate", **seats, **randomiser)
+    with engine_errors("dphh_report"):
+        register_report(session.spark, session.randomness)
+    session.execute(
+        "ldp_messages",
+        **seats,
+        contributions=level.contributions,
+        domain=level.domain,
+        size=level.size,
+        numerator=level.numerator,
+        purpose=purpose,
+    )
+    session.execute("ldp_reports")
     values = asked.prefixes.num_rows * (level.characters + 1)
     kept = session.fetch("ldp_kept", values=values, keep=level.keep)
-    for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
+    for done in ("prefixes", "known", "choice_draws", "chosen", "messages", "reports"):
         session.drop(done)
     return kept

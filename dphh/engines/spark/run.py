@@ -18,7 +18,6 @@ from typing import Any
 import pyspark
 from pyspark.sql import DataFrame
 
-from dphh.corpora.user import ROWS_WITHOUT_USER
 from dphh.corpus import Corpus
 from dphh.engines.spark.access import access_to
 from dphh.engines.spark.cluster import find_spark
@@ -33,6 +32,7 @@ from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness

@@ -15,10 +15,10 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.corpora.user import NO_USERS
 from dphh.corpus import Corpus
 from dphh.engines.spark.rows import identifier
 from dphh.errors import CorpusError
+from dphh.rows.user import NO_USERS
 
 #: Types of groups, besides text: their values are written alike everywhere.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)

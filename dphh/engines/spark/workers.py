@@ -20,7 +20,7 @@ from dphh.errors import UsageError
 from dphh.udfs.spark.functions import register_arrow
 
 #: What functions on executors import.
-_NEEDED_MODULES = ("numpy", "pyarrow", "duckdb", "cryptography", "dphh.udfs.spark.functions")
+_NEEDED_MODULES = ("numpy", "pyarrow", "duckdb", "dphh.udfs.spark.functions")
 _PROBE_TASKS = 8
 _OTHER_PYTHON = re.compile(r"different version: (\S+?)\.? than that in driver:? (\d+\.\d+)")
 _NOT_STARTED = re.compile(r'Cannot run program "([^"]+)"')

@@ -26,12 +26,12 @@ from dphh.levels.counts import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
-from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
+from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
-#: The note of the counts' event. Code identifies the event by its role.
+#: The note of the counts' event.
 NOTE = "counts of what was found, and what bounding removed"
 
 
@@ -47,15 +47,12 @@ class Counting:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "The share of the budget for counting users of what is found, such as 0.3.",
-        "by": "With --counts: the column of groups to count within.",
-        "groups": "The groups to count within, separated by commas; all others are 'other'.",
+        "counts": "Share of the budget that counts users of finds.",
+        "by": "With --counts: the column of groups.",
+        "groups": "Groups, with commas; all others are 'other'.",
     }
     #: Of verbs that can leave out what few users hold.
-    MIN_USERS_HELP: ClassVar = {
-        "min_users": "With --counts and without --by: leave out what fewer users hold, as far as "
-        "its interval says.",
-    }
+    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out what fewer users hold, when counted."}
 
     @classmethod
     def of(
@@ -133,7 +130,7 @@ def _check_min_users(min_users: int | None, counts: float | None, by: str | None
 
 
 def counts_event(sigma: float) -> GaussianEvent:
-    return GaussianEvent(sigma, NOTE, role=Role.COUNTS)
+    return GaussianEvent(sigma, NOTE, of_counts=True)
 
 
 def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
@@ -157,7 +154,7 @@ def found_counts(
     hide everything."""
     for event in events:
         sigma = cost_of(event).sigma
-        if sigma is not None and event.role is Role.COUNTS:
+        if sigma is not None and event.of_counts:
             counting = FoundCounts(
                 sigma,
                 max_items,

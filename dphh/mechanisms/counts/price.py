@@ -56,16 +56,15 @@ class Found(Protocol):
 #: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
 Of = str | Path | Found | Sequence[str | Sequence[str]]
 HELP = {
-    "of": "What to count: a release, by its run id or folder; in Python and SQL also a list of "
-    "items; or a text file, one item a line.",
-    **BUDGET_HELP,
-    "top": "Count at most this many items of a release, taken from its levels in turn.",
-    "min_length": "Count only items of at least this many tokens.",
-    "max_items": "Of how many items a user counts as one whole user.",
+    "of": "A release, or a file with one item a line.",
+    "max_items": "Items of which a user counts in full.",
+    "top": "Of a release at most so many, level by level.",
+    "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
-    "groups": "The groups to count within, separated by commas; all others are 'other'.",
-    "confidence": "The probability that an interval contains the true count.",
-    "simultaneous": "The confidence holds for all intervals at once, not for each.",
+    "groups": "Groups, with commas; all others are 'other'.",
+    "confidence": "Chance that an interval has the true count.",
+    "simultaneous": "The confidence is for all intervals at once.",
+    **BUDGET_HELP,
 }
 THEOREM = (
     "Gaussian mechanism on the counts of public items, with the exact Gaussian curve (Balle & Wang "
@@ -88,16 +87,12 @@ def price_counts(
     confidence: float = 0.95,
     simultaneous: bool = False,
 ) -> Price:
-    """How many users hold each of given items, with confidence intervals.
+    """How many users hold each of given items, with intervals.
 
-    of: a release, its folder or its run id; or a list, each item a text, read as a row of the
-    corpus, or a list of its tokens; or a text file with one item a line. top: count at most this
-    many items of a release: the first of each level, then the second of each, and so on.
-    min_length: count only items of at least this many tokens. max_items: of how many items a user
-    counts as one whole user; a user who holds more counts for less of each, and `high` allows for
-    that. by, groups: count within these values of a column, and within all others and NULL together
-    as "other". confidence: the probability that an interval contains the true count; with
-    `simultaneous`, that all of them do at once.
+    `of` is a release, its folder or its run id; or a list, each item a text, read as a row of the
+    corpus, or a list of its tokens; or a text file with one item a line. A user who holds more than
+    `max_items` of them counts for less of each, and `high` allows for that. `by` and `groups` count
+    within these values of a column, and within all others and NULL together as "other".
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)

@@ -31,21 +31,17 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
-from dphh.priors.given_prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
-    **BUDGET_HELP,
-    "max_items": "The most different items that one user counts for.",
-    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
-    "three, each without the items found before; adaptive: users also give more to items near the "
-    "threshold.",
-    **Counting.HELP,
-    "min_users": "With --counts (and then without --by) or --domain: leave out what fewer users "
-    "hold, as far as its interval says.",
+    "max_items": "Different items that a user counts for.",
+    "method": "auto, gaussian, sips or adaptive.",
     **PRIOR_HELP,
-    "domain": "All items that are looked at, held or not: a text file, one item a line, or a "
-    "release. Each is released with how many users hold it.",
+    "domain": "All items to look at: a file, or a release.",
+    **Counting.HELP,
+    **Counting.MIN_USERS_HELP,
+    **BUDGET_HELP,
 }
 THEOREM_WITH_LIST = (
     "set union with a prior (docs/prior-proof.md): two Gaussian rounds over the items of a list "
@@ -70,27 +66,26 @@ def price_items(
     prior_is_public: bool = False,
     domain: Of | None = None,
 ) -> Price:
-    """Single items that many users hold (differentially private set union).
+    """Single items that many users hold.
 
-    max_items: how many different items one user may count for; about what a typical user holds.
-    method: "auto", "gaussian" or "adaptive", chosen by what a first round of very little budget
-    shows; "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
-    users of what is found already, better where users hold many popular items; "adaptive", the
-    same, where users give more to what earlier rounds' noise shows near the threshold, better
-    still there. counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
+    A first round of very little budget chooses among three methods of differentially private set
+    union, or `method` does: "gaussian", the weighted Gaussian policy; "sips", three rounds of it,
+    each freeing the users of what is found already, better where users hold many popular items;
+    "adaptive", in which users also give more to what earlier rounds' noise shows near the
+    threshold, better still there. `max_items` is about what a typical user holds.
 
-    prior: what is known before, of a public text or an earlier release: its items need no
-    threshold, and its counts say which of them are likely. A Corpus, or files whose column
-    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
-    run id.
-    prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
-    of it is published anyway"; the promise does not cover it.
+    With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
+    it, with intervals.
 
-    domain: all items that are looked at, where they are known: a list, a text file with one item a
-    line, or a release. Each is released, held or not, with how many users hold it and an interval;
-    no part of delta goes to new items. Beside it `min_users`, `by` and `groups` go without
+    A `prior` is what is known before, of a public text or an earlier release: its items need no
+    threshold, and its counts say which of them are likely. It is a Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; or a release, its folder or
+    run id. Of a text or a table you declare with `prior_is_public` that nobody in the data
+    contributed to it, or that all of it is published anyway; the promise does not cover it.
+
+    A `domain` is all items that are looked at, where they are known: a list, a text file with one
+    item a line, or a release. Each is released, held or not, with how many users hold it and an
+    interval; no part of delta goes to new items. `min_users`, `by` and `groups` then go without
     `counts`.
     """
     check_choice("method", method, METHODS)

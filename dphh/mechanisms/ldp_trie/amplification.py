@@ -112,21 +112,6 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
     )
 
 
-def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
-    """The blanket of reports by coins, with subset selection's p and q.
-
-    The blanket's reports contain every value with probability q.
-    """
-    p, q = mechanism.own_chance, mechanism.other_chance
-    return Blanket(
-        mechanism.epsilon_of_independent_values,
-        float((1 - p) / (1 - q) * (1 - q * q)) * _ROUND_DOWN,
-        float(2 * q / (1 + q)) * _ROUND_DOWN,
-        float(p * (1 - q)),
-        float((1 - p) * (1 - q)),
-    )
-
-
 def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""

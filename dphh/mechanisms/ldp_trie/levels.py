@@ -1,8 +1,14 @@
-"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's side; an engine simulates the devices."""
+"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's side; an engine simulates the devices.
+
+Words are coded with one code point for each character: character number i of the character set is
+chr(i + 1), whatever its own spelling. So a character may be any token, such as the name of a page,
+and a prefix of a word is a prefix of its string.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,43 +17,109 @@ import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
 from dphh.levels.ldp_trie import LocalLevel, LocalOn, Seats
-from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
 from dphh.privacy.subset_selection import estimate
 from dphh.session.protocol import Session
 
 
+@dataclass(frozen=True)
+class Grown:
+    """The characters of a prefix that was kept or, if `ended`, of a word that was found."""
+
+    tokens: tuple[str, ...]
+    ended: bool
+    reports: int
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a level starts from. It is public: it follows from reports that were randomised."""
+
+    characters: tuple[str, ...]
+    #: Coded. Prefix number i with character number j is the value i (|characters| + 1) + j, and
+    #: with j = |characters| the word that ends there.
+    prefixes: tuple[str, ...]
+    #: Coded words that users are no longer asked about.
+    known: tuple[str, ...]
+    #: The words that this pass has found; the next pass treats them as known.
+    found: tuple[str, ...] = ()
+
+    def of_next_pass(self) -> Growth:
+        """Each character is a prefix again (P_0 = X), and words found so far are known."""
+        first = tuple(chr(number + 1) for number in range(len(self.characters)))
+        known = tuple(sorted({*self.known, *self.found}))
+        return Growth(self.characters, first, known)
+
+    def grown(self, kept: Any) -> tuple[Growth, list[Grown]]:
+        """After a level: what the next one starts from, and what grew.
+
+        `kept` is an Arrow table (value, reports): the values in the most reports.
+        """
+        width = len(self.characters) + 1
+        prefixes: list[str] = []
+        found: list[str] = []
+        steps: list[Grown] = []
+        rows = (kept.column(name).to_pylist() for name in ("value", "reports"))
+        for value, reports in sorted(zip(*rows, strict=True)):
+            below, character = self.prefixes[value // width], value % width
+            ended = character == width - 1
+            word = below if ended else below + chr(character + 1)
+            (found if ended else prefixes).append(word)
+            steps.append(Grown(self.decoded(word), ended, reports))
+        now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
+        return now, steps
+
+    def prefix_table(self) -> Any:
+        """Each prefix, and the value of that prefix with character number 0."""
+        first = np.arange(len(self.prefixes), dtype=np.int64) * (len(self.characters) + 1)
+        return pa.table({"prefix": pa.array(self.prefixes, pa.string()), "value": first})
+
+    def known_table(self) -> Any:
+        return pa.table({"word": pa.array(self.known, pa.string())})
+
+    def decoded(self, word: str) -> tuple[str, ...]:
+        """The characters of a coded word."""
+        return tuple(self.characters[ord(code) - 1] for code in word)
+
+
+def planted(price: Price) -> Growth:
+    """What the first level starts from."""
+    characters = tuple(price["character_set"])
+    number = {character: place for place, character in enumerate(characters)}
+    known = (_coded(tuple(word), number) for word in price["known"])
+    return Growth(characters, (), tuple(word for word in known if word)).of_next_pass()
+
+
+def _coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
+    """A word in code points, one for each character; None if a character is outside the set."""
+    places = [number.get(token) for token in tokens]
+    inside = [place for place in places if place is not None]
+    return "".join(chr(place + 1) for place in inside) if len(inside) == len(places) else None
+
+
+def purpose_of(level: LocalLevel) -> str:
+    return f"ldp_trie/pass {level.pass_number}/level {level.level}"
+
+
 def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
     session.hold(Seats(price["character_set"], seats, price["pad"]))
-    growth = collector.planted(price)
+    growth = planted(price)
     #: What earlier passes released; later passes do not release it again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
-        said = collector.broadcast(growth, level)
-        kept = session.draw(
-            LocalOn(level, _prefix_table(said), _word_table(said.known)), said.round
-        )
-        growth, steps = collector.grown(growth, levels, kept)
+        if level.level == 1:
+            growth = growth.of_next_pass()
+        asked = LocalOn(level, growth.prefix_table(), growth.known_table())
+        growth, steps = growth.grown(session.draw(asked, purpose_of(level)))
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _released_rows(level, new, joiner))
 
 
-def _prefix_table(said: Any) -> Any:
-    """Each prefix of the broadcast, and the value of that prefix with character number 0."""
-    width = len(said.characters) + 1
-    first = np.arange(len(said.prefixes), dtype=np.int64) * width
-    return pa.table({"prefix": pa.array(said.prefixes, pa.string()), "value": first})
-
-
-def _word_table(words: Sequence[str]) -> Any:
-    return pa.table({"word": pa.array(words, pa.string())})
-
-
-def _released_rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
+def _released_rows(level: LocalLevel, steps: Sequence[Grown], joiner: str) -> Any:
     """The released rows. The score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import LARGEST_EPSILON
-from dphh.privacy.coin_reports import LEFT_OUT, Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 # `amplification` and `sums` of this folder are imported where they are called: they import
@@ -22,8 +21,6 @@ from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 #: A search for the largest local epsilon within a goal stops this close to it, relatively.
 _SEARCH_PRECISION = 4e-3
-#: The part of delta for the distance between the drawn reports and reports by independent coins.
-_DELTA_SHARE_FOR_DRAWS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,33 +29,11 @@ class Reports:
 
     users: int
     contributions: int
-    form: Form
     delta: float
 
     @property
     def number(self) -> int:
         return self.users * self.contributions
-
-
-@lru_cache(maxsize=1024)
-def randomiser(
-    domain: int, local_epsilon: float, form: Form, size: int | None = None
-) -> SubsetSelection:
-    """The randomiser of at most this local_epsilon. Independent coins with the same p cost a little
-    more than subsets, so for coins p is the largest that local_epsilon allows."""
-    chosen = subset_selection(domain, local_epsilon, size)
-    if form == "subsets" or chosen.epsilon_of_independent_values <= local_epsilon:
-        return chosen
-    low, high = (chosen.size << 64) // domain + 1, chosen.numerator
-    while high - low > 1:
-        middle = (low + high) // 2
-        tried = SubsetSelection(domain, chosen.size, middle)
-        low, high = (
-            (middle, high)
-            if tried.epsilon_of_independent_values <= local_epsilon
-            else (low, middle)
-        )
-    return SubsetSelection(domain, chosen.size, low)
 
 
 @dataclass(frozen=True)
@@ -79,7 +54,7 @@ def randomisers(
     (In a small domain a report hides less: at level 1 sets would have one value, and cost a user
     1.5 where the other levels cost 0.9.)
     """
-    widest = randomiser(max(domains), local_epsilon, of.form)
+    widest = subset_selection(max(domains), local_epsilon)
     if goal is None:
         goal = Goal(of.contributions, _epsilon_of_sums_roughly(widest, of, of.contributions))
     return {
@@ -95,21 +70,21 @@ def _randomiser_within_goal(
 ) -> SubsetSelection:
     """The randomiser with the least noise within the goal, of sets of the usual size or one more,
     at a smaller local epsilon if necessary."""
-    usual = randomiser(domain, local_epsilon, of.form)
+    usual = subset_selection(domain, local_epsilon)
     if (found := _epsilon_of_sums_roughly(usual, of, goal.replaced)) <= goal.epsilon:
         return usual
 
     def kept_to(size: int) -> SubsetSelection:
         def price(local: float) -> float:
             return _epsilon_of_sums_roughly(
-                randomiser(domain, local, of.form, size), of, goal.replaced
+                subset_selection(domain, local, size), of, goal.replaced
             )
 
         start = local_epsilon
         if size == usual.size:
             start += _step_towards_goal(found, goal.epsilon)
         local = _largest_local_epsilon(price, goal.epsilon, start, local_epsilon)
-        return randomiser(domain, local, of.form, size)
+        return subset_selection(domain, local, size)
 
     # At most half of all values: larger sets are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
@@ -121,7 +96,7 @@ def largest_local(widest: int, goal: Goal, of: Reports) -> float:
     """The largest local epsilon with which the level of the most values is within the goal."""
 
     def price(local: float) -> float:
-        return _epsilon_of_sums_roughly(randomiser(widest, local, of.form), of, goal.replaced)
+        return _epsilon_of_sums_roughly(subset_selection(widest, local), of, goal.replaced)
 
     return _largest_local_epsilon(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
 
@@ -167,26 +142,19 @@ def _step_towards_goal(found: float, goal: float) -> float:
 
 def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
     """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
-    by Theorem A or B, or that of shuffled messages if these do not apply."""
+    by Theorem B, or that of shuffled messages if it does not apply."""
     from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 
-    rough = _epsilon_of_sums_roughly(made, of, replaced)
-    if of.form == "subsets":
-        return min(
-            rough, epsilon_of_subsets(made, Level(of.users, of.contributions), replaced, of.delta)
-        )
-    return rough
+    finely = epsilon_of_subsets(made, Level(of.users, of.contributions), replaced, of.delta)
+    return min(_epsilon_of_sums_roughly(made, of, replaced), finely)
 
 
 def _epsilon_of_sums_roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
     """`of_sums` with wider blocks, for searches; an upper bound too."""
-    from dphh.mechanisms.ldp_trie.sums import WIDE, Level, epsilon_of_coins, epsilon_of_subsets
+    from dphh.mechanisms.ldp_trie.sums import WIDE, Level, epsilon_of_subsets
 
     who = Level(of.users, of.contributions)
-    if of.form == "subsets":
-        found = epsilon_of_subsets(made, who, replaced, of.delta, WIDE)
-    else:
-        found = _epsilon_as_drawn(lambda delta: epsilon_of_coins(made, who, replaced, delta), of)
+    found = epsilon_of_subsets(made, who, replaced, of.delta, WIDE)
     return found if found < math.inf else _epsilon_of_shuffled(made, of, replaced, 0.0)
 
 
@@ -204,28 +172,12 @@ def shuffled(made: Iterable[SubsetSelection], of: Reports) -> tuple[float, float
 @lru_cache(maxsize=1024)
 def _epsilon_of_shuffled(made: SubsetSelection, of: Reports, replaced: int, least: float) -> float:
     from dphh.mechanisms.ldp_trie.amplification import (
-        blanket_of_independent_values,
         blanket_of_subsets,
         central_epsilon,
         group_epsilon,
     )
 
-    drawn = blanket_of_subsets if of.form == "subsets" else blanket_of_independent_values
-    hidden = drawn(made)
-
-    def found(delta: float) -> float:
-        if replaced == 1:
-            return central_epsilon(hidden, of.number, delta, least)
-        return group_epsilon(hidden, of.number, delta, replaced, least)
-
-    if of.form == "subsets":
-        return found(of.delta)
-    return min(_epsilon_as_drawn(found, of), replaced * made.epsilon_of_independent_values)
-
-
-def _epsilon_as_drawn(found: Callable[[float], float], of: Reports) -> float:
-    """Transfer a bound for independent values to the drawn reports, each of whose distributions is
-    within LEFT_OUT of theirs, on both sides. Infinite if delta does not suffice for that."""
-    epsilon = found(of.delta * (1 - _DELTA_SHARE_FOR_DRAWS))
-    paid = of.number * LEFT_OUT * (1 + math.exp(min(epsilon, 700.0)))
-    return epsilon if paid <= _DELTA_SHARE_FOR_DRAWS * of.delta else math.inf
+    hidden = blanket_of_subsets(made)
+    if replaced == 1:
+        return central_epsilon(hidden, of.number, of.delta, least)
+    return group_epsilon(hidden, of.number, of.delta, replaced, least)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,20 +52,6 @@ class Losses:
         over = at > epsilon
         found = float(np.sum(self.chances[over] * -np.expm1(epsilon - at[over])))
         return min((found + self.infinite) * (1 + self.slack), 1.0)
-
-    def curve(self) -> FloatArray:
-        """delta at the losses 0, step, 2 step, ... up to the last of the grid."""
-        start = max(-self.first, 0)
-        chances = np.concatenate([np.zeros(max(self.first, 0)), self.chances[start:]])
-        # A recursion over points, with non-negative terms: a loss j steps above counts
-        # 1 - e^(-j step) = e^-step (1 - e^(-(j - 1) step)) + (1 - e^-step).
-        passed, rest = math.exp(-self.step), -math.expm1(-self.step)
-        above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
-        points = accumulate(
-            (rest * above[::-1]).tolist(), lambda further, here: passed * further + here
-        )
-        found: FloatArray = np.array(list(points))[::-1] + self.infinite
-        return found
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon at this delta, rounded up; infinite if there is none."""
@@ -164,16 +149,3 @@ def spread(chances: FloatArray, losses: FloatArray) -> float:
     total = float(np.sum(chances))
     mean = float(np.sum(chances * losses)) / total
     return math.sqrt(max(float(np.sum(chances * (losses - mean) ** 2)) / total, 0.0))
-
-
-def dominates(one: Losses, other: Losses, cut: float) -> bool:
-    """Whether `one`, with `cut` added to its infinite loss, dominates `other` at all epsilons >= 0.
-
-    Both must have the same grid: their curves are linear in e^epsilon between its points.
-    """
-    more, less = one.curve(), other.curve()
-    length = max(len(more), len(less))
-    more = np.append(more, np.full(length - len(more), one.infinite))
-    less = np.append(less, np.full(length - len(less), other.infinite))
-    sure = 1 - one.slack - other.slack - 1e-9
-    return bool(np.all(less <= more * sure + cut / 2))

@@ -30,9 +30,8 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.devices.reports.round import MOST_CHARACTERS
 from dphh.errors import UsageError
-from dphh.levels.ldp_trie import LocalLevel, Mode
+from dphh.levels.ldp_trie import LocalLevel, Sampling
 from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
     Reports,
@@ -43,33 +42,27 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 )
 from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
-from dphh.privacy.coin_reports import Form, Sampling, sizes
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
-    "local_epsilon": "The epsilon of one report; or give --central-epsilon or --user-epsilon.",
-    "delta": "The delta of the central guarantee, for the counted reports.",
-    "users_per_level": "How many users are asked at a level; no user is asked twice.",
-    "contributions": "How many reports each user sends.",
-    "max_length": "The number of levels, and of characters in the longest sequence.",
+    "max_length": "Levels, and characters of a sequence.",
     "keep": "The most prefixes that a level keeps.",
-    "sampling": "Which prefixes a user with too many reports: random ones, or by greedy those in "
-    "most of the user's rows.",
-    "passes": "How many tries to grow, each without the words found before.",
-    "character_set": "All characters of words, by default printable ASCII; words with any other "
-    "are left out.",
-    "known": "Words not to ask for, one a line.",
-    "mode": "messages: draw every report; aggregate: draw only the number of reports with each "
-    "value.",
-    "reports": "subsets: a report is a set of a fixed number of values; coins: a separate coin for "
-    "each value.",
-    "central_epsilon": "The epsilon of the counted reports for one report; the largest local "
-    "epsilon within it is used.",
-    "user_epsilon": "The epsilon of the counted reports for all that a user sends; likewise.",
+    "sampling": "random, or greedy: prefixes a user reports.",
+    "passes": "Tries to grow, each without words found before.",
+    "character_set": "All characters of words; others leave one out.",
+    "known": "Words not to ask for: a file, one a line.",
+    "local_epsilon": "Epsilon of a report; or one of the next two.",
+    "central_epsilon": "Epsilon of the counted reports, for one report.",
+    "user_epsilon": "Epsilon of the counted reports, for a whole user.",
+    "delta": "The delta of the counted reports.",
+    "users_per_level": "Users asked at a level, each once.",
+    "contributions": "Reports that each user sends.",
     "pad": "Replace missing users by users without rows.",
 }
+#: Characters are coded as code points, of which the surrogates, above this limit, are none.
+MOST_CHARACTERS = 50_000
 #: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
 UNIT = "an item: one of a user's contributions, of which one report is made"
@@ -90,27 +83,18 @@ def price_ldp_trie(
     passes: int = 1,
     character_set: str | Sequence[str] = string.printable,
     known: Sequence[str | Sequence[str]] = (),
-    mode: Mode = "messages",
-    reports: Form | None = None,
     pad: bool = False,
     central_epsilon: float | None = None,
     user_epsilon: float | None = None,
 ) -> Price:
-    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+    """Sequences, grown level by level from locally randomised votes.
 
-    local_epsilon: the epsilon of one report, for one contribution; delta: for the central guarantee
-    of the counted reports; central_epsilon: that guarantee, given instead of local_epsilon, which
-    is then the largest that it allows; user_epsilon: the same for all that a user sends.
-    passes x max_length x users_per_level users are needed, since no user is asked twice; with
-    `pad`, missing users are replaced by users without rows.
-    contributions: how many reports each user sends. max_length: the number of levels; sequences of
-    up to this many characters are found whole. keep: the most prefixes that a level keeps.
-    sampling: which prefixes a user with too many reports: "random" ones, or by "greedy" those in
-    most of the user's rows. passes: tries grown one after the other, each without the words found
-    before. character_set: a text of all characters, or a list of tokens; a word with any other
-    character is left out. known: words not to ask for. mode: "messages" draws every report,
-    "aggregate" only the reports' counts. reports: "subsets", sets of a fixed number of values (the
-    default for messages), or "coins", a separate coin for each value (always for counts).
+    This is LDP TrieHH. `local_epsilon` is of one report, for one contribution, and `delta` of the
+    central guarantee of the counted reports; `central_epsilon` is that guarantee, given instead,
+    and `user_epsilon` the same for all that a user sends: the largest local epsilon within it is
+    used. passes x max_length x users_per_level users are needed, since no user is asked twice; with
+    `pad`, missing users are replaced by users without rows. A user with too many prefixes reports
+    "random" ones, or by "greedy" those in most of the user's rows.
     """
     named = {
         "local_epsilon": local_epsilon,
@@ -136,20 +120,13 @@ def price_ldp_trie(
     ):
         check_whole(name, value, most=most)
     check_choice("sampling", sampling, get_args(Sampling))
-    check_choice("mode", mode, get_args(Mode))
-    form = _form_of_reports(reports, mode)
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
-    of = Reports(users_per_level, contributions, form, delta)
-    # With coins "nothing" is no value.
-    nothings = contributions if form == "subsets" else 0
+    of = Reports(users_per_level, contributions, delta)
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
-    domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
+    domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
     local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, of)
-    if mode == "messages":
-        for made in drawn.values():
-            sizes(made, form)  # refuses reports that are too large for messages
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -158,11 +135,8 @@ def price_ldp_trie(
             users=users_per_level,
             contributions=contributions,
             sampling=sampling,
-            mode=mode,
             prefixes=prefixes,
             characters=len(alphabet),
-            nothings=nothings,
-            form=form,
             size=drawn[domain].size,
             numerator=drawn[domain].numerator,
             keep=keep,
@@ -186,8 +160,6 @@ def price_ldp_trie(
             ("passes", passes),
             ("character_set", character_set if isinstance(character_set, str) else alphabet),
             ("known", _checked_words(known)),
-            ("mode", mode),
-            ("reports", form),
             ("pad", pad),
             ("central_epsilon", central),
             ("user_epsilon", of_user),
@@ -198,7 +170,7 @@ def price_ldp_trie(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[form],
+            theorem=THEOREM,
             caveats=(
                 "epsilon holds for one report, against its receiver. Against an observer of the "
                 "sums of all reports, central_epsilon, at delta, holds for one report, and "
@@ -238,13 +210,10 @@ _SEATS_DISCLOSURE = UsersKnown(
     "without it a run refuses too few users",
     "give pad := true: missing users are replaced by users without rows",
 )
-_PROOF = "of docs/ldp_trie.md, with proof; both directions"
-THEOREMS: dict[Form, str] = {
-    "subsets": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
-    f"B {_PROOF}",
-    "coins": "values reported independently, with subset selection's two probabilities, are "
-    f"epsilon-LDP; sums of such reports, by Theorem A {_PROOF}",
-}
+THEOREM = (
+    "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem B of "
+    "docs/ldp_trie.md, with proof; both directions"
+)
 
 
 @dataclass(frozen=True)
@@ -285,21 +254,6 @@ def _randomisers_of_run(
         goal = Goal(of.contributions, of_user)
     local = largest_local(max(domains), goal, of)
     return local, randomisers(domains, local, of, goal)
-
-
-def _form_of_reports(reports: Form | None, mode: Mode) -> Form:
-    if reports is None:
-        return "subsets" if mode == "messages" else "coins"
-    if reports not in get_args(Form):
-        raise UsageError(
-            f"reports: found {reports!r}; give one of {', '.join(get_args(Form))}, or None"
-        )
-    if reports == "subsets" and mode == "aggregate":
-        raise UsageError(
-            "reports: mode='aggregate' draws the count of each value independently, which is right "
-            "for coins and not for subsets; give reports='coins', or mode='messages'"
-        )
-    return reports
 
 
 def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:

@@ -1,15 +1,12 @@
-"""The epsilon of a level's sums for a whole user: Theorems A and B of docs/ldp_trie.md.
+"""The epsilon of a level's sums for a whole user: Theorem B of docs/ldp_trie.md.
 
 N users send B reports each, a user's all for different values, and an observer sees only how many
-reports contain each value. Then each of a user's reports changes different counts.
+reports contain each value. Then each of a user's reports changes different counts. The proof
+reveals everything of each report but which of three values it contains, among other reports for
+which this is unknown too.
 
-- `coins`: every report contains each value by a separate coin (Theorem A). One count with one of
-  the user's coins at p or at q and all others at q, B times in either direction.
-- `subsets`: subset selection (Theorem B). The proof reveals everything of each report but which of
-  three values it contains, among other reports for which this is unknown too.
-
-Neither holds for an observer of single messages. Both are upper bounds: dominating losses on a grid
-(`losses.py`), with cuts charged to delta, and groups of cases treated as their worst one.
+It does not hold for an observer of single messages. It is an upper bound: dominating losses on a
+grid (`losses.py`), with cuts charged to delta, and groups of cases treated as their worst one.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.losses import LONGEST, FloatArray, Losses, dominates, on_grid, spread
+from dphh.mechanisms.ldp_trie.losses import LONGEST, FloatArray, Losses, on_grid, spread
 from dphh.privacy.subset_selection import SubsetSelection
 
 #: The part of delta that sums may cut off; it is charged.
@@ -32,8 +29,6 @@ _CUT = 1e-5
 _SLACK = 1e-9
 #: Grid steps in the losses' standard deviation: adds 1 part in 4 * 25^2 to their variance.
 _STEPS_PER_DEVIATION = 25
-#: The numbers of a value's holders to leave out that are tried, relative to n q (1-q) / (p (1-p)).
-_HOLDERS_TRIED = (1.25, 1.6, 2.0, 3.0, 5.0, 9.0)
 _ROUND_DOWN = 1 - 1e-12
 #: The width of blocks of counts, each treated as its worst, in standard deviations; for searches.
 NARROW, WIDE = 0.15, 0.6
@@ -52,90 +47,18 @@ class Level:
 
 
 @lru_cache(maxsize=256)
-def epsilon_of_coins(
-    mechanism: SubsetSelection, level: Level, replaced: int, delta: float
-) -> float:
-    """The epsilon if `replaced` reports of one user, for different values, change (Theorem A).
-
-    Infinite if the theorem gives nothing at this delta.
-    """
-    cut = _CUT * delta / (2 * replaced)
-    there, back = _count_of_coins(mechanism, level, cut)
-    deeper = cut / (2 * replaced)
-    return (
-        there.times(replaced, deeper)
-        .followed_by(back.times(replaced, deeper), deeper)
-        .epsilon(delta)
-    )
-
-
-@lru_cache(maxsize=256)
 def epsilon_of_subsets(
     mechanism: SubsetSelection, level: Level, replaced: int, delta: float, narrow: float = NARROW
 ) -> float:
-    """The epsilon for subset selection (Theorem B). `WIDE` blocks take a tenth of the time, and
-    give a result half a percent higher."""
+    """The epsilon if `replaced` reports of one user, for different values, change. `WIDE` blocks
+    take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
+    nothing at this delta."""
     cut = _CUT * delta / (8 * replaced)
     one = _losses_of_triple(mechanism, level, replaced, cut, narrow)
     if one is None:
         return math.inf
     # `with_more`: the probability that more reports than expected fell into earlier triples, once.
     return one.times(replaced, cut / replaced).with_more(cut).epsilon(delta)
-
-
-# --- Theorem A ------------------------------------------------------------------------------------
-
-
-def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tuple[Losses, Losses]:
-    """The losses of one value's count with the user's coin at p against q, and at q against p, for
-    any number of other holders of the value.
-
-    With up to `holders` others, coins are left out until n - 1 - holders coins of q remain. With
-    more, `holders` coins of p remain. The code checks that the first pair dominates the second, in
-    both directions. No user reports a value twice, so at most users - 1 others hold it.
-    """
-    n, most, p, q = level.reports, level.users - 1, mechanism.p, mechanism.q
-    own, other = mechanism.own_chance, mechanism.other_chance  # 1 - p may be 0 as a float
-    spread_of_others = float(n * other * (1 - other) / (own * (1 - own)))
-    for share in _HOLDERS_TRIED:
-        holders = math.ceil(share * spread_of_others)
-        if holders >= most:
-            break
-        few = _losses_of_coin(mechanism, n - 1 - holders, q, cut, None)
-        many = _losses_of_coin(mechanism, holders, p, cut, few[0].step)
-        if all(dominates(one, other, cut) for one, other in zip(few, many, strict=True)):
-            return few[0].with_more(cut), few[1].with_more(cut)
-    return _losses_of_coin(mechanism, n - 1 - most, q, cut, None)
-
-
-def _losses_of_coin(
-    mechanism: SubsetSelection, others: int, chance: float, cut: float, step: float | None
-) -> tuple[Losses, Losses]:
-    """The losses of a coin of p against one of q, beside `others` coins of `chance`: both ways."""
-    p, q = mechanism.p, mechanism.q
-    # Computed exactly: 1 - p loses precision for a float p near 1.
-    no_p, no_q = float(1 - mechanism.own_chance), float(1 - mechanism.other_chance)
-    low, high = _likely_range(others, chance, cut)
-    beside = np.asarray(binom.pmf(np.arange(low - 1, high + 2), others, chance), dtype=np.float64)
-    here, below = beside[1:], beside[:-1]
-    x = np.arange(low, high + 2, dtype=np.float64)
-    room = (others - x + 1) * chance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # ln of ((1-p) here + p below) / ((1-q) here + q below), from below / here.
-        ratio = x * (1 - chance) / room
-        losses = np.where(
-            room > 0, np.log(no_p + p * ratio) - np.log(no_q + q * ratio), math.log(p / q)
-        )
-    with_p, with_q = no_p * here + p * below, no_q * here + q * below
-    outside = _probability_outside(others, chance, low, high)
-    step = step or _grid_step(with_p, losses)
-    return (
-        on_grid(with_p, losses, outside, step, _SLACK),
-        on_grid(with_q, -losses, outside, step, _SLACK),
-    )
-
-
-# --- Theorem B ------------------------------------------------------------------------------------
 
 
 def _losses_of_triple(
@@ -290,18 +213,11 @@ def _probability_of_wrong_value(less: float, idle: FloatArray) -> FloatArray:
     return np.asarray(by_itself + idle * (0.5 - by_itself))
 
 
-# --- shared ---------------------------------------------------------------------------------------
-
-
 def _likely_range(n: int, p: float, cut: float) -> tuple[int, int]:
     """A range that Binomial(n, p) leaves with probability about `cut` or less (Bernstein)."""
     digits = math.log(4 / cut)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
-
-
-def _probability_outside(n: int, p: float, low: int, high: int) -> float:
-    return float(binom.cdf(low - 1, n, p) + binom.sf(high, n, p)) * (1 + _SLACK)
 
 
 def _grid_step(chances: FloatArray, losses: FloatArray) -> float:

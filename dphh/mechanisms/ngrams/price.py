@@ -9,10 +9,9 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import Pruning
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
-from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
-from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu
+from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
+from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.ngrams.forecast.price import (
     THEOREM_WITH_LIST,
@@ -20,7 +19,6 @@ from dphh.mechanisms.ngrams.forecast.price import (
     price_forecast,
     spurious_words,
 )
-from dphh.mechanisms.set_union.price import finds
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
@@ -29,25 +27,23 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
-from dphh.priors.given_prior import PRIOR_HELP, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
-Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
+Method = Literal["forecast", "dpne"]
 METHODS = get_args(Method)
 HELP = {
-    **BUDGET_HELP,
     "max_n": "The longest n-gram, in tokens.",
-    "max_items": "Words that a user may count for; of the paper's methods, n-grams of one length: "
-    "one number, or one a length.",
-    "spurious": "Share that nobody need hold.",
-    "method": "forecast or dpne: length by length; the others: set union over whole n-grams.",
-    "pruning": "Of dpne. What must be released below: all but its first and all but its last word, "
-    "or the latter.",
-    "decay": "Of dpne. Each length's noise over the one below's.",
-    "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
+    "max_items": "Different words that a user counts for.",
+    "method": "forecast, or the paper's dpne.",
+    "pruning": "Of dpne: ends of a gram that must be found.",
+    **PRIOR_HELP,
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
-    **PRIOR_HELP,
+    **BUDGET_HELP,
+    "spurious": "Share of finds that nobody need hold.",
+    "decay": "Of dpne: each length's noise over the last.",
+    "shares": "Of dpne: each length's share of the budget.",
 }
 LONGEST_NGRAM = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
@@ -55,7 +51,7 @@ LEAST_SPURIOUS = 1e-12
 
 THEOREMS = {
     "forecast": FORECAST_THEOREM,
-    **DPNE_THEOREMS,
+    "dpne": DPNE_THEOREM,
 }
 
 
@@ -80,25 +76,21 @@ def price_ngrams(
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
-    max_items: how many different words a user may count for; nothing bounds longer n-grams.
-    spurious: the share of n-grams, of the number found one length below, that nobody need hold.
-    method: "forecast", which spends each length's budget where releases so far foretell finds;
-    "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
-    "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
+    "forecast" spends each length's budget where releases so far foretell finds; "dpne", the
+    paper's, spends it evenly. "forecast" bounds words alone; "dpne" bounds every length by
+    `max_items`, one number or one a length.
 
-    prior: what is known before, of a public text or an earlier release: its words need no
-    threshold, and its counts say which of them are likely. A Corpus, or files whose column
-    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
-    run id.
-    prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
-    of it is published anyway"; the promise does not cover it.
+    With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
+    it, with intervals.
 
-    The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
-    takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
-    "single" side, its beginning and its last token. decay: each length's noise over that of the
-    length below; `shares=` gives each length's share of the budget instead.
+    A `prior` is what is known before, of a public text or an earlier release: its words need no
+    threshold, and its counts say which of them are likely. It is a Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; or a release, its folder or
+    run id. Of a text or a table you declare with `prior_is_public` that nobody in the data
+    contributed to it, or that all of it is published anyway; the promise does not cover it.
+
+    "dpne" alone takes the rest. With `pruning`, a longer n-gram is looked at if "both" its ends
+    were found, or on a "single" side, its beginning and its last token.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
@@ -142,20 +134,11 @@ def price_ngrams(
             None if given is None else given.prior,
         )
         found = finds_words(levels)
-    elif method == "dpne":
+    else:
         levels, events, delta_shares = price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares, counting
         )
         found = finds_grams(levels)
-    else:
-        if (decay, shares) != (1.0, None):
-            raise UsageError(
-                f"decay, shares: apply only to method='dpne', found method={method!r}; leave them "
-                "out"
-            )
-        levels, events, delta_shares = price_dpsu(epsilon, delta, bounds, method, counting)
-        first = next(level for level in levels if isinstance(level, SetUnionLevel))
-        found = finds([first], first.max_items)
     return Price(
         verb="ngrams",
         method=method,

@@ -49,17 +49,16 @@ from dphh.wording.options import check_choice
 
 Accounting = Literal["path", "paper"]
 HELP = {
-    **BUDGET_HELP,
-    "max_length": "The number of levels; the end of a sequence counts as one.",
-    "unit": "For whole items: the number of characters in a token.",
-    "choice": "Which sequence of a user with several rows is used.",
-    "accounting": "path: the path accountant, tight both ways; paper: the paper's theorem.",
-    "theta": "The votes that a prefix needs; give it with --p, or leave both to be chosen.",
-    "p": "The probability that a user votes at a level; give it with --theta.",
-    "users": "For --accounting paper: the number of users, which must be public.",
+    "max_length": "Levels; the end of a sequence is one.",
+    "unit": "Of whole items: characters in a token.",
+    "choice": "drawn or most-frequent: a user's sequence.",
     **Counting.HELP,
-    "max_items": "With --counts: of how many found sequences a user counts as one whole user; "
-    "default 10.",
+    "max_items": "With --counts: sequences that count in full; 10.",
+    **BUDGET_HELP,
+    "accounting": "path, or paper: the published theorem.",
+    "theta": "Votes that a prefix needs; goes with --p.",
+    "p": "Chance of a vote at a level; goes with --theta.",
+    "users": "Of --accounting paper: the public number of users.",
 }
 #: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
@@ -88,17 +87,16 @@ def price_trie(
     groups: str | Sequence[str] = (),
     max_items: int | None = None,
 ) -> Price:
-    """Sequences, grown level by level from sampled votes (TrieHH).
+    """Sequences, grown level by level from sampled votes.
 
-    A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
-    are sequences already. max_length: the number of levels; the end of a sequence counts as one.
-    choice: which sequence of a user with several rows is used for the run, "drawn" in proportion to
-    its frequency among the user's rows, or the "most-frequent". accounting: "path" (tight, both
-    directions; chooses `theta` and `p` unless both are given), or "paper" (the published theorem;
-    needs `users`, a public count). counts: the share of the budget, such as 0.3, for counting how
-    many users hold each found sequence, and each beginning at which the trie stops, with intervals;
-    max_items: of how many of these a user counts as one whole user, by default 10; by, groups:
-    count within these values of a column, and within all other values together as "other".
+    This is TrieHH. A corpus of whole items is read as sequences of `unit` characters; words,
+    characters and lists are sequences already. Of a user with several rows one sequence is used for
+    the run, "drawn" in proportion to its frequency among the user's rows, or the "most-frequent".
+    The "path" accountant is tight in both directions and chooses `theta` and `p`, unless both are
+    given; "paper" is the published theorem and needs `users`, a public number.
+
+    With `counts`, such as 0.3, that share of the budget counts how many users hold each found
+    sequence, and each beginning at which the trie stops, with intervals.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.priors.prior import Prior
+from dphh.prior import Prior
 from dphh.session.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]

@@ -68,16 +68,6 @@ def ldp_choice(draws: pl.LazyFrame, contributions: int, greedy: bool) -> pl.Lazy
     )
 
 
-def holders_of_values(chosen: pl.LazyFrame, values: int) -> pl.LazyFrame:
-    """How many reports are for each value, in order of values, 0 where nobody holds it."""
-    counted = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
-    all_values = pl.LazyFrame({"value": pl.int_range(values, dtype=pl.Int64, eager=True)})
-    joined = all_values.join(counted, on="value", how="left").with_columns(
-        pl.col("holders").fill_null(0)
-    )
-    return joined.sort("value")
-
-
 def ldp_kept(reports: pl.LazyFrame, values: int, keep: int) -> pl.LazyFrame:
     """The values that the most reports contain, which grow on the trie; of those that tie, the
     first (the paper keeps all of them)."""

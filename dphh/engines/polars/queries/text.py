@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from dphh.corpora.patterns import branches_apart
+from dphh.rows.patterns import branches_apart
 
 #: Unicode's White_Space characters, except the space itself.
 OTHER_WHITE_SPACE = (

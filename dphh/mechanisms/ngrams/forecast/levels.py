@@ -18,7 +18,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_ste
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
-from dphh.priors.prior import Prior
+from dphh.prior import Prior
 from dphh.session.ladder.forecast_rounds import ForecastOn
 from dphh.session.ladder.lift import public_lift
 from dphh.session.ladder.rungs import Integers, first_ladder, spelled

@@ -16,7 +16,7 @@ from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Ran, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
-from dphh.priors.prior import Prior
+from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 from dphh.session.ladder.classes import RuleForUnlisted
 from dphh.session.ladder.forecast_rounds import PassedWords

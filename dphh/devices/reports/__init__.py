@@ -1,1 +1,0 @@
-"""LDP TrieHH with devices: each randomises its own reports; the collector only counts them."""

@@ -1,0 +1,160 @@
+"""A prior: listed words and counts of n-grams, fixed before any private row is read, and where
+they are from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.rows.content import Content
+
+Integers = NDArray[np.int64]
+#: What `prior=` takes: files, a run id, a release, a corpus, a table; what it means is told later.
+PriorAsked = str | Path | object
+PRIOR_HELP = {
+    "prior": "A public text, table or release to start from.",
+    "prior_text": "Of a prior that is raw text, its column.",
+    "prior_is_public": "You declare the prior's text or table public.",
+}
+#: Options of reading under which tokens stay the same.
+_SAME_TOKENS = ("column", "unit", "max_text_length", "where")
+#: Of the released words at least this part should be listed.
+_GOOD_FIT = 0.2
+_DIGEST_FORMAT = b"dphh prior 1"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicGrams:
+    """The public n-grams of one length, each once."""
+
+    #: One row an n-gram, one column a token: numbers of words in the prior's vocabulary.
+    #: Rows ascend, first column first.
+    words: Integers
+    #: How often each occurs in the public text, at least 1.
+    counts: Integers
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The public counts of words and n-grams."""
+
+    #: The listed words: an Arrow array of strings, ascending by bytes, each once.
+    vocabulary: Any
+    #: Lengths 1, 2, ...: `grams[0]` has every listed word; a longer n-gram has listed words alone.
+    grams: tuple[PublicGrams, ...]
+    #: How many words the public text has in all, listed or not.
+    total: int
+    #: SHA-256 of all of the above, in hexadecimal.
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+
+def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
+    """Make a prior, with the digest that identifies it."""
+    digest = hashlib.sha256(_DIGEST_FORMAT)
+    lengths = pc.binary_length(vocabulary).to_numpy(zero_copy_only=False).astype("<i8")
+    arrays = [np.array([total]), lengths, *(a for each in grams for a in (each.words, each.counts))]
+    for array in arrays:
+        digest.update(np.array(array.shape, "<i8").tobytes())
+        digest.update(np.ascontiguousarray(array, "<i8").data)
+    for piece in range(0, len(vocabulary), 1 << 16):
+        digest.update("".join(vocabulary[piece : piece + (1 << 16)].to_pylist()).encode())
+    return Prior(vocabulary, tuple(grams), total, digest.hexdigest())
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPrior:
+    """A prior, what it was read from, and how."""
+
+    prior: Prior
+    #: A public text, a table of public items and their counts, or an earlier release.
+    kind: Literal["text", "table", "release"]
+    #: How texts became tokens, as `Content.to_json` says it.
+    reading: dict[str, Any]
+    #: Of a release its run.
+    run_id: str | None = None
+
+    @property
+    def caveat(self) -> str:
+        """The caveat that every privacy statement of a run with this prior shows."""
+        words = f"with {len(self.prior):,} listed words (SHA-256 {self.prior.digest})"
+        if self.kind == "release":
+            source = f"an earlier release, run {self.run_id}"
+            return f"the prior is {source}, {words}: what that run cost is on its own account"
+        source = f"a {self.kind} that the caller declared public"
+        return f"the prior is {source}, {words}: the promise does not cover the prior's text"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "words": len(self.prior),
+            "total": self.prior.total,
+            "grams": [len(grams) for grams in self.prior.grams],
+            "digest": self.prior.digest,
+            "caveat": self.caveat,
+            **({} if self.run_id is None else {"run_id": self.run_id}),
+        }
+
+
+def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> GivenPrior | None:
+    """Check the options of a verb about a prior, which was read before."""
+    if prior is None:
+        if text is not None or is_public:
+            raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
+        return None
+    if not isinstance(prior, GivenPrior):
+        raise UsageError(
+            f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
+            "its digest: its words do not travel with it, so make the plan anew"
+        )
+    return prior
+
+
+def check_same_tokens(given: GivenPrior | None, content: Content) -> None:
+    """Refuse a prior whose words are not the corpus's."""
+    if given is not None and (differ := other_tokens(given.reading, content)):
+        raise UsageError(
+            f"prior: it is read with {differ}, and the corpus otherwise, so its words would not be "
+            "the corpus's; read both alike"
+        )
+
+
+def other_tokens(reading: dict[str, Any], content: Content) -> str:
+    """The options of a reading that make other tokens than `content`; empty if none do."""
+    return ", ".join(
+        f"{name}={reading.get(name)!r}"
+        for name, value in content.to_json().items()
+        if name not in _SAME_TOKENS and reading.get(name) != value
+    )
+
+
+def fit_numbers(prior: Prior, table: Any) -> dict[str, int]:
+    """The numbers of released words and of listed ones among them, for the manifest."""
+    words = table.filter(pc.equal(table.column("level"), 1)).column("item")
+    listed = pc.is_in(words, value_set=prior.vocabulary.cast(words.type))
+    return {"released_words": len(words), "released_listed": int(pc.sum(listed).as_py() or 0)}
+
+
+def poor_fit(manifest: dict[str, Any]) -> str | None:
+    """A warning if few of the released words are in the prior's list, else None."""
+    fit = manifest.get("prior", {})
+    words, listed = fit.get("released_words", 0), fit.get("released_listed", 0)
+    if listed >= _GOOD_FIT * words:
+        return None
+    return (
+        f"the prior fits badly: {listed:,} of {words:,} released words are in its list. Is it read "
+        "as the data are (lower case, signs, language)? Another text may find more"
+    )

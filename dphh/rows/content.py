@@ -1,0 +1,147 @@
+"""Which rows count, and how one's content becomes a sequence of tokens: options; reads nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from dphh.errors import UsageError
+from dphh.rows.conditions import condition
+
+Reading = Literal["words", "characters", "whole", "list"]
+TooLong = Literal["truncate", "drop", "error"]
+#: What is done with rows that have a NULL in a user column.
+NullUsers = Literal["refuse", "drop"]
+
+#: Default: a token longer than this many characters is truncated.
+MAX_TOKEN_LENGTH = 1000
+
+#: Default: at most this many characters of one text count, or this many tokens of a list.
+MAX_TEXT_LENGTH = 100_000
+#: The largest limit that all engines can apply.
+_LARGEST_LIMIT = (1 << 31) - 1
+
+#: `split=` takes one of these names, or a regular expression whose matches are the words.
+SPLITS = ("white space", "unicode")
+
+#: Which words of a tweet the TrieHH papers keep; pass as `Corpus(..., **TRIEHH_WORDS)`.
+TRIEHH_WORDS: dict[str, Any] = {
+    "lower": True,
+    "strip": ",.;?!",
+    "keep": r"[a-z_@#\-;()*:.'/]{3,}",
+    "drop": r"(?:http|www).*|.*[?!.;,]",
+}
+
+TOO_LONG = (
+    "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
+    "too_long='truncate' or 'drop'"
+)
+NOT_UTF8 = (
+    "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
+    "(whose undecodable values are ignored), or repair it"
+)
+NO_GROUPS = (
+    "by: {column!r} is {kind}, which groups cannot have; name a column of "
+    "texts, whole numbers, dates or booleans, or cast it to text"
+)
+
+_TEXT_OR_NONE = (str, type(None))
+_TYPES_OF_OPTIONS: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
+    ("column", str, "the name of one column"),
+    ("lower", bool, "True or False"),
+    ("strip", str, "the characters to strip, as one text"),
+    ("keep", _TEXT_OR_NONE, "a regular expression"),
+    ("drop", _TEXT_OR_NONE, "a regular expression"),
+)
+_COLUMN_OPTION = {"column": "text or item"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """How one row's content becomes a sequence of tokens; a function of that row alone.
+
+    The steps, in order: decode, limit the text's length, lower, split, strip, keep, drop, limit
+    the tokens' length, remove empty tokens.
+    """
+
+    column: str
+    reading: Reading = "words"
+    lower: bool = False
+    split: str = "white space"
+    strip: str = ""
+    keep: str | None = None
+    drop: str | None = None
+    max_token_length: int = MAX_TOKEN_LENGTH
+    too_long: TooLong = "truncate"
+    #: For `trie`: a whole item is cleaned, then cut into tokens of this many characters.
+    unit: int | None = None
+    #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
+    max_text_length: int = MAX_TEXT_LENGTH
+    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all.
+    where: str | None = None
+    null_users: NullUsers = "refuse"
+
+    def __post_init__(self) -> None:
+        for option, kind, what in _TYPES_OF_OPTIONS:
+            if not isinstance(value := getattr(self, option), kind):
+                raise UsageError(
+                    f"{_COLUMN_OPTION.get(option, option)}: found {value!r}; give {what}"
+                )
+        if self.reading not in get_args(Reading):
+            raise UsageError(
+                f"as_: found {self.reading!r}; give one of {', '.join(get_args(Reading))}"
+            )
+        if self.too_long not in get_args(TooLong):
+            raise UsageError(
+                f"too_long: found {self.too_long!r}; give one of {', '.join(get_args(TooLong))}"
+            )
+        if self.null_users not in get_args(NullUsers):
+            raise UsageError(
+                f"null_users: found {self.null_users!r}; give 'refuse' or 'drop', for rows that "
+                "have no user (NULL)"
+            )
+        for option in ("max_text_length", "max_token_length"):
+            length = getattr(self, option)
+            whole = isinstance(length, int) and not isinstance(length, bool)
+            if not whole or not 1 <= length <= _LARGEST_LIMIT:
+                raise UsageError(
+                    f"{option}: found {length!r}; give a number of characters, "
+                    f"1 to {_LARGEST_LIMIT:,}"
+                )
+        if not isinstance(self.split, str) or not self.split:
+            raise UsageError(f"split: found {self.split!r}; give {SPLITS} or a regular expression")
+        if self.reading != "words" and self.split != "white space":
+            raise UsageError(
+                f"split: applies only to as='words', found as={self.reading!r}; leave split out"
+            )
+        if self.unit is None:
+            return
+        if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
+            raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
+        if self.reading != "whole":
+            raise UsageError(
+                f"unit: cuts whole items (item=) into tokens of so many characters; found "
+                f"as={self.reading!r}, so leave unit out"
+            )
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """The regular expressions that the caller gave, by option."""
+        split = None if self.split in SPLITS else self.split
+        given = {"keep": self.keep, "drop": self.drop, "split": split}
+        return {option: pattern for option, pattern in given.items() if pattern is not None}
+
+    @property
+    def joiner(self) -> str:
+        """The text between the tokens of an item: a space, or nothing between characters."""
+        return "" if self.reading == "characters" or self.unit is not None else " "
+
+    @property
+    def columns_asked(self) -> tuple[str, ...]:
+        """The columns that `where` reads."""
+        return () if self.where is None else condition(self.where).columns
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON; without `where` if all rows count."""
+        found = asdict(self)
+        return {name: value for name, value in found.items() if (name, value) != ("where", None)}

@@ -1,0 +1,125 @@
+"""Tables: people where people were counted; else a score that nobody mistakes for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dphh.report.bar_tables import group_tables, people_tables, score_tables, tables_of
+from tests.report.made import PHRASES, counted, items, ladder, trie, within_country
+
+TOP = 25
+
+
+def names(rows):
+    return [row.item for row in rows]
+
+
+def test_each_length_has_a_table_and_a_scale_of_its_own_and_the_longest_comes_first():
+    tables = score_tables(ladder(), 2)
+    assert [table.title for table in tables] == ["3 words", "2 words", "1 word"]
+    assert [table.scale for table in tables] == [15, 60, 90]
+    assert names(tables[2].first) == ["see", "you"]
+    assert [len(table.rest) for table in tables] == [0, 3, 3]
+    assert sum(len(table.first) + len(table.rest) for table in tables) == len(PHRASES)
+    assert [table.title for table in score_tables(ladder(), 2, least=2)] == ["3 words", "2 words"]
+
+
+def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
+    tables = people_tables(
+        counted({"see": (200, 150, 260), "you": (900, 850, 960), "see you": (70, 20, 130)}), TOP
+    )
+    assert [table.title for table in tables] == ["2 words and more", "1 word"]
+    assert [table.scale for table in tables] == [960, 960]
+    (bar,) = tables[1].first[0].bars
+    assert names(tables[1].first) == ["you", "see"]
+    assert (bar.said, bar.interval) == ("900", "850–960")
+
+
+def test_without_counts_a_table_has_scores_and_without_scores_a_list():
+    assert tables_of(ladder(), TOP)[0].first[0].bars[0].low is None
+    (table,) = tables_of(trie(), TOP)
+    assert table.title == "sequences"
+    assert names(table.first) == ["a", "ab"]  # whole sequences are what users wrote
+    assert names(table.rest) == ["b", "bc", "bcd"]
+    assert {bar.said for row in table.rest for bar in row.bars} == {"goes on"}
+
+
+def test_of_more_than_are_shown_first_those_come_first_that_stand_out_of_the_noise():
+    noise = {f"word {n}": (90 + n, 0, 200) for n in range(9)}
+    release = counted({**noise, "my order": (80, 20, 140)})
+    (table,) = people_tables(release, 4)
+    assert names(table.first) == ["my order"] and len(table.rest) == 9
+    # Where all are shown, nothing was chosen: what was asked for is there, and comes last.
+    (table,) = people_tables(release, 10)
+    assert names(table.first)[0] == "my order" and len(table.first) == 10
+
+
+@pytest.mark.parametrize(
+    ("people", "first", "rest"),
+    [
+        (
+            {
+                "has not arrived": (2_900, 2_850, 2_950),
+                "order has not arrived": (2_927, 2_880, 2_980),
+                "not arrived": (4_000, 3_950, 4_050),
+            },
+            ["not arrived", "order has not arrived"],
+            ["has not arrived"],
+        ),
+        # Counts that noise drowns do not hide what many people hold.
+        (
+            {"order lost": (495, 219, 770), "thanks order lost": (119, 0, 394)},
+            ["order lost", "thanks order lost"],
+            [],
+        ),
+        (
+            {"a b": (1_000, 600, 1_400), "x a b": (500, 100, 900)},
+            ["a b", "x a b"],
+            [],
+        ),
+        ({"a b": (500, 0, 1_500), "a b c": (600, 0, 1_600)}, ["a b c", "a b"], []),
+    ],
+)
+def test_a_part_goes_behind_a_longer_phrase_that_as_many_hold(people, first, rest):
+    (table,) = people_tables(counted(people), TOP)
+    assert (names(table.first), names(table.rest)) == (first, rest)
+
+
+def test_an_item_has_each_groups_own_number_and_no_total():
+    release = within_country(
+        {"see you": {"DE": (300, 291, 309), "US": (50, 41, 59), "other": (7, 0, 16)}}
+    )
+    (table,) = people_tables(release, TOP)
+    assert (table.title, table.groups) == ("2 words and more, by country", ("DE", "US", "other"))
+    assert [bar.value for bar in table.first[0].bars] == [300, 50, 7]
+
+
+def test_rows_by_country_go_by_the_sum_of_where_their_lines_begin():
+    noise = dict.fromkeys(("DE", "US", "other"), (390, 0, 800))
+    release = within_country(
+        {
+            "in please": noise,
+            "my order": noise | {"DE": (600, 200, 1_000)},
+            "hello you": noise | {"DE": (510, 110, 910), "US": (510, 110, 910)},
+        }
+    )
+    (table,) = people_tables(release, TOP)
+    assert names(table.first) == ["hello you", "my order", "in please"]
+    (table,) = people_tables(release, 1)
+    assert names(table.first) == ["hello you"]
+    assert names(table.rest) == ["my order", "in please"]
+
+
+def test_of_each_country_what_stands_out_there_is_listed():
+    release = within_country(
+        {"login lost": {"DE": (145, 0, 420), "US": (90, 10, 284)},
+         "order lost": {"DE": (120, 80, 160), "US": (700, 660, 740)}}
+    )  # fmt: skip
+    germany, states = group_tables(release, TOP)
+    assert (germany.title, names(germany.first)) == ("country: DE", ["order lost"])
+    assert (states.title, names(states.first)) == ("country: US", ["order lost", "login lost"])
+    assert group_tables(ladder(), TOP) == []
+
+
+def test_a_table_of_nothing():
+    assert tables_of(items(()), TOP) == []

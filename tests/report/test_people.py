@@ -1,0 +1,176 @@
+"""Intervals of what was chosen by its counts hold together; no group's number is all people's."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dphh import Corpus, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh.columns import OTHER
+from dphh.levels.counts import CountsLevel
+from dphh.privacy.counts import count_intervals
+from dphh.release import Release
+from dphh.report.bar_tables import group_tables, people_tables
+from dphh.report.page import page_of
+from dphh.testing import SeededRandomness
+from tests.report.made import Seen, within_country
+
+ITEMS = 1_000
+GROUPS = ("DE", "Malta", OTHER)
+#: Over the L2 norm of a user: each count has the noise of ten times as many users.
+RELATIVE_SIGMA = 5.0
+#: In DE, forty items are held by 100 users and more, all others by ten. In Malta nobody holds any.
+TRUTH = {
+    f"word {n}": {"DE": 100 + 20 * n if n < 40 else 10, "Malta": 0, OTHER: 3 * n if n < 9 else 0}
+    for n in range(ITEMS)
+}
+
+
+def simulated(seed: int, *, simultaneous: bool = False) -> Release:
+    """A release of TRUTH by country, with the noise that its manifest states. No user of it is
+    bounded, so its octaves are noise alone."""
+    level = CountsLevel.of(RELATIVE_SIGMA, ITEMS * len(GROUPS), 100, 0.95, simultaneous)
+    drawn = np.random.default_rng(seed).normal(
+        0, level.sigma_grid, level.keys + level.weighing.octaves
+    )
+    noise, lost = np.split(np.rint(drawn).astype(np.int64), [level.keys])
+    truth = np.array([users for each in TRUTH.values() for users in each.values()])
+    found = count_intervals(
+        truth * level.weighing.unit + noise,
+        lost,
+        level.weighing,
+        level.sigma_grid,
+        level.confidence,
+        simultaneous=simultaneous,
+    )
+    ends = (each.tolist() for each in (found.users, found.low, found.high))
+    rows = iter(list(zip(*ends, strict=True)))
+    people = {text: {group: next(rows) for group in GROUPS} for text in TRUTH}
+    return within_country(people, GROUPS[:-1], {**level.to_json(), "lost_grid": lost.tolist()})
+
+
+def lists_of(release: Release) -> dict:
+    """The list of each country."""
+    return dict(zip(GROUPS, group_tables(release, 15), strict=True))
+
+
+def test_of_a_country_where_nobody_holds_anything_nothing_is_listed():
+    release = simulated(1)
+    assert lists_of(release)["Malta"].first == []
+    assert "Nothing stands out of the noise here." in Seen(page_of(release)).text
+
+
+def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
+    shown, missing, of_malta = 0, 0, []
+    for seed in range(20):
+        release = simulated(seed)
+        bars = [
+            (row.bars[0], TRUTH[row.item][group])
+            for group, table in lists_of(release).items()
+            for row in table.first
+        ]
+        (table,) = people_tables(release, 15)
+        bars += [
+            (bar, TRUTH[row.item][group])
+            for row in table.first
+            for group, bar in zip(GROUPS, row.bars, strict=True)
+        ]
+        shown += len(bars)
+        missing += sum(not bar.low <= truth <= bar.high for bar, truth in bars)
+        own = [row for row in release if row["group"] == "Malta"]
+        of_malta += sorted(own, key=lambda row: -row["users"])[:15]
+    assert shown > 20 * 50
+    assert missing <= 0.05 * shown
+    # The release's own intervals, of what has the most users by noise, all miss the truth, 0.
+    assert all(row["low"] > 0 for row in of_malta)
+
+
+def test_a_list_goes_by_where_intervals_begin():
+    begins = [row.bars[0].low for row in lists_of(simulated(2))["DE"].first]
+    assert begins == sorted(begins, reverse=True)
+    assert begins[-1] > 0 and len(begins) == 15
+
+
+def test_the_page_says_that_intervals_hold_together_and_why_they_are_wider():
+    for simultaneous in (False, True):
+        text = Seen(page_of(simulated(3, simultaneous=simultaneous))).text
+        assert "for all of them together, with 95%" in text
+        assert ("whichever of the 3,000 counts were chosen" in text) != simultaneous
+
+
+def test_where_a_releases_own_intervals_hold_together_they_are_shown():
+    release = simulated(4, simultaneous=True)
+    own = {(row["item"], row["group"]): (row["low"], row["high"]) for row in release}
+    for group, table in lists_of(release).items():
+        assert all((r.bars[0].low, r.bars[0].high) == own[r.item, group] for r in table.first)
+    # From the estimates of the same noise alone, intervals are about as wide.
+    alone = {row.item: row.bars[0] for row in lists_of(simulated(4))["DE"].first}
+    for row in lists_of(release)["DE"].first:
+        assert 0 <= row.bars[0].low - alone[row.item].low <= 1
+
+
+COUNTRIES = {"DE": 140, "US": 120, "FR": 90}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Every user says the same, in one country."""
+    rows = [country for country, users in COUNTRIES.items() for _ in range(users)]
+    path = tmp_path / "corpus.parquet"
+    pl.DataFrame(
+        {"who": range(len(rows)), "body": ["see you"] * len(rows), "country": rows}
+    ).write_parquet(path)
+    return Corpus(path, user="who", text="body")
+
+
+@pytest.mark.parametrize("groups", ["DE, US", " DE ,US ", ["DE", "US"]])
+def test_groups_are_read_without_the_spaces_around_them(groups, corpus):
+    plan = counts(corpus, of=["see you"], by="country", groups=groups, epsilon=8, delta=1e-6)
+    assert plan["groups"] == ("DE", "US")
+    assert "within DE, US and other of country" in " ".join(repr(plan).split())
+    found = {row["group"]: row for row in plan.run(randomness=SeededRandomness(1))}
+    for group, truth in {"DE": 140, "US": 120, "other": 90}.items():
+        assert found[group]["low"] <= truth <= found[group]["high"]
+
+
+@pytest.mark.parametrize(
+    "verb, options",
+    [
+        (items, {}),
+        (ngrams, {"max_n": 2}),
+        (ngrams, {"max_n": 2, "method": "dpne"}),
+        (trie, {"max_length": 3}),
+    ],
+)
+def test_a_run_counts_what_it_finds_within_groups(verb, options, corpus, engine):
+    asked = {"counts": 0.3, "by": "country", "groups": "DE, US", "epsilon": 8.0, "delta": 1e-6}
+    plan = verb(corpus, **options, **asked)
+    without = verb(corpus, **options, **{**asked, "by": None, "groups": ()})
+    assert plan.events == without.events  # one budget, and the same noise
+    assert "within DE, US and other of country" in " ".join(repr(plan).split())
+    assert plan_from_json(plan.dumps()) == plan
+    release = plan.run(engine=engine, randomness=SeededRandomness(2))
+    rows = [row for row in release if row["users"] is not None]
+    truth = {"DE": 140, "US": 120, "other": 90}
+    for item in {tuple(row["tokens"]) for row in rows}:
+        of_item = {row["group"]: row for row in rows if tuple(row["tokens"]) == item}
+        assert of_item.keys() == truth.keys()
+        for group, users in truth.items():
+            assert of_item[group]["low"] - 30 <= users <= of_item[group]["high"] + 30
+    assert rows
+    assert "counted within country: DE, US, other" in " ".join(repr(release).split())
+    assert release.manifest["counting"]["groups"] == ["DE", "US"]
+    assert ", by country" in Seen(page_of(release)).text
+
+
+def test_groups_of_what_is_found_go_with_counts(corpus):
+    with pytest.raises(UsageError, match=r"by: .* needs the option counts"):
+        ngrams(corpus, max_n=2, epsilon=1, delta=1e-6, by="country", groups="DE")
+    with pytest.raises(UsageError, match="groups: needs by="):
+        items(corpus, counts=0.3, epsilon=1, delta=1e-6, groups="DE")
+
+
+def test_a_request_without_groups_is_recorded_as_before_there_were_any(corpus):
+    plan = items(corpus, counts=0.3, epsilon=1, delta=1e-6)
+    assert "by" not in dict(plan.parameters) and "groups" not in plan.to_json()["counting"]

@@ -1,0 +1,64 @@
+"""Altair charts have what the page's tables have, and intervals where people were counted."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dphh import UsageError
+from tests.report.made import HOSTILE, counted, items, ladder, trie, within_country
+
+pytest.importorskip("altair")
+
+
+def drawn(chart):
+    """The charts of a plot as Vega-Lite, and the rows of each."""
+    spec = chart.to_dict()
+    data = [each.get("data") or spec["data"] for each in spec["vconcat"]]
+    rows = [spec["datasets"][each["name"]] for each in data]
+    return list(zip(spec["vconcat"], rows, strict=True))
+
+
+def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
+    release = counted({"see you": (70, 20, 130), "see": (200, 150, 260)})
+    phrases, words = drawn(release.plot())
+    for spec, (row,) in (phrases, words):
+        assert [each["mark"]["type"] for each in spec["layer"]] == ["bar", "rule"]
+        assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
+        assert row["low"] < row["value"] < row["high"]
+    assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
+    assert phrases[1][0]["item"] == "see you"
+
+
+def test_scores_have_no_intervals_and_a_scale_for_each_length():
+    charts = drawn(ladder().plot(2))
+    assert [spec["title"] for spec, _ in charts] == ["3 words", "2 words", "1 word"]
+    assert [[row["item"] for row in rows] for _, rows in charts] == [
+        ["see you later"], ["see you", "you later"], ["see", "you"],
+    ]  # fmt: skip
+    ends = [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts]
+    assert ends == [15, 60, 90]
+    assert all(spec["mark"]["type"] == "bar" for spec, _ in charts)
+    assert "no number of people" in charts[0][0]["encoding"]["x"]["title"]
+
+
+def test_groups_are_columns():
+    release = within_country({"see": {"DE": (9, 4, 14), "other": (7, 2, 12)}})
+    ((spec, rows),) = drawn(release.plot())
+    assert spec["facet"]["column"]["title"] == "country"
+    assert [(row["group"], row["value"]) for row in rows] == [("DE", 9), ("other", 7)]
+
+
+def test_hostile_items_are_text():
+    ((_, rows),) = drawn(items(HOSTILE).plot())
+    assert not set("".join(row["item"] for row in rows)) & set("\x1b\x07\0\u202e\r\uffff")
+
+
+def test_what_cannot_be_drawn_is_refused(monkeypatch):
+    for release in (trie(), items(())):
+        with pytest.raises(UsageError, match="plot: this release has neither counts nor scores"):
+            release.plot()
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(UsageError, match=r"Altair is not installed; pip install 'dphh\[plot\]'"):
+        ladder().plot()
