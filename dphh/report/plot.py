@@ -29,7 +29,9 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
     except ImportError:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
     tables = [
-        each for each in tables_of(release, Rows(top)) if each.first and each.first[0].bars[0].said
+        table
+        for table in tables_of(release, Rows(top))
+        if any(bar.value is not None for row in table.first for bar in row.bars)
     ]
     if not tables:
         raise UsageError("plot: this release has neither counts nor scores to draw")
