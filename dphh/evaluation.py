@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.errors import UsageError, withholding
-from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.reading import Reading
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
@@ -61,27 +60,31 @@ def exact_ngrams(
     *,
     max_n: int,
     at_least: int = 1,
-    engine: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> ExactCounts:
-    """Count the users of every n-gram of up to `max_n` tokens that at least `at_least` users hold.
-    NOT private: for the owner's own evaluation."""
+    """Count the users of every n-gram of up to `max_n` tokens that at least `at_least` users hold,
+    by DuckDB. NOT private: for the owner's own evaluation."""
     for name, value in (("max_n", max_n), ("at_least", at_least)):
         check_whole(name, value)
-    session = open_session(
-        engine or engine_of(corpus), corpus, SystemRandomness(), Limits(memory_limit, threads)
-    )
+    if engine_of(corpus) == "spark":
+        raise UsageError(
+            "corpus: found a Spark frame, which DuckDB cannot read; write it as Parquet, and give "
+            "its path"
+        )
+    session: Any = open_session("duckdb", corpus, SystemRandomness(), Limits(memory_limit, threads))
     levels = []
     try:
+        session.load()
+        session.refuse_null_users("tokens_of_rows")
         for length in range(1, max_n + 1):
-            session.hold(Reading(lengths=(length, length)))
-            counts = session.exact_counts(at_least)
-            items, tokens, _ = spelled_keys(counts.column("key"), length, corpus.content.joiner)
+            counts = session.fetch("exact_counts", length=length, at_least=at_least)
+            tokens = whole(counts.column("tokens"), pa.list_(pa.string()))
+            item = pc.binary_join(tokens, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())
-            level = pa.array([length] * len(items), pa.int32())
+            level = pa.array([length] * len(item), pa.int32())
             levels.append(
-                pa.table({"level": level, "item": items, "tokens": tokens, "users": users})
+                pa.table({"level": level, "item": item, "tokens": tokens, "users": users})
             )
     finally:
         session.close()

@@ -198,7 +198,7 @@ def _checked_plan(found: Any) -> Plan:
     of_files = where and where["kind"] == "path"
     return Plan(
         Price.from_json(found),
-        corpus_from_json(where, name=where["name"]) if of_files else None,
+        corpus_from_json(where, account=where["account"]) if of_files else None,
     )
 
 

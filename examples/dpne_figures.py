@@ -27,6 +27,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import pyarrow as pa
+from baselines.dpsu import Method, found_by, priced
 from colours import COLOURS, shades
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -134,16 +135,23 @@ class Runs:
         levels = {x["level"]: x["released"] for x in self.release(**changes).manifest["levels"]}
         return [levels.get(length, 0) for length in LENGTHS]
 
+    def baseline(self, method: Method, max_n: int = LENGTHS[-1]) -> list[int]:
+        """How many n-grams a set union of whole n-grams finds, by length."""
+        asked = {"epsilon": BASE["epsilon"], "delta": BASE["delta"]}
+        plan = priced(method, max_n=max_n, max_items=BASE["max_items"], **asked)
+        found = found_by(plan, self.corpus)
+        return [found.filter(level=length).height for length in LENGTHS]
+
     def single(self) -> list[int]:
-        """dpsu-single: for each length, what it finds with the whole budget spent there."""
-        return [self.counts(method="dpsu-single", max_n=k)[k - 1] for k in LENGTHS]
+        """For each length, what set union finds with the whole budget spent there."""
+        return [self.baseline("single", k)[k - 1] for k in LENGTHS]
 
 
 def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
     found = {
         "DPNE": runs.counts(),
-        "dpsu-all": runs.counts(method="dpsu-all"),
-        "dpsu-even": runs.counts(method="dpsu-even"),
+        "dpsu-all": runs.baseline("all"),
+        "dpsu-even": runs.baseline("even"),
         "dpsu-single": runs.single(),
     }
     labels = {

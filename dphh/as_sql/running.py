@@ -71,8 +71,6 @@ def parts_of(price: Price) -> Iterator[Part]:
             yield from _forecast(price)
         case "ngrams", "dpne":
             yield from _dpne(price)
-        case "ngrams", _:
-            yield from _baseline(price)
         case _:
             yield from _items(price)
     if price.counting is not None:
@@ -179,14 +177,6 @@ def _two_rounds(level: Level) -> list[Step]:
         Step("forecast_lifted", known),
         Step("forecast_released"),
     ]
-
-
-def _baseline(price: Price) -> Iterator[Part]:
-    of_all = price.method == "dpsu-all"
-    for level in price.levels[:1] if of_all else price.levels:
-        assert isinstance(level, SetUnionLevel)
-        steps = _set_union(level, f"ngrams/{price.method} {level.level}")
-        yield "all levels" if of_all else f"level {level.level}", [GATHER, *steps]
 
 
 def _trie(price: Price) -> Iterator[Part]:

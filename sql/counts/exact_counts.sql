@@ -1,24 +1,26 @@
--- The exact number of users who hold each key: for the owner of the data, never for a release.
--- In: users (user_hashes, lengths, ids).
+-- How many users hold each n-gram of $length tokens, exactly: for the owner of the data, never for
+-- a release.
+-- In: tokens_of_rows (user_id, tokens). Out: (tokens, users).
 WITH
 
--- One for each user who holds the key; the first row of a batch has the sums over all its users.
-holders AS (
-    SELECT unnest(dphh_holders(user_hashes, lengths, ids)) AS holder
-    FROM users
+texts AS (
+    SELECT
+        user_id,
+        list_filter(tokens, lambda token: token <> '') AS tokens
+    FROM tokens_of_rows
 ),
 
-counts AS (
-    SELECT
-        holder.key AS word_id,
-        CAST(sum(holder.weight) AS BIGINT) AS users
-    FROM holders
-    GROUP BY holder.key
-    HAVING sum(holder.weight) >= $at_least
+held AS (
+    SELECT DISTINCT
+        texts.user_id,
+        list_slice(texts.tokens, starts.start, starts.start + $length - 1) AS tokens
+    FROM texts, unnest(range(1, len(texts.tokens) - $length + 2)) AS starts (start)
 )
 
 SELECT
-    users,
-    dphh_spelled(word_id) AS key
-FROM counts
-ORDER BY users DESC, key ASC;
+    tokens,
+    count(*) AS users
+FROM held
+GROUP BY tokens
+HAVING count(*) >= $at_least
+ORDER BY users DESC, tokens ASC;

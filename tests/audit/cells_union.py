@@ -185,21 +185,6 @@ def dpne_words(engine: str, folder: Path, size: int) -> Measured:
     return _new_text(engine, folder, size, ngrams(**LADDER, max_n=2, max_items=2, method="dpne"))
 
 
-def dpsu_all(engine: str, folder: Path, size: int) -> Measured:
-    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-all")
-    return _new_text(engine, folder, size, plan)
-
-
-def dpsu_even(engine: str, folder: Path, size: int) -> Measured:
-    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-even")
-    return _new_text(engine, folder, size, plan)
-
-
-def dpsu_single(engine: str, folder: Path, size: int) -> Measured:
-    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-single")
-    return _new_text(engine, folder, size, plan)
-
-
 def forecast_words(engine: str, folder: Path, size: int) -> Measured:
     plan = ngrams(**LADDER, max_n=2, max_items=2, method="forecast")
     return _new_text(engine, folder, size, plan)
@@ -215,18 +200,11 @@ def _new_text(engine: str, folder: Path, size: int, plan: Plan) -> Measured:
         text="what",
     )
     release = released_once(plan, corpus, engine).to_arrow()
-    own = [
-        tokens
-        for tokens in release["tokens"].to_pylist()
-        if len({token.split("/")[0] for token in tokens}) == 1
-        and [token.split("/")[1] for token in tokens] in (["a"], ["b"], ["a", "b"])
-    ]
-    # Longer grams of the ladder may be nobody's: words alone give away.
-    ladder = plan.method in ("dpne", "forecast")
-    names = [tokens[0] for tokens in own if len(tokens) == 1 or not ladder]
+    # Longer grams may be nobody's: words alone give away.
+    names = [tokens[0] for tokens in release["tokens"].to_pylist() if len(tokens) == 1]
     seen = _found(names, groups)
     return Measured(
-        "ngrams", plan.method, "a user of new words" + ("" if ladder else " and a new pair"),
+        "ngrams", plan.method, "a user of new words",
         plan.privacy.epsilon, plan.privacy.delta, _new_text_exact(plan),
         *counted(seen[0::2], seen[1::2]),
     )  # fmt: skip
@@ -238,10 +216,7 @@ def _new_text_exact(plan: Plan) -> float | None:
     none = 1.0
     for level in plan.levels:
         if isinstance(level, SetUnionLevel):
-            # All lengths at once: three items. Else two words, or one pair.
-            number = 2 if level.level == 1 else 1
-            held = 3 if plan.method == "dpsu-all" else number
-            none *= (1 - _passes(level, held)) ** number
+            none *= (1 - _passes(level, 2)) ** 2
     return 1 - none
 
 
@@ -416,6 +391,6 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
 
 CELLS = (
     items_new, items_shared, items_new_and_shared, sips_new, sips_shared, dpne_words,
-    dpne_new_pair, dpne_all_levels, dpsu_all, dpsu_even, dpsu_single, forecast_words,
+    dpne_new_pair, dpne_all_levels, forecast_words,
     forecast_new_pair, forecast_shared_pair, counts_within, counts_over,
 )  # fmt: skip

@@ -54,12 +54,6 @@ VERBS: dict[str, Asked] = {
     "ngrams-single": lambda corpus: ngrams(
         corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, pruning="single", method="dpne"
     ),
-    "ngrams-all": lambda corpus: ngrams(
-        corpus, max_n=2, epsilon=4, delta=1e-5, max_items=10, method="dpsu-all"
-    ),
-    "ngrams-even": lambda corpus: ngrams(
-        corpus, max_n=2, epsilon=4, delta=1e-5, max_items=10, method="dpsu-even"
-    ),
     "trie": lambda corpus: trie(corpus, epsilon=8, delta=1e-3, max_length=4),
     "trie-batch": lambda corpus: trie(
         corpus, epsilon=8, delta=1e-3, max_length=3, accounting="paper", users=2_000
@@ -239,8 +233,7 @@ def _purpose(verb: str, level: int) -> str:
         return f"items/round {level}"
     if verb == "ngrams-forecast":
         return _IN_FORECAST[level - 1]
-    name, _, method = verb.partition("-")
-    return f"ngrams/dpsu-{method}" if method in ("all", "even") else f"{name}/level {level}"
+    return f"{verb.partition('-')[0]}/level {level}"
 
 
 if __name__ == "__main__":

@@ -35,7 +35,6 @@ VERBS = {
     **ON_LISTS,
     "items counted": lambda c: dphh.items(c, counts=0.3, **BUDGET),
     "counts": lambda c: dphh.counts(c, of=[["w1"], ["w2", "w3"]], **BUDGET),
-    "ngrams dpsu-single": lambda c: dphh.ngrams(c, max_n=2, method="dpsu-single", **BUDGET),
 }
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 

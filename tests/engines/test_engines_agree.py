@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, UsageError, exact_ngrams, items, ldp_trie, ngrams, trie
+from dphh import Corpus, UsageError, items, ldp_trie, ngrams, trie
 from dphh.engines import ENGINES, engine_of
 from dphh.testing import SeededRandomness
 from tests.engines.levels import histogram
@@ -101,15 +101,10 @@ VERBS = {
     "ngrams dpne over the cap": lambda c: ngrams(
         c, max_n=4, epsilon=8, delta=1e-3, max_items=2, method="dpne"
     ),
-    "ngrams dpsu-all over the cap": lambda c: ngrams(
-        c, max_n=3, epsilon=8, delta=1e-3, max_items=3, method="dpsu-all"
-    ),
     "ngrams dpne": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, method="dpne"),
     "ngrams single": lambda c: ngrams(
         c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single", method="dpne"
     ),
-    "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
-    "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),
     "ngrams with a prior": lambda c: with_prior(c, max_n=3, spurious=0.5),
     "ngrams with a prior over the cap": lambda c: with_prior(c, max_n=1, max_items=2),
     "trie drawn": lambda c: trie(c, epsilon=4, delta=1e-4, max_length=5),
@@ -198,16 +193,6 @@ def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
     # Rules of weights are a few numbers; of valid n-grams only the tasks that draw read them.
     assert set(sent) <= {"EqualWeights", "ValidClasses", "ValidGrams"}
     assert plans and not any("Broadcast" in plan for plan in plans)
-
-
-@OTHERS
-def test_exact_counts_are_the_same_on_every_engine(rows, other):
-    corpus = Corpus(frame(rows), user="who", text="what", as_="list")
-    one, two = (
-        sorted(exact_ngrams(corpus, max_n=3, engine=name).to_arrow().to_pylist(), key=str)
-        for name in ("duckdb", other)
-    )
-    assert one == two
 
 
 # Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.

@@ -37,7 +37,7 @@ def check(weights: list[int]) -> None:
     assert passes <= new_delta(LEVEL)
 
 
-@pytest.mark.parametrize("how", ["items", "words", "grams of 1 to 2", "grams of 2"])
+@pytest.mark.parametrize("how", ["items", "words"])
 def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, how: str) -> None:
     rng = random.Random(5)
     words = [f"w{number}" for number in range(40)]
@@ -47,15 +47,8 @@ def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, how: 
         corpus = Corpus(frame, user="who", text="what", as_="list")
         level = bare_level(MOST, bits=BITS)
         with session_on(engine, corpus, NoNoise()) as session:
-            if how == "items":
-                session.hold(Reading())
-                drawn = session.draw(level, "round")
-            elif how == "words":
-                session.hold(Reading(ends=True))
-                drawn = session.draw(level, "round")
-            else:
-                session.hold(Reading(lengths=(1 if "1" in how else 2, 2)))
-                drawn = session.draw(level, "round")
+            session.hold(Reading(ends=how == "words"))
+            drawn = session.draw(level, "round")
         check(drawn.column("noisy").to_pylist())
 
 

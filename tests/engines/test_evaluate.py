@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dphh import Release, UsageError, evaluate, exact_ngrams, items, ngrams, trie
+from dphh import Corpus, Release, UsageError, evaluate, exact_ngrams, items, ngrams, trie
 from dphh.columns import SCORED
 from tests.engines.ladders import held_by_user
 from tests.engines.test_ngrams import ODD_ROWS, as_lists
@@ -35,9 +35,9 @@ def release_of(*grams, levels=None):
 
 @given(rows=ODD_ROWS, max_n=st.integers(1, 4), at_least=st.integers(1, 3))
 @NO_MORE
-def test_exact_counts_are_the_brute_force_ones(engine, written, rows, max_n, at_least):
+def test_exact_counts_are_the_brute_force_ones(written, rows, max_n, at_least):
     corpus, rows = as_lists(written, rows)
-    found = exact_ngrams(corpus, max_n=max_n, at_least=at_least, engine=engine)
+    found = exact_ngrams(corpus, max_n=max_n, at_least=at_least)
     expected = []
     for n in range(1, max_n + 1):
         users = Counter(gram for grams in held_by_user(rows, n).values() for gram in grams)
@@ -51,8 +51,8 @@ def test_exact_counts_are_the_brute_force_ones(engine, written, rows, max_n, at_
     assert len(found) == len(expected)
 
 
-def test_exact_counts_refuse_to_become_a_release(engine, written, tmp_path):
-    found = exact_ngrams(written(TEXTS), max_n=2, engine=engine)
+def test_exact_counts_refuse_to_become_a_release(written, tmp_path):
+    found = exact_ngrams(written(TEXTS), max_n=2)
     with pytest.raises(UsageError, match="NOT private, not for publication"):
         found.save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -61,8 +61,8 @@ def test_exact_counts_refuse_to_become_a_release(engine, written, tmp_path):
     assert "NOT private" in found.warning
 
 
-def test_exact_counts_ask_no_ledger(engine, written, own_ledger):
-    exact_ngrams(written(TEXTS), max_n=2, engine=engine)
+def test_exact_counts_ask_no_ledger(written, own_ledger):
+    exact_ngrams(written(TEXTS), max_n=2)
     assert not own_ledger.exists()
 
 
@@ -78,6 +78,12 @@ def test_exact_counts_say_what_they_want(written, options, said):
     with pytest.raises(UsageError) as refused:
         exact_ngrams(written(TEXTS), **options)
     assert str(refused.value) == said
+
+
+def test_exact_counts_of_a_spark_frame_say_what_to_do(spark):
+    frame = spark.createDataFrame([(1, "a b")], "who INT, what STRING")
+    with pytest.raises(UsageError, match="write it as Parquet"):
+        exact_ngrams(Corpus(frame, user="who", text="what"), max_n=2)
 
 
 def test_an_evaluation_by_hand(written):

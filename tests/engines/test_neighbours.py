@@ -134,18 +134,6 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
     is_added_up(levels, others, newcomer, 2**BITS)
 
 
-@of_neighbours
-def test_whole_grams_of_every_length(engine, others, newcomer):
-    def levels(rows: Rows) -> Iterator[Counter[Any]]:
-        with opened(engine, rows, NoNoise()) as session:
-            for lengths in ((1, 3), (2, 2)):
-                session.hold(Reading(lengths=lengths))
-                level = bare_level(4, bits=BITS)
-                yield sums(session.draw(level, f"lengths {lengths}"))
-
-    is_added_up(levels, others, newcomer, 2**BITS)
-
-
 def walkers(session: Any) -> Counter[Any]:
     """How many users hold which sequence, at which node of the trie."""
     if session.name == "duckdb":

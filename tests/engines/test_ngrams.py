@@ -18,9 +18,7 @@ from tests.engines.ladders import (
     ALL,
     check_ladder,
     climbed,
-    grams_of,
     held_by_user,
-    summed,
     valid,
     weights,
 )
@@ -72,12 +70,11 @@ def test_the_corpus_says_what_a_token_is(engine, written, reading):
     assert ("ab " in items) == (reading == "characters")
 
 
-@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even"])
 @pytest.mark.parametrize("nothing", [[None], [""], [None, ""]])
-def test_tokens_that_are_null_or_empty_are_left_out(engine, written, method, nothing):
+def test_tokens_that_are_null_or_empty_are_left_out(engine, written, nothing):
     rows = [(1, [*nothing, "a", *nothing, "b", *nothing]), (2, ["b"]), (3, nothing)]
     corpus = written(rows, text="what", as_="list")
-    one, two = climbed(engine, corpus, [ALL] * 2, method=method)
+    one, two = climbed(engine, corpus, [ALL] * 2)
     assert set(weights(one)) == {("a",), ("b",)}
     assert set(weights(two)) == {("a", "b")}
 
@@ -124,11 +121,10 @@ def test_a_level_that_releases_nothing_ends_the_ladder(engine, written, pruning,
 
 
 @PRUNINGS
-@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even", "dpsu-single"])
-def test_a_run_in_which_nothing_passes_is_a_release_of_nothing(engine, written, pruning, method):
+def test_a_run_in_which_nothing_passes_is_a_release_of_nothing(engine, written, pruning):
     """With the plan's own thresholds."""
     plan = ngrams(
-        written([(1, "a b c")]), max_n=3, epsilon=1, delta=1e-30, pruning=pruning, method=method
+        written([(1, "a b c")]), max_n=3, epsilon=1, delta=1e-30, pruning=pruning, method="dpne"
     )
     release = plan.run(engine=engine)
     assert len(release) == 0
@@ -371,21 +367,15 @@ def test_scores_are_the_weights_with_their_noise(engine, written):
     assert 0.3 < noise.std() < 2
 
 
-@pytest.mark.parametrize(
-    ("method", "users"),
-    [
-        *((method, "numbers") for method in ("dpne", "dpsu-all", "dpsu-even", "dpsu-single")),
-        ("dpne", "names"),
-    ],
-)
-def test_the_same_seed_gives_the_same_release(engine, written, users, method):
+@pytest.mark.parametrize("users", ["numbers", "names"])
+def test_the_same_seed_gives_the_same_release(engine, written, users):
     name = (lambda user: user) if users == "numbers" else (lambda user: f"name {user}")
     rows = [
         (name(user), " ".join(f"w{(user * 7 + i * i) % 30}" for i in range(12)))
         for user in range(3000)
     ]
     plan = ngrams(
-        written(rows), max_n=3, max_items=5, epsilon=4, delta=1e-3, spurious=0.5, method=method
+        written(rows), max_n=3, max_items=5, epsilon=4, delta=1e-3, spurious=0.5, method="dpne"
     )
     one, two, other = (
         plan.run(engine=engine, randomness=SeededRandomness(seed)).to_arrow() for seed in (1, 1, 2)
@@ -393,42 +383,3 @@ def test_the_same_seed_gives_the_same_release(engine, written, users, method):
     assert one.num_rows > 30
     assert one.equals(two)
     assert not one.equals(other)
-
-
-# The baselines
-
-
-@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
-@FEW
-def test_dpsu_even_is_a_set_union_a_length(engine, written, rows, top, threshold):
-    corpus, rows = as_lists(written, rows)
-    done = climbed(engine, corpus, [threshold] * top, method="dpsu-even")
-    assert [step.level.level for step in done] == list(range(1, top + 1))
-    for n, level in enumerate(done, start=1):
-        expected = summed(held_by_user(rows, n))
-        assert weights(level) == {gram: w for gram, w in expected.items() if w >= threshold}
-
-
-@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
-@FEW
-def test_dpsu_single_is_a_set_union_of_one_length(engine, written, rows, top, threshold):
-    corpus, rows = as_lists(written, rows)
-    (step,) = climbed(engine, corpus, [threshold] * top, method="dpsu-single")
-    assert step.level.level == top
-    expected = summed(held_by_user(rows, top))
-    assert weights(step) == {gram: w for gram, w in expected.items() if w >= threshold}
-
-
-@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
-@FEW
-def test_dpsu_all_is_one_set_union_over_all_lengths(engine, written, rows, top, threshold):
-    corpus, rows = as_lists(written, rows)
-    done = climbed(engine, corpus, [threshold] * top, method="dpsu-all")
-    held = held_by_user(rows, 1)
-    for user, tokens in rows:
-        for n in range(2, top + 1):
-            held[user] |= grams_of(tokens, n)
-    expected = {gram: w for gram, w in summed(held).items() if w >= threshold}
-    assert [step.level.level for step in done] == list(range(1, top + 1))
-    for n, level in enumerate(done, start=1):
-        assert weights(level) == {gram: w for gram, w in expected.items() if len(gram) == n}

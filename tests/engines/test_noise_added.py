@@ -85,11 +85,6 @@ def words(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     return session.draw(union_level(threshold), "test"), sums(1)
 
 
-def whole_grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold(Reading(lengths=(1, 2)))
-    return session.draw(union_level(threshold), "test"), sums(1, 2)
-
-
 def grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold(Reading(ends=True))
     ladder = first_ladder(pa.array(["a", "b"]), "both")
@@ -107,7 +102,7 @@ def counts(session: Session) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("out", OUT)
-@pytest.mark.parametrize("level", [items, words, whole_grams, grams, counts])
+@pytest.mark.parametrize("level", [items, words, grams, counts])
 def test_what_comes_out_is_the_sum_and_the_noise(
     engine: str, level: Callable[[Session], tuple[Any, Any]], out: float, corpus: Corpus
 ) -> None:
@@ -117,7 +112,7 @@ def test_what_comes_out_is_the_sum_and_the_noise(
     assert sorted(noised) == sorted(total + noise(out, SIGMA) for total in added.values())
 
 
-@pytest.mark.parametrize("level", [items, words, whole_grams, grams])
+@pytest.mark.parametrize("level", [items, words, grams])
 def test_what_reaches_the_threshold_passes_and_one_below_it_does_not(
     engine: str, level: Callable[..., tuple[Any, Any]], corpus: Corpus, no_noise: Any
 ) -> None:

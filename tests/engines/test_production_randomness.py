@@ -79,9 +79,6 @@ VERBS = {
     "ngrams dpne": lambda c: ngrams(
         c, max_n=3, epsilon=20, delta=1e-2, max_items=5, spurious=0.5, method="dpne"
     ),
-    "ngrams even": lambda c: ngrams(
-        c, max_n=2, epsilon=10, delta=1e-3, max_items=5, method="dpsu-even"
-    ),
     "trie": lambda c: trie(c, epsilon=6, delta=1e-2, max_length=3),
     "trie paper": lambda c: trie(
         c, epsilon=8, delta=1e-2, max_length=3, accounting="paper", users=2_000

@@ -119,10 +119,10 @@ def batch_of(users: Users) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([names, contents], ["name", "content"])
 
 
-def blocks_of(*parts: Users, lengths: tuple[int, int] | None = None) -> list[pa.RecordBatch]:
+def blocks_of(*parts: Users) -> list[pa.RecordBatch]:
     """Each part in a block of its own, all in one batch."""
     spark = Spark()
-    register_blocks(spark, "x", "x", lengths)  # type: ignore[arg-type]
+    register_blocks(spark, "x", "x")  # type: ignore[arg-type]
     blocks = [spark.call("dphh_blocks", [batch_of(part)]) for part in parts]
     return pa.concat_tables(blocks).combine_chunks().to_batches()
 
@@ -179,7 +179,7 @@ def test_users_are_whole_however_their_texts_come(
     monkeypatch.setattr(made_blocks, "POSITIONS", positions)
     monkeypatch.setattr(Block.in_pieces, "__defaults__", (positions,))
     spark = Spark()
-    register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
+    register_blocks(spark, "x", "x")  # type: ignore[arg-type]
     rows = pa.Table.from_batches([batch_of(USERS)])
     found = spark.call("dphh_blocks", rows.to_batches(max_chunksize=cut))
     blocks = found.combine_chunks().to_batches()
@@ -195,7 +195,7 @@ def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(made_blocks, "TEXTS", 1)
     monkeypatch.setattr(Block.in_pieces, "__defaults__", (2,))
     spark = Spark()
-    register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
+    register_blocks(spark, "x", "x")  # type: ignore[arg-type]
     users: Users = {"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]}
     found = spark.call("dphh_blocks", [batch_of({name: users[name]}) for name in users])
     lists = [
@@ -223,20 +223,6 @@ def test_what_a_round_released_is_taken_from_everyone_and_nothing_else() -> None
     left = spark.call("dphh_unreleased", blocks_of(*halves())).combine_chunks().to_batches()
     held = [words_of(texts) - {"be", "not"} for texts in USERS.values()]
     assert of_words(left) == weighed(held, CAP)
-
-
-def test_whole_grams_are_held_as_words_are() -> None:
-    found = of_words(blocks_of(USERS, lengths=(1, 2)), cap=20)
-    grams = [
-        {
-            tuple(text[i : i + n])
-            for text in ([word for word in text if word] for text in texts)
-            for n in (1, 2)
-            for i in range(len(text) - n + 1)
-        }
-        for texts in USERS.values()
-    ]
-    assert sorted(found.values()) == sorted(weighed(grams).values())
 
 
 def test_empty_texts_of_no_user_shift_no_other_user() -> None:

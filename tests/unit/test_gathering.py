@@ -31,7 +31,6 @@ from dphh.udfs.kernel.gathering import (
     words_of_texts,
 )
 from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 from tests.engines.levels import session_on
@@ -161,14 +160,6 @@ def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around
     """Numbers of four bytes would say that the row has less than no position."""
     with pytest.raises(EngineOutOfMemory, match="cannot be divided"):
         rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
-
-
-@pytest.mark.parametrize("lengths", [(1, 1), (2, 3)])
-def test_n_grams_of_a_long_text_may_take_more_than_offsets_of_four_bytes_reach(lengths):
-    """A text may have 2^24 characters: 2 GiB of n-grams of up to 16 tokens."""
-    for words in (["a", "b", "c"], ["a"], []):
-        grams = whole_grams(pa.array([words, ["b"]], pa.list_(pa.string())), range(*lengths))
-        assert grams.type == pa.large_list(pa.large_string())
 
 
 def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatch):

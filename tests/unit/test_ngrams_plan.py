@@ -19,7 +19,7 @@ from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 
-METHODS = ("forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single")
+METHODS = ("forecast", "dpne")
 GRID = 1 / 1024
 MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10, "method": "dpne"}
 THREE = MSNBC | {"max_n": 3}
@@ -121,34 +121,6 @@ def test_caps_go_to_their_levels():
     assert [level.max_items for level in plan.levels] == [7, 8, 9]
 
 
-def test_the_baselines_bound_users_as_the_paper_says():
-    for method, levels, caps in (
-        ("dpsu-all", [1, 2, 3], [24, 24, 24]),
-        ("dpsu-even", [1, 2, 3], [7, 8, 9]),
-        ("dpsu-single", [3], [9]),
-    ):
-        plan = ngrams(max_n=3, epsilon=1, delta=1e-7, max_items=[7, 8, 9], method=method)
-        assert [level.level for level in plan.levels] == levels
-        assert [level.max_items for level in plan.levels] == caps
-
-
-def test_the_baselines_noise_is_one_for_all_or_shared_evenly():
-    whole = gaussian_sigma(1.0, 0.5e-7)
-    for method, sigma in (
-        ("dpsu-all", whole),
-        ("dpsu-single", whole),
-        ("dpsu-even", whole * math.sqrt(6)),
-    ):
-        for level in ngrams(**(MSNBC | {"method": method})).levels:
-            assert level.sigma == pytest.approx(sigma, abs=1.5 * GRID)
-    (one,) = (ngrams(**(MSNBC | {"method": "dpsu-all"})).events[0],)
-    assert one.sigma == pytest.approx(whole, abs=1.5 * GRID)
-    gaussians = [
-        e for e in ngrams(**(MSNBC | {"method": "dpsu-all"})).events if e.kind == "gaussian"
-    ]
-    assert len(gaussians) == 1
-
-
 # Thresholds of the pruned levels
 
 
@@ -205,22 +177,13 @@ def test_no_number_is_promised_where_a_user_may_not_count_for_all_pieces():
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
 
 
-def test_the_baselines_find_by_how_many_grams_their_users_hold():
-    for method, cap in (("dpsu-all", 60), ("dpsu-even", 10), ("dpsu-single", 10)):
-        finds = ngrams(**(MSNBC | {"method": method})).finds
-        assert finds.users_by_held[-1][0] == cap
-        assert f"more than {cap} items counts for {cap}" in finds.note
-
-
 # As objects
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_plans_go_through_json_and_back(method):
-    corpus = Corpus("/not/there/*.parquet", user="who", text="what", name="n")
+    corpus = Corpus("/not/there/*.parquet", user="who", text="what", account="n")
     for options in ({}, {"decay": 0.8}, {"shares": (3, 2, 1), "pruning": "single"}):
-        if method != "dpne" and set(options) & {"decay", "shares"}:
-            continue
         if method == "forecast" and options:
             continue
         caps = 5 if method == "forecast" else [5, 6, 7]
@@ -252,8 +215,7 @@ SAID = [
     ({"max_n": 101}, "max_n: found 101; give a whole number from 1 to 100"),
     ({"max_n": True}, "max_n: found True; give a whole number from 1 to 100"),
     ({"max_n": 2.0}, "max_n: found 2.0; give a whole number from 1 to 100"),
-    ({"method": "dpsu"}, "method: found 'dpsu'; give one of forecast, dpne, dpsu-all, dpsu-even, "
-     "dpsu-single"),
+    ({"method": "dpsu"}, "method: found 'dpsu'; give one of forecast, dpne"),
     ({"pruning": "none"}, "pruning: found 'none'; give one of both, single"),
     ({"spurious": 0}, "spurious: found 0; give a share from 1e-12 to 0.5, such as 0.01"),
     ({"spurious": 0.6}, "spurious: found 0.6; give a share from 1e-12 to 0.5, such as 0.01"),
@@ -275,10 +237,6 @@ SAID = [
     ({"method": "forecast", "decay": 0.5, "max_items": (1, 2, 3)},
      "max_items, decay: does not apply to method='forecast', the default, which bounds words only "
      "and divides the budget itself; leave it out, or give method='dpne'"),
-    ({"method": "dpsu-all", "decay": 0.5},
-     "decay, shares: apply only to method='dpne', found method='dpsu-all'; leave them out"),
-    ({"method": "dpsu-even", "shares": (1, 1, 2)},
-     "decay, shares: apply only to method='dpne', found method='dpsu-even'; leave them out"),
     ({"max_items": (1, 2)}, "max_items: found 2 numbers for 3 lengths; give one number, or one for "
      "each length"),
     ({"max_items": 1.5},

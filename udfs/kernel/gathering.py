@@ -30,7 +30,6 @@ from dphh.udfs.kernel.spilled_texts import (
     positions_of_texts_at,
     slices_of_positions,
 )
-from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -54,8 +53,6 @@ def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
 
     def read(texts: pa.Table) -> tuple[Integers, Any]:
         tokens = one_array(texts.column("tokens"))
-        if reading.lengths is not None:
-            tokens = whole_grams(tokens, range(reading.lengths[0], reading.lengths[1] + 1))
         ids = vocabulary.ids(tokens.flatten())
         lengths, positions = positions_of_texts(lengths_of(tokens), ids, reading.ends)
         if reading.ends and (lengths == 1).any():

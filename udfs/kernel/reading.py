@@ -11,5 +11,3 @@ class Reading:
 
     #: Whether -1 marks its end: needed where neighbouring words matter.
     ends: bool = False
-    #: The shortest and longest n-grams to keep instead of words, if any.
-    lengths: tuple[int, int] | None = None

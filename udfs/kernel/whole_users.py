@@ -23,7 +23,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.privacy.following import weights_of
-from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
+from dphh.udfs.kernel.contributions import Followed, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.known_words import ReleasedWords
 from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.lists import (
@@ -158,12 +158,6 @@ def shared_contributions(
     return weighed(user_hashes, lengths, keys, WeightsByGram(norm, *g))
 
 
-def holders(user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
-    """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
-    bounding."""
-    return weighed(user_hashes, lengths, ids, each_once)
-
-
 def unreleased(ids: Any, released: ReleasedWords) -> pa.Array:
     """`dphh_unreleased(ids, released)`: the same word ids, with -1 for each word that an earlier
     round released."""
@@ -216,11 +210,6 @@ def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array
     return pa.array(weights_of(_as_integers(told), *known))
 
 
-def each_once(held: Held) -> Integers:
-    """Weight 1 for every key, without a bound: the sums are exact numbers of users."""
-    return np.ones(len(held.keys), dtype=np.int64)
-
-
 def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
     """The keys and weights that the users of all these rows add; the first row has all of them."""
     rows = one_array(keys)
@@ -252,7 +241,6 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             "INTEGER[]",
         ),
         ("name", users.names, ["BIGINT", "INTEGER"], "VARCHAR"),
-        ("holders", holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",
             users.contributions_of_words,

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import POSITIONS, Block, block_of_tokens, row_of
-from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.spark.ladder import BLOCK_COLUMNS
 from dphh.udfs.spark.table_functions import register_table_function
 from dphh.udfs.text.arrow_bytes import packed
@@ -33,18 +32,13 @@ class Piece:
     continues: bool
 
 
-def register_blocks(
-    spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
-) -> None:
+def register_blocks(spark: SparkSession, column: str, expression: str) -> None:
     """`dphh_blocks(table(texts_of_users))`: from (name, content) to (user_hashes, lengths,
-    positions, words). With the argument `lengths`, (shortest, longest), the "words" of a block are
-    the texts' n-grams of these lengths."""
+    positions, words)."""
 
     def piece_of(texts: pa.RecordBatch, before: str | None) -> Piece:
         names = texts.column("name")
         tokens = tokens_of(texts.column("content"), column, expression)
-        if lengths is not None:
-            tokens = whole_grams(tokens, range(lengths[0], lengths[1] + 1))
         starts = _first_texts(names)
         of_user = names.take(pa.array(starts))
         numbers = np.diff(starts, append=len(names))

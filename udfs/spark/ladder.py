@@ -17,7 +17,6 @@ from dphh.udfs.kernel.blocks import Block, block_at, row_of
 from dphh.udfs.kernel.contributions import Weigh, contributions, equal_weights, summed
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
-from dphh.udfs.kernel.whole_users import each_once
 from dphh.udfs.spark.looked_up import (
     grams_of_block,
     numbers_of_grams,
@@ -56,16 +55,6 @@ def register_equally_given_to_words(spark: SparkSession, salt: int) -> None:
         return equal_weights(max_items, grid_bits, salt, hashed, keeps_zeros=True)
 
     _register_sums_of_words(spark, "dphh_equally_given_to_words", weigh)
-
-
-def register_holders(spark: SparkSession) -> None:
-    """`dphh_holders(table(blocks))`: how many users hold each word, without bounding: NOT
-    private."""
-
-    def weigh(words: pa.Array) -> Weigh:
-        return each_once
-
-    _register_sums_of_words(spark, "dphh_holders", weigh)
 
 
 def _register_sums_of_words(spark: SparkSession, name: str, weigh: Callable[..., Weigh]) -> None:

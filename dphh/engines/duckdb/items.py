@@ -44,9 +44,6 @@ class Items(Gathers):
         words, vocabulary = released.column("key"), self.whole_users.vocabulary
         self.released_words = with_released(self.released_words, vocabulary, words)
 
-    def exact_counts(self, at_least: int) -> Any:
-        return self.fetch("exact_counts", at_least=at_least)
-
     def _bounds(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
         """The parameters of a query that bounds and weighs users and draws the noise once."""
         return {

@@ -51,12 +51,6 @@ class Items(Gathers):
         words, vocabulary = released.column("key"), self.whole_users.vocabulary
         self.released_words = with_released(self.released_words, vocabulary, words)
 
-    def exact_counts(self, at_least: int) -> Any:
-        counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))
-        spelled = self.whole_users.spelled(counts["key"].to_arrow())
-        named = counts.select(key=pl.Series(spelled), users="weight")
-        return named.sort("users", "key", descending=[True, False]).to_arrow()
-
     def _weighting_rule(
         self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any
     ) -> EqualWeights:

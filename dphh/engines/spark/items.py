@@ -25,7 +25,6 @@ from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
     register_contributions_of_words,
     register_grams_of_blocks,
-    register_holders,
     register_unreleased,
     register_words_of_blocks,
 )
@@ -39,10 +38,10 @@ class Items(SparkRun):
     texts_kept = False
 
     def hold_words(self, reading: Reading) -> None:
-        """Fill `blocks` with the users' texts, or with their n-grams of the requested lengths."""
+        """Fill `blocks` with the users' texts."""
         self.reach()
         with engine_errors("blocks"):
-            register_blocks(self.spark, *self.tokens, reading.lengths)
+            register_blocks(self.spark, *self.tokens)
         self.look("texts_of_users")
         self.execute("blocks")
 
@@ -95,11 +94,6 @@ class Items(SparkRun):
             "blocks_and_numbers",
         ):  # fmt: skip
             self.drop(view)
-
-    def exact_counts(self, at_least: int) -> Any:
-        with engine_errors("exact_counts"):
-            register_holders(self.spark)
-        return self.fetch("exact_counts", at_least=at_least)
 
     def reach(self) -> None:
         """Make the corpus's rows available to queries."""

@@ -1,4 +1,4 @@
-"""DPNE, and the baselines of its paper: what their levels cost.
+"""DPNE: what its levels cost.
 
 Differentially private n-gram extraction: Kim, Gopi, Kulkarni & Yekhanin 2021, Algorithm 1.
 S_1 comes from DPSU (see `items`). Then, for k = 2..T: V_k, the valid k-grams, are those whose
@@ -14,10 +14,6 @@ Gaussian of 1/sigma*^2 = sum 1/sigma_k^2 (Dong, Roth & Su 2019), at delta / 2. B
 
 rho_k for k >= 2 is no matter of privacy: P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|} keeps
 the expected spurious grams of a level below eta |S_{k-1}|. |V_k| is exact (`session.ladder.rungs`).
-
-The paper's baselines, plain DPSU on all n-grams at once: `dpsu-all` (all lengths as one set, up to
-the sum of Delta_k), `dpsu-even` (a level each, the budget shared out evenly), `dpsu-single` (the
-whole budget on the grams of length T alone).
 """
 
 from __future__ import annotations
@@ -30,10 +26,9 @@ from dphh.levels.level import Level
 from dphh.levels.ngrams import PrunedLevel, Pruning
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -48,19 +43,11 @@ from dphh.privacy.set_union import (
 #: What a plan assumes of |S_1| where it says what longer grams need: |V_k| <= |S_{k-1}| |S_1|.
 ASSUMED_WORDS = 10**6
 
-THEOREMS = {
-    "dpne": (
-        "DPNE Theorem 2.1 (Kim et al. 2021): DPSU for words, a Gaussian mechanism over the valid "
-        "grams for every longer length, composed exactly (Dong, Roth & Su 2019; Balle & Wang "
-        "2018); integer thresholds from the rounded Gaussian's own tail; both directions"
-    ),
-    "dpsu-all": "one DPSU over the n-grams of all lengths (Gopi et al. 2020); both directions",
-    "dpsu-even": (
-        "one DPSU a length (Gopi et al. 2020), composed exactly as Gaussians, thresholds' deltas "
-        "added; both directions"
-    ),
-    "dpsu-single": "one DPSU over the n-grams of one length (Gopi et al. 2020); both directions",
-}
+THEOREM = (
+    "DPNE Theorem 2.1 (Kim et al. 2021): DPSU for words, a Gaussian mechanism over the valid "
+    "grams for every longer length, composed exactly (Dong, Roth & Su 2019; Balle & Wang "
+    "2018); integer thresholds from the rounded Gaussian's own tail; both directions"
+)
 
 Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
@@ -113,12 +100,9 @@ def price_dpne(
     ]
     new = new_item_delta(noise, bits, bounds[0], threshold)
     events: tuple[Event, ...] = (
-        GaussianEvent(base.sigma, "weighted Gaussian, level 1", role=Role.LEVEL),
-        DeltaEvent(new, "new words over the threshold, level 1", role=Role.LEVEL),
-        *(
-            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}", role=Role.LEVEL)
-            for x in above
-        ),
+        GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
+        DeltaEvent(new, "new words over the threshold, level 1"),
+        *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
         *counting.events(total),
         DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
     )
@@ -128,38 +112,6 @@ def price_dpne(
         ("noise table's distance from the exact Gaussian", spare),
     )
     return (base, *above), events, shared_out
-
-
-def price_dpsu(
-    epsilon: float,
-    delta: float,
-    bounds: Sequence[int],
-    method: str,
-    counting: Counting,
-) -> Priced:
-    """Plain set union: one level of noise for all lengths, one each, or one for the longest."""
-    if method == "dpsu-even":
-        lengths = range(1, len(bounds) + 1)
-        rounds, events, shared_out = price_rounds(
-            epsilon, delta, [1 / len(bounds)] * len(bounds), bounds, counting
-        )
-    else:
-        lengths = range(len(bounds), len(bounds) + 1)
-        bound = sum(bounds) if method == "dpsu-all" else bounds[-1]
-        rounds, events, shared_out = price_rounds(epsilon, delta, [1.0], [bound], counting)
-        if method == "dpsu-all":
-            lengths, rounds = range(1, len(bounds) + 1), rounds * len(bounds)
-    levels = tuple(
-        SetUnionLevel(
-            level=length,
-            max_items=x.max_items,
-            grid_bits=x.grid_bits,
-            sigma_grid=x.sigma_grid,
-            threshold_grid=x.threshold_grid,
-        )
-        for length, x in zip(lengths, rounds, strict=True)
-    )
-    return levels, events, shared_out
 
 
 def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:

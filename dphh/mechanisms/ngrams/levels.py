@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +19,11 @@ from dphh.price import Price
 from dphh.session.ladder.rungs import GramsOn, Ladder, first_ladder, spelled
 from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.kernel.whole_grams import SEPARATOR
 
 
 def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    climbs = {"forecast": forecast_levels, "dpne": ladder_levels}
-    return climbs.get(price.method, whole_grams_levels)(price, session, joiner)
+    climb = forecast_levels if price.method == "forecast" else ladder_levels
+    return climb(price, session, joiner)
 
 
 def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
@@ -56,35 +54,3 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()[order]
         items, tokens = spelled(ladder.top, vocabulary, joiner)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
-
-
-def whole_grams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    """The paper's baselines: plain set union over n-grams, without any pruning."""
-    together = price.method == "dpsu-all"
-    passed: Any = None
-    for level in price.levels:
-        assert isinstance(level, SetUnionLevel)
-        if passed is None or not together:
-            shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
-            session.hold(Reading(lengths=(shortest.level, longest.level)))
-            passed = session.draw(level, f"ngrams/{price.method} {level.level}")
-        items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
-        noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
-        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
-
-
-def spelled_keys(keys: Any, length: int, joiner: str) -> tuple[Any, Any, Any]:
-    """Items and tokens of the keys of one length (`whole_grams.py`), and which those are."""
-    tokens = pc.split_pattern(whole(keys, pa.string()), SEPARATOR)
-    chosen = pc.equal(pc.list_value_length(tokens), length)
-    tokens = tokens.filter(chosen)
-    flat = tokens.flatten()
-    if len(flat) and pc.any(pc.match_substring(flat, "\\")).as_py():
-        flat = pa.array([unescaped(token) for token in flat.to_pylist()], pa.string())
-    offsets = pa.array(np.arange(len(tokens) + 1, dtype=np.int32) * np.int32(length))
-    tokens = pa.ListArray.from_arrays(offsets, flat)
-    return pc.binary_join(tokens, joiner), tokens, chosen
-
-
-def unescaped(token: str) -> str:
-    return "\\".join(part.replace("\\s", SEPARATOR) for part in token.split("\\\\"))

@@ -9,10 +9,9 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import Pruning
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
-from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
-from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu
+from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
+from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.ngrams.forecast.price import (
     THEOREM_WITH_LIST,
@@ -20,7 +19,6 @@ from dphh.mechanisms.ngrams.forecast.price import (
     price_forecast,
     spurious_words,
 )
-from dphh.mechanisms.set_union.price import finds
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
@@ -32,12 +30,12 @@ from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
-Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
+Method = Literal["forecast", "dpne"]
 METHODS = get_args(Method)
 HELP = {
     "max_n": "The longest n-gram, in tokens.",
     "max_items": "Different words that a user counts for.",
-    "method": "forecast, dpne, dpsu-(all|even|single).",
+    "method": "forecast, or the paper's dpne.",
     "pruning": "Of dpne: ends of a gram that must be found.",
     **PRIOR_HELP,
     **Counting.HELP,
@@ -53,7 +51,7 @@ LEAST_SPURIOUS = 1e-12
 
 THEOREMS = {
     "forecast": FORECAST_THEOREM,
-    **DPNE_THEOREMS,
+    "dpne": DPNE_THEOREM,
 }
 
 
@@ -79,9 +77,8 @@ def price_ngrams(
     """Runs of up to `max_n` tokens that many users hold.
 
     "forecast" spends each length's budget where releases so far foretell finds; "dpne", the
-    paper's, spends it evenly; "dpsu-all", "dpsu-even" and "dpsu-single" are the paper's baselines.
-    "forecast" bounds words alone; the paper's methods bound every length by `max_items`, one number
-    or one a length.
+    paper's, spends it evenly. "forecast" bounds words alone; "dpne" bounds every length by
+    `max_items`, one number or one a length.
 
     With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
     it, with intervals.
@@ -137,20 +134,11 @@ def price_ngrams(
             None if given is None else given.prior,
         )
         found = finds_words(levels)
-    elif method == "dpne":
+    else:
         levels, events, delta_shares = price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares, counting
         )
         found = finds_grams(levels)
-    else:
-        if (decay, shares) != (1.0, None):
-            raise UsageError(
-                f"decay, shares: apply only to method='dpne', found method={method!r}; leave them "
-                "out"
-            )
-        levels, events, delta_shares = price_dpsu(epsilon, delta, bounds, method, counting)
-        first = next(level for level in levels if isinstance(level, SetUnionLevel))
-        found = finds([first], first.max_items)
     return Price(
         verb="ngrams",
         method=method,

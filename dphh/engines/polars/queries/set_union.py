@@ -9,7 +9,7 @@ import polars as pl
 
 from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.known_words import ReleasedWords
-from dphh.udfs.kernel.whole_users import WholeUsers, each_once, unreleased, weighed
+from dphh.udfs.kernel.whole_users import WholeUsers, unreleased, weighed
 
 IDS = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
@@ -50,12 +50,6 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
-
-
-def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
-    """How many users hold each key, exactly. NOT private: for the owner only."""
-    counts = histogram(users.rename({"ids": "keys"}), each_once)
-    return counts.filter(pl.col("weight") >= at_least)
 
 
 def _weighed_keys(rule: Weigh) -> pl.Expr:
