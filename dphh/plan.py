@@ -18,8 +18,6 @@ from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.page import plan_card
-from dphh.report.terminal import plan_text
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
@@ -155,12 +153,16 @@ class Plan:
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
+        from dphh.report.terminal import plan_text  # with Polars
+
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
         return self.describe()
 
     def _repr_html_(self) -> str:
+        from dphh.report.page import plan_card
+
         return plan_card(self.price, self.corpus)
 
 
