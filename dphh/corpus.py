@@ -23,7 +23,7 @@ from dphh.wording.options import named_in_words
 #: Table objects that dphh does not take, and what to give instead.
 _UNREAD_TABLES = {
     "deltalake": "give the table's folder, which is read as its log has it now",
-    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
+    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and account=",
 }
 
 #: What each option of a corpus does, in one line, those that most corpora need first.
@@ -76,7 +76,8 @@ class Corpus:
     source: Any = field(compare=False)
     user: UserColumns
     content: Content
-    name: str | None
+    #: The ledger's account that pays for a table, or for files that are in several.
+    account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
     #: The column of the groups that `counts` counts within.
@@ -101,7 +102,7 @@ class Corpus:
         unit: int | None = None,
         characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
-        name: str | None = None,
+        account: str | None = None,
         where: str | None = None,
         since: str | None = None,
         until: str | None = None,
@@ -113,8 +114,10 @@ class Corpus:
                 "text, item: give exactly one of them, the name of the content column "
                 "(text= reads words, item= takes each row whole)"
             )
-        if name is not None and not isinstance(name, str):
-            raise UsageError(f"name: found {name!r}; give the name of an account in the ledger")
+        if account is not None and not isinstance(account, str):
+            raise UsageError(
+                f"account: found {account!r}; give the name of an account in the ledger"
+            )
         kind, places, opened = _locate_source(source, connection)
         content = Content(
             column=column,
@@ -135,7 +138,7 @@ class Corpus:
             "source": opened,
             "user": checked_user(user),
             "content": content,
-            "name": name,
+            "account": account,
             "kind": kind,
             "where": places,
             "by": None,
@@ -159,8 +162,8 @@ class Corpus:
             if each.name not in ("column", "reading")
             and given.get(each.name, each.default) != each.default
         }
-        if self.name is not None:
-            said["name"] = self.name
+        if self.account is not None:
+            said["account"] = self.account
         options = ", ".join(f"{option}={value!r}" for option, value in said.items())
         return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
 
@@ -184,27 +187,28 @@ class Corpus:
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
 
-    def named(self, name: str) -> Corpus:
-        """The same corpus, charged to the ledger's account of that name."""
-        return replace_corpus(self, name=name)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "where": list(self.where),
-            "name": self.name,
+            "account": self.account,
             "user": as_json(self.user),
             "content": self.content.to_json(),
             **({} if self.by is None else {"by": self.by}),
         }
 
 
-def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
+def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpus:
     content = dict(found["content"])
     reading = content.pop("reading")
     column = content.pop("column")
     corpus = Corpus(
-        list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
+        list(found["where"]),
+        user=found["user"],
+        text=column,
+        as_=reading,
+        account=account,
+        **content,
     )
     return in_groups(corpus, found.get("by"))
 

@@ -88,10 +88,6 @@ class UnknownRunError(LedgerError):
     exit_code = 2
 
 
-class NotHeldError(LedgerError):
-    """This attempt at a run has no reservation: it never made one, or its own was cancelled."""
-
-
 class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error
     """The ledger refuses the run: it would exceed the corpus's cap."""
 

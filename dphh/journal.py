@@ -9,38 +9,29 @@ continue in the same way, and the session recomputes everything else from the co
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-from importlib.metadata import version
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.corpus import Corpus
 from dphh.files.stored_table import stored_table
-from dphh.ledger import Hold, Ledger
-from dphh.ledger.files_of_periods import with_files_of_periods
-from dphh.ledger.origins import source_of
-from dphh.ledger.sources import files_state
-from dphh.ledger.unfinished import Setting
-from dphh.price import Price
+from dphh.ledger import Booked, Ledger
 from dphh.session.protocol import Session
 
 
-def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
+def journaled(session: Session, book: Ledger, run: Booked) -> Session:
     """The same session, but each of its draws is stored in the ledger before it is returned."""
-    return cast(Session, _Journaled(session, book, hold))
+    return cast(Session, _Journaled(session, book, run))
 
 
 class _Journaled:
     """A session whose drawn levels are stored in the ledger before they are returned."""
 
-    def __init__(self, session: Session, book: Ledger, hold: Hold) -> None:
+    def __init__(self, session: Session, book: Ledger, run: Booked) -> None:
         self._session = session
         self._book = book
-        self._hold = hold
+        self._run = run
         self._drawn: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -50,10 +41,10 @@ class _Journaled:
         if step in self._drawn:  # the second draw would get the rows of the first
             raise AssertionError(f"two draws of one run are called {step!r}")
         self._drawn.add(step)
-        stored = self._book.level(self._hold, step)
+        stored = self._book.level(self._run, step)
         if stored is None:
             drawn = as_stored(self._session.draw(asked, step))
-            stored = self._book.keep_level(self._hold, step, drawn)
+            stored = self._book.keep_level(self._run, step, drawn)
         return stored_table(stored)
 
 
@@ -70,23 +61,6 @@ def as_stored(released: Any) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(ordered, buffer, compression="zstd")
     return buffer.getvalue()
-
-
-def setting_of(
-    price: Price, corpus: Corpus, session: Session, book: Ledger, *, is_test: bool
-) -> Setting:
-    """What must be unchanged when a run continues; the ledger compares the request itself."""
-    planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
-    if price.counting is not None:
-        planned.append(price.counting.to_json())
-    levels = json.dumps(planned, sort_keys=True)
-    return {
-        "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
-        "dphh": version("dphh"),
-        "engine": f"{session.name} {session.version}",
-        "randomness": "a test's" if is_test else "operating system",
-        "files": files_state(with_files_of_periods(source_of(corpus)), str(book.path)),
-    }
 
 
 def _is_text(kind: pa.DataType) -> bool:

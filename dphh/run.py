@@ -1,14 +1,15 @@
-"""Run a plan: reserve its price in the ledger, run the levels on an engine, settle the release.
+"""Run a plan: book its price in the ledger, run the levels on an engine, settle the release.
 
-The same request under the same run id gives one release, even if several processes ask for it or
-some of them are killed: each level is drawn once and stored (`dphh.journal`).
+The same request gives one release, even if several processes ask for it or some of them are killed:
+each level is drawn once and stored (`dphh.journal`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -18,34 +19,22 @@ import pyarrow as pa
 
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import (
-    SLOW_TO_START,
-    checked_engine,
-    engine_of,
-    open_session,
-    refuse_if_run_would_fail,
-)
-from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError
+from dphh.engines import checked_engine, engine_of, open_session, refuse_if_run_would_fail
+from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
-from dphh.journal import journaled, setting_of
-from dphh.ledger import Hold, Ledger
-from dphh.ledger.budget import checked_draw
-from dphh.ledger.columns_there import refuse_missing_columns_of_files
-from dphh.ledger.corpora import check_account
-from dphh.ledger.entries import Reservation, checked_run_id
-from dphh.ledger.requests import recorded
-from dphh.ledger.wording import missing_files_text
+from dphh.journal import journaled
+from dphh.ledger import Booked, Ledger, Request
+from dphh.ledger.entries import Setting, checked_run_id, recorded
+from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.prior import check_same_tokens, fit_numbers
-from dphh.privacy.events import events_from_json, events_to_json
-from dphh.refunds import drawn_events
+from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
-from dphh.replay import Note, Replay, notice
+from dphh.replay import Asked, Note, notice
 from dphh.session.protocol import Limits, Session
-from dphh.sources.lacking import lacking
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
@@ -73,63 +62,85 @@ def run(
     """
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
+    check_same_tokens(price.prior, corpus.content)
+    engine = checked_engine(engine or engine_of(corpus))
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    check_account(corpus, book)
-    check_same_tokens(price.prior, corpus.content)
-    _say_missing_accounts(book, say)
-    asking = Replay.of(price, corpus, book)
+    request = Request.of(price, corpus)
+    state = files_state(request.source, str(book.path))
+    asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
+    given, told = run_id, list[str]()  # `told`: said once no refusal can follow
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
-    once = run_id is None and not again and randomness is None
-    told: list[str] = []  # said once no refusal can follow
-    before = asking.before(say, told.append) if once else None
-    known = before is not None
-    run_id, request = before or (run_id, asking.request)
+    if run_id is None and not again and not source.is_test:
+        run_id = asked.before(told.append)
     if out is not None:
         checked_out(out, run_id)
 
-    engine = checked_engine(engine or engine_of(corpus))
-
     # A stored release needs no engine, which may take long to start. It is returned even if the
-    # files have changed since.
-    if run_id is not None and (settled_run := book.reserved_before(run_id, request)) is not None:
-        release = _stored(settled_run, corpus, asking, source, known=known)
-        assert release is not None
-        return release if out is None else _save_release(release, out)
-
-    if engine in SLOW_TO_START and not known:
-        refuse_missing_columns_of_files(corpus, "Nothing was spent")
-    # Opening a session reads names and types only, so a refusal here costs nothing.
-    session = open_session(engine, corpus, source, Limits(memory_limit, threads))
-    try:
-        if not known:
-            refuse_if_run_would_fail(engine, corpus, session)
-            _say_missing_columns(corpus, book, say)
-        reservation = book.reserve(
-            run_id or uuid.uuid4().hex,
-            request,
-            files=None if source.is_test else asking.files,
-            once=once,
-        )
-        run_id = reservation.run_id
-        _say_all(told, say)
-        if (stored := _stored(reservation, corpus, asking, source, known=known)) is not None:
-            release = stored
+    # files have changed since. And whether a run is refused must not depend on its rows, so the
+    # ledger is asked before they are looked at.
+    if (before := book.before_reading(request, run_id)) is not None:
+        if run_id == given:
+            _warn_of_other_data(asked, before)
         else:
-            _say_who_pays(reservation, book, say)
-            try:
-                drawn = _begun(price, corpus, session, book, reservation.hold, source, say)
-                with _failing(price, book, reservation.hold):
-                    release = released(price, corpus, drawn, run_id, source, say)
-                release = settled(book, release, reservation.hold)
-            except LedgerError:
-                if (theirs := _settled_by_another(book, reservation.hold)) is None:
-                    raise
-                release = theirs
+            same = "files" if asked.files else "table"
+            say(
+                Note(
+                    f"nothing is spent: this is the release of run {run_id}, by the same request "
+                    f"of the same {same}; again=True (--again) spends again"
+                )
+            )
+        return _saved(_stored(before), out)
+
+    # Opening a session looks at columns, types and NULL user ids: an error here is free.
+    session = open_session(engine, corpus, source, Limits(memory_limit, threads))
+    booked = None
+    try:
+        if run_id is None or run_id == given:
+            refuse_if_run_would_fail(engine, corpus, session)
+        booked = book.book(
+            request,
+            _setting_of(price, session, state, is_test=source.is_test),
+            files=None if source.is_test else asked.files,
+            run_id=run_id,
+            again=again,
+        )
+        if not source.is_test:
+            asked.remember(booked.run_id)
+        if booked.release is not None:  # another process was faster
+            return _saved(_stored(booked), out)
+        _say_how_it_begins(corpus, booked, [*told], say)
+        source.draw_once_by(booked.key)
+        with _failing(price, book, booked):
+            drawn = journaled(session, book, booked)
+            release = released(price, corpus, drawn, booked.run_id, source, say)
+        release = settled(book, release, booked)
+    except LedgerError:
+        # Another process that runs the same run may have settled it meanwhile.
+        with suppress(LedgerError):
+            if booked is not None:
+                manifest, parquet = book.release(booked.run_id)
+                return _saved(Release.from_parquet(parquet, manifest), out)
+        raise
     finally:
         session.close()
-    return release if out is None else _save_release(release, out)
+    return _saved(release, out)
+
+
+def _setting_of(price: Price, session: Session, files: str, *, is_test: bool) -> Setting:
+    """What must be unchanged when a run continues; the ledger compares the request itself."""
+    planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
+    if price.counting is not None:
+        planned.append(price.counting.to_json())
+    levels = json.dumps(planned, sort_keys=True)
+    return {
+        "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
+        "dphh": version("dphh"),
+        "engine": f"{session.name} {session.version}",
+        "randomness": "a test's" if is_test else "operating system",
+        "files": files or "cannot be compared",
+    }
 
 
 def _check_arguments(
@@ -151,76 +162,25 @@ def _check_arguments(
         )
 
 
-def _say_all(lines: Iterable[str], say: Progress) -> None:
-    for line in lines:
-        say(line)
-
-
-def _say_missing_accounts(book: Ledger, say: Progress) -> None:
-    if book.analyst is not None:
-        return  # an analyst must not see what else the ledger names
-    for account in book.gone():
-        say(Note(missing_files_text(account, account.source.where)))
-
-
-def _say_who_pays(reservation: Reservation, book: Ledger, say: Progress) -> None:
-    _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
-    if not reservation.capped:
-        say(Note("nobody has capped this corpus; `dphh ledger add` does"))
-
-
-def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
-    if book.analyst is not None:
-        return  # which columns there are is their owner's to know
-    for option, column in lacking(corpus):
-        say(Note(f"{option}: some files have no column {column!r}, so it is NULL in their rows"))
-
-
-def _stored(
-    reservation: Reservation,
-    corpus: Corpus,
-    asking: Replay,
-    randomness: RunRandomness,
-    *,
-    known: bool,
-) -> Release | None:
-    """The release that the ledger has of a run, if it is settled.
-
-    The process remembers the run as one on these rows, but not if its release comes back because
-    its id was given: it may be of other rows.
-    """
-    if not randomness.is_test and (known or reservation.release is None):
-        asking.remember(reservation.run_id)
-    if reservation.release is None:
-        return None
-    if not known:
-        _warn_of_other_data(corpus, reservation.run_id, asking.files, reservation.files)
-    manifest, parquet = reservation.release
-    return Release.from_parquet(parquet, manifest)
-
-
-def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
+def _warn_of_other_data(asked: Asked, before: Booked) -> None:
     """Warn if the release of a given run id was made, or may have been made, from other data."""
-    if corpus.kind != "path" and not (files and then):
-        told = (
-            "whether of this table nobody can tell, since tables in memory cannot be compared; for "
-            "another table"
-        )
-    elif files and then and files != then:
-        told = (
-            "of its files as they were then: they have changed since; for what they hold now"
-            if corpus.kind == "path"
-            else "of its query and files as they were then, which are others now; for these"
-        )
-    else:
+    if asked.files and asked.files == before.files:
         return
+    seen = "its files have changed since" if asked.files else "whether its data changed is not seen"
     warn(
-        f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
-        "spends",
+        f"run {before.run_id} was made before, and this is its release: {seen}. A new run id spends"
     )
 
 
-def _save_release(release: Release, out: str | Path) -> Release:
+def _stored(booked: Booked) -> Release:
+    assert booked.release is not None
+    manifest, parquet = booked.release
+    return Release.from_parquet(parquet, manifest)
+
+
+def _saved(release: Release, out: str | Path | None) -> Release:
+    if out is None:
+        return release
     try:
         release.save(out)
     except UsageError as problem:
@@ -232,48 +192,32 @@ def _save_release(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _begun(
-    price: Price,
-    corpus: Corpus,
-    session: Session,
-    book: Ledger,
-    hold: Hold,
-    randomness: RunRandomness,
-    say: Progress,
-) -> Session:
-    """Begin the run, or continue it after its last complete level: the session with its journal."""
-    try:
-        setting = setting_of(price, corpus, session, book, is_test=randomness.is_test)
-        new_key = SystemRandomness().words(4, "the key of a run").tobytes()
-        beginning = book.begin(hold, setting, new_key)
-    except BaseException:
-        with suppress(LedgerError):  # fails if an earlier attempt began: its price stays booked
-            book.cancel(hold)
-        raise
-    assert beginning is not None
-    randomness.draw_once_by(beginning.key)
-    if beginning.attempt > 1:
-        say(f"going on with a run that did not finish, attempt {beginning.attempt}")
+def _say_how_it_begins(corpus: Corpus, booked: Booked, told: list[str], say: Progress) -> None:
+    for line in told:
+        say(line)
+    if booked.new and not booked.accounts:
+        say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
+    if not booked.new:
+        say(f"going on with a run that did not finish, attempt {booked.attempt}")
         if corpus.kind != "path":
             say(Note("a table in memory cannot be compared; its rows must be those it began with"))
-    return journaled(session, book, hold)
 
 
 @contextmanager
-def _failing(price: Price, book: Ledger, hold: Hold) -> Iterator[None]:
+def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
     """Record a run that fails here as failed, and say in its error what was spent."""
     try:
         yield
     except BaseException as problem:
         with suppress(LedgerError):
-            book.failed(hold)
+            book.failed(booked)
         spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         told = (
-            f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
+            f"the price is spent once ({spent}): the same request with run id {booked.run_id} goes "
             "on where this run was cut short"
             + (
                 ", and pays nothing more, as long as the data are as they were. Mended data are "
-                "others: they are another run, which pays anew. The ledger keeps this one as failed"
+                "others: they are another run, which pays anew"
                 if isinstance(problem, CorpusError)
                 else ""
             )
@@ -319,8 +263,6 @@ def _manifest_of(
     randomness: Randomness,
     done: list[LevelDone],
 ) -> dict[str, Any]:
-    found = any(step.rows.num_rows for step in done)
-    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
@@ -330,7 +272,6 @@ def _manifest_of(
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
-        **({} if drew == price.events else {"drawn": events_to_json(drew)}),
         "randomness": _randomness_name(randomness),
         "is_test": randomness.is_test,
         "engine": {"name": session.name, "version": session.version},
@@ -348,28 +289,20 @@ def _randomness_name(randomness: Randomness) -> str:
     return "operating system"
 
 
-def settled(book: Ledger, release: Release, hold: Hold) -> Release:
-    drawn = release.manifest.get("drawn")
-    drew = None if drawn is None else events_from_json(drawn)
+def settled(book: Ledger, release: Release, booked: Booked) -> Release:
+    """Store the release. If another process stored one of this run first, that one is returned."""
+    parquet = release.parquet()
     try:
-        book.settle(hold, release.manifest, release.parquet(), drew)
-    except NotHeldError:
-        raise  # this ledger did not reserve the run; it may be an older copy
+        stored = book.settle(booked, release.manifest, parquet)
+    except UnknownRunError:
+        raise  # the ledger was replaced: it does not record what this run has spent
     except LedgerError as problem:
-        if (theirs := _settled_by_another(book, hold)) is not None:
-            return theirs
         # The price is spent and recorded; discarding the release would help nobody.
         warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",
         )
-    return release
-
-
-def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
-    """The release, if another process that runs the same run id has settled it already."""
-    try:
-        manifest, parquet = book.release(hold)
-    except LedgerError:
-        return None
-    return Release.from_parquet(parquet, manifest)
+        return release
+    if stored.parquet is parquet:
+        return release
+    return Release.from_parquet(stored.parquet, stored.manifest)

@@ -49,7 +49,7 @@ def _(Path, dphh, os, pl, random):
                 ],
             }
         ).write_parquet(messages)
-    corpus = dphh.Corpus(messages, user="author", text="body", name="messages")
+    corpus = dphh.Corpus(messages, user="author", text="body", account="messages")
     os.environ["DPHH_LEDGER"] = str(folder / "ledger.sqlite")
     ledger = dphh.Ledger()
     if not any(account.name == "messages" for account in ledger.accounts()):

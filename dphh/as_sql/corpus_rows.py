@@ -26,7 +26,7 @@ def rows_of(corpus: Corpus | None) -> str:
     statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
     kind = "a list of texts" if content.reading == "list" else "text"
     said = [
-        f"-- Columns of the corpus, which nobody looked at: {content.column!r} is taken as {kind}.",
+        f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
         *([f"-- {TABLE} is a table or view with these columns."] if relation == TABLE else []),
     ]

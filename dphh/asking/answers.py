@@ -22,8 +22,7 @@ from dphh.asking.macros import (
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
-from dphh.ledger.corpora import named_corpus
-from dphh.ledger.declared import Groups
+from dphh.ledger.entries import Groups
 from dphh.plan import Plan, verb_function
 from dphh.registry import Verb
 from dphh.report.plan_lines import Section
@@ -74,7 +73,14 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
 
 def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
     """The corpus that the ledger knows by this name; its owner has said how it is read."""
-    return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
+    if not any(account.name == name for account in ledger.accounts()):
+        return None
+    if said := [SQL_NAMES.get(key, key) for key in content]:
+        raise UsageError(
+            f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "
+            "it is read; leave these out"
+        )
+    return ledger.corpus(name)
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:

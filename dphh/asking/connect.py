@@ -12,12 +12,10 @@ from __future__ import annotations
 import json
 import re
 import threading
-import uuid
 import weakref
 from collections import defaultdict
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,14 +32,13 @@ from dphh.asking.answers import (
 from dphh.asking.help import help_sql
 from dphh.asking.macros import Macro, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_declared, with_release
 from dphh.registry import Verb
 from dphh.release import Release
-from dphh.replay import Note, Replay, notice
 from dphh.report.plan_lines import plan_sections
 from dphh.wording.options import named_in_words
 
@@ -87,22 +84,11 @@ def connect(
     return con
 
 
-class _Last(NamedTuple):
-    """The release that a request came to last, with what its data are recognised by."""
-
-    request: tuple[Any, ...]
-    data: str | bytes | None
-    release: Release
-
-
 class _Asked:
     """What the statements with one call of a macro came to."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
-        self.last: _Last | None = None
-        #: By the request and its rows: the run that a repeated request continues.
-        self.run_ids: dict[tuple[Any, ...], str] = {}
         #: By the statement, oldest first.
         self.tables: dict[str, pa.Table] = {}
 
@@ -110,14 +96,6 @@ class _Asked:
         self.tables[statement] = table
         if len(self.tables) > KEPT_STATEMENTS:
             del self.tables[next(iter(self.tables))]
-
-
-def _note_of_kept(release: Release) -> Note:
-    return Note(
-        f"nothing is spent: this is the release of run {release.run_id}, which this connection "
-        "made before; whether the data have changed since cannot be told. A run_id of your own "
-        "spends again"
-    )
 
 
 class _Owner:
@@ -171,43 +149,12 @@ class _Owner:
             return asked.tables[statement]
 
     def _release_of(self, verb: Verb[...], arguments: Arguments, asked: _Asked) -> Release:
-        plan = self._plan(verb, verb.name, arguments)
-        assert plan.corpus is not None
-        asking = Replay.of(plan.price, plan.corpus, self._ledger, reads_tables=True)
-        if (last := asked.last) is not None and last.request == asking.key:
-            if asking.data is None:
-                notice(_note_of_kept(last.release))
-            if asking.data == last.data:
-                return last.release
-        told: list[str] = []  # said once no refusal can follow
-        run_id, made = arguments["run_id"], None
-        is_given_release = run_id is not None and self._settled(run_id) is not None
-        if run_id is None and not asking.files:
-            # Kept if the run fails: a repeated request continues it for the price paid.
-            # For files, and queries over files, the ledger knows the earlier run.
-            if (run_id := asked.run_ids.get(asking.key)) is None:
-                before = asking.before(notice, told.append)
-                run_id = uuid.uuid4().hex if before is None else before.run_id
-                asked.run_ids[asking.key] = run_id
-            made = self._settled(run_id)
-        release = made or plan.run(
+        return self._plan(verb, verb.name, arguments).run(
             ledger=self._ledger,
             engine=self._engine,
-            run_id=run_id,
+            run_id=arguments["run_id"],
             **self._limits_of_connection(),
         )
-        if not is_given_release:  # which may be of other rows
-            asking.remember(release.run_id)
-        asked.last = _Last(asking.key, asking.data, release)
-        for said in told:
-            notice(said)
-        return release
-
-    def _settled(self, run_id: str) -> Release | None:
-        with suppress(LedgerError):  # not settled: the run goes on
-            manifest, parquet = self._ledger.release(run_id)
-            return Release.from_parquet(parquet, manifest)
-        return None
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
         corpus = self._corpus(what, arguments)

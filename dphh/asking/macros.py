@@ -42,7 +42,6 @@ SQL_NAMES = {
     "user": "user_column",
     "text": "text_column",
     "item": "item_column",
-    "name": "account",
     # `keep` is an option of `ldp_trie` itself.
     "keep": "keep_tokens",
     "drop": "drop_tokens",

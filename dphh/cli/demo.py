@@ -12,8 +12,7 @@ from dphh.cli.demo_corpus import USERS, outcomes, write_corpus
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
-from dphh.ledger.origins import source_of
-from dphh.ledger.wording import accounts_text
+from dphh.ledger.sentences import accounts_text
 
 EPSILON, DELTA = 1.0, 1e-8
 
@@ -29,8 +28,8 @@ def demo() -> None:
         click.secho(f"1. A corpus of {USERS:,} people's messages, made up here", bold=True)
         write_corpus(path)
         book = Ledger(Path(folder) / "ledger.sqlite")
-        corpus = Corpus(str(path), user="author", text="body", name="messages")
-        book.add("messages", source_of(corpus), EPSILON, DELTA)
+        corpus = Corpus(str(path), user="author", text="body", account="messages")
+        book.add("messages", corpus, EPSILON, DELTA)
         click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
 
         click.secho("2. The plan: its price and what it detects, before any row is read", bold=True)

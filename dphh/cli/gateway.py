@@ -21,7 +21,7 @@ from dphh.cli.raising import confirm, describe_raise
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.wording import usage_phrase
+from dphh.ledger.sentences import usage_phrase
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts

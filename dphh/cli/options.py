@@ -14,9 +14,8 @@ from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
-from dphh.errors import DphhError, LedgerError
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
 from dphh.wording.unseen import steerless_json
@@ -139,25 +138,25 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
 def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
-    """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
+    """The corpus of a command: an account of the ledger, or a path or glob."""
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    said = sorted(map(flag, content.keys() - rows))
-    corpus = named_corpus(asked, ledger, said)
-    if corpus is not None:
-        corpus = corpus if not files else files_of_named(corpus, files, ledger)
-        return narrowed(corpus, **rows)
+    accounts = [account.name for account in ledger.accounts() if account.name]
+    if asked in accounts:
+        if said := sorted(map(flag, content.keys() - rows)):
+            raise UsageError(
+                f"{', '.join(said)}: the ledger has the corpus {asked!r}, whose owner has declared "
+                "how it is read; leave these out"
+            )
+        return narrowed(ledger.corpus(asked, files=files), **rows)
     if files:
         raise click.UsageError(
-            f"--files: the ledger has no corpus {asked!r}; for a corpus without a name, give its "
+            f"--files: the ledger has no account {asked!r}; for a corpus without one, give its "
             "files as CORPUS"
         )
     if "user" not in content:
-        if (lost := ledger.behind()) is not None:
-            raise LedgerError(lost)
-        names = sorted(account.name for account in ledger.accounts() if account.name)
-        known = f" (the ledger names {', '.join(names)})" if names else ""
+        known = f" (the ledger has {', '.join(sorted(accounts))})" if accounts else ""
         raise click.UsageError(
-            f"--user: the ledger has no corpus {asked!r}{known}, so it is read as a path: "
+            f"--user: the ledger has no account {asked!r}{known}, so it is read as a path: "
             "name its user column with --user, and its content with --text or --item"
         )
     return Corpus(asked, **content)
@@ -165,25 +164,12 @@ def corpus_of_command(
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     """What is left in the accounts that pay for this corpus; empty if none has a cap."""
-    from dphh.report.plan_lines import outlook_of
-
     assert plan.corpus is not None
-    return [account.to_json() for account in outlook_of(plan.price, plan.corpus, book).accounts]
-
-
-def refuse_missing_columns(corpus: Corpus, ending: str) -> None:
-    """Refuse a column that local files lack. `ending` ends the message: what was not done."""
-    from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
-    from dphh.sources.formats import refuse_missing_columns_of_texts
-
-    refuse_missing_columns_of_files(corpus, ending)
-    refuse_missing_columns_of_texts(corpus, ending)
+    return [account.to_json() for account in book.accounts_of(plan.corpus)]
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
-    if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
-        refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
         click.echo(plan.sql(), nl=False)
         return

@@ -31,7 +31,7 @@ def command(verb: Verb[...]) -> click.Command:
         read = corpus_of_command(
             corpus, book, content_options_given(context, verb.options), options["files"]
         )
-        asked = with_declared(given(context, list(verb.options)), book, read.name)
+        asked = with_declared(given(context, list(verb.options)), book, read.account)
         asked = with_public(asked, read, book, files=True)
         plan = verb_function(verb)(read, **asked)
         finish(plan, book, options)

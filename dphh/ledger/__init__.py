@@ -1,26 +1,26 @@
-"""The ledger: the budget that survives the process.
+"""The ledger: accounts with caps, runs with their prices, and the releases that were made.
 
-`book` is the ledger itself. `accounts` is the part of it that names corpora and caps them.
-`entries`: its requests and answers. `paying`: which accounts pay for a run, and which refuse it.
-`export`: its runs as a file. `schema`: its SQLite file. `records`: its rows. `unfinished`: what a
-run needs to continue. `sources`: which corpora share data. `marks`: hashes that recognise moved
-files. `moved`: what was spent on moved files. `corpora`: what it knows of a corpus. `budget`: what
-fits under a cap. `analyst_shares`: what each analyst may spend of a cap.
+Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
+`accounts` (a corpus by name, its cap, and which runs it paid for), `analysts` (shares and tokens at
+the gateway), `budget` (whether one more run fits under a cap, and what is left) over `exact` (the
+rule "divergence"), `source` (whether a path is an account's), `schema` (the SQLite file),
+`entries` (requests and answers) and `sentences` (words and cards) and
+`export` (tables).
+
+A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
 """
 
-from dphh.ledger.analyst_shares import Share
 from dphh.ledger.book import Ledger
-from dphh.ledger.entries import Account, Entry, Hold, Request, Reservation
-from dphh.ledger.origins import source_of
-from dphh.ledger.sources import Source
+from dphh.ledger.entries import Account, Booked, Entry, Outlook, Request, Share
+from dphh.ledger.source import Source, source_of
 
 __all__ = [
     "Account",
+    "Booked",
     "Entry",
-    "Hold",
     "Ledger",
+    "Outlook",
     "Request",
-    "Reservation",
     "Share",
     "Source",
     "source_of",

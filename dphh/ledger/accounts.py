@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from dphh.columns import checked_groups
-from dphh.corpus import Corpus, corpus_from_json, in_groups
-from dphh.errors import LedgerError, Notice, UsageError
+from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
+from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import write_whole
-from dphh.ledger import records
-from dphh.ledger.analyst_shares import Share, has_shares, set_share, shares
-from dphh.ledger.bars import accounts_html
-from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
-from dphh.ledger.columns_there import refuse_missing_columns_of_files
-from dphh.ledger.declared import Groups, declare, declared
-from dphh.ledger.entries import Account, unknown_account
-from dphh.ledger.history import Change, caps_as_text, changes, note
-from dphh.ledger.marks import Marks, copy_marks, marks
-from dphh.ledger.moved import Earlier, earlier_runs_on, is_there, moved_to, refuse_unmoved_data
-from dphh.ledger.older_copy import behind, lower_note, refuse_newer_copy
-from dphh.ledger.origins import source_of
-from dphh.ledger.paying import SharingAccounts, account_by_name, find_sharing_accounts, moved_here
-from dphh.ledger.records import AccountRow, Prices
-from dphh.ledger.schema import default_path, reading, writing
-from dphh.ledger.sources import Source
-from dphh.ledger.wording import accounts_text
-from dphh.rows.period import ALWAYS, PeriodColumn, Spans
+from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
+from dphh.ledger.entries import Account, Change, Groups, canonical, unknown_account
+from dphh.ledger.schema import default_path, exists, reading, writing
+from dphh.ledger.sentences import accounts_html, accounts_text
+from dphh.ledger.source import Source, holds, places_of, source_of
+from dphh.privacy.events import Event, events_from_json
 from dphh.rows.user import columns_of
 from dphh.wording.options import named_in_words
-from dphh.wording.warned import warn
+
+DAY = 24 * 60 * 60  # seconds
 
 
 class Accounts:
@@ -67,362 +59,350 @@ class Accounts:
     @named_in_words
     def add(
         self,
-        name: str,
+        account: str,
         source: Source | Corpus,
         epsilon: float,
         delta: float,
-        kept: Kept = "open",
-        person: tuple[float, float] | None = None,
+        kept: Kept | None = None,
         *,
         if_missing: bool = False,
     ) -> Account:
-        """Name a corpus and cap it. `kept`: the rule of the cap, if not the one that the first run
-        settles ("divergence" for releases with Gaussian noise, "sums" for all others). If the unit
-        is a user in one period, each period has this cap, and `person`, (epsilon, delta), caps the
-        total for a person over all periods. `if_missing`: a corpus that has this name already keeps
-        its cap.
+        """Name a corpus and cap it. `kept`: the rule of the cap, "divergence" (the default: for
+        items, ngrams and counts) or "sums" (for trie and ldp_trie; the default at delta 0).
+        `if_missing`: a corpus that has this name already keeps its cap.
 
-        Earlier runs on any of its files, under any path, count as spent, also if they had another
-        user column (then at their claimed price).
+        Earlier runs on any of its files count as spent.
         """
         cap = checked_cap(epsilon, delta, kept)
-        checked_name(name)
+        _check_name(account)
         if not isinstance(source, (Source, Corpus)):
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
-            refuse_missing_columns_of_files(source, "Nothing was added")
             source = source_of(source)
-        if source.periods is not None:
-            raise UsageError(
-                "periods: an account is of all periods of its corpus, and each run names its own; "
-                "leave periods out. Nothing was added"
-            )
-        of_a_person = checked_person(person, cap, source.period)
-        source = source.absolute()
-        fingerprint = source.fingerprint()
-        earlier = self._earlier_runs_on(source)
         with writing(self.path) as con:
-            rows = records.accounts(con)
-            there = next((row for row in rows if row.name == name), None)
-            if there is not None and if_missing and there.fingerprint == fingerprint:
-                return there.account(records.unit_and_person_prices(con, there.id))
+            there = next((row for row in accounts_in(con) if row.name == account), None)
+            if there is not None and if_missing and _is_same(there.source, source):
+                return there.account(prices(con, there.id))
             if there is not None:
                 raise UsageError(
-                    f"The account {name!r} exists. Choose another name, or change its cap with "
-                    "`dphh ledger cap`. How its corpus is read is changed by `dphh ledger remove` "
-                    "and adding it again, while nothing is charged to it."
+                    f"The account {account!r} exists. Choose another name, or change its cap with "
+                    "`dphh ledger cap`."
                 )
-            same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
-            account = records.insert_account(con, name, source, fingerprint).id
-            records.insert_cap(con, account, cap, of_a_person)
-            note(con, records.now(con), "cap", name, None, caps_as_text(cap, of_a_person))
-            for unnamed in same:  # the corpus has a name now
-                con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
-                copy_marks(con, unnamed, account)
-                con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
-            earlier.charge(con, account)
-            others = {row.id: row.label for row in rows if row.name is not None}
-        for other, file in earlier.moved.items():
-            if other in others:
-                warn(moved_here(others[other], file), Notice)
-        return self.status(name)
+            text = canonical(source.to_json(), "the source's content")
+            new = con.execute(
+                "INSERT INTO accounts (name, source) VALUES (?, ?)", (account, text)
+            ).lastrowid
+            assert new is not None
+            _insert_cap(con, new, cap)
+            _charge_earlier_runs(con, new, source)
+            note(con, "cap", account, None, cap_as_text(cap))
+        return self.status(account)
 
     @named_in_words
-    def move(
-        self, name: str, where: str | Path | Sequence[str | Path], *, sure: bool = False
-    ) -> Account:
-        """Record the new location of an account's data. Its cap and its costs stay.
-
-        Refused, unless `sure`, if no file there is known as a file of the account, or if some of
-        its files are still at the old location.
-        """
-        with reading(self.path) as con:
-            row = account_by_name([] if con is None else records.accounts(con), name)
-        source = moved_to(row.source, where, name)
-        earlier = self._earlier_runs_on(source)
-        if not sure:
-            refuse_unmoved_data(row, source, earlier)
+    def move(self, account: str, where: str | Path | Sequence[str | Path]) -> Account:
+        """Record the new location of an account's data. Its cap and what it has spent stay."""
+        places = [where] if isinstance(where, (str, Path)) else list(where)
+        if not places:
+            raise UsageError("where: give the path, glob or folder of the account's data")
         with writing(self.path) as con:
-            if account_by_name(records.accounts(con), name).source != row.source:
-                raise LedgerError(
-                    f"The account {name!r} was moved by another process: repeat the request."
-                )
-            records.move_account(con, row.id, source)
-            places = [", ".join(each.where) for each in (row.source, source)]
-            note(con, records.now(con), "place", name, *places)
-            earlier.charge(con, row.id)
-        return self.status(name)
+            row = account_named(con, account)
+            if row.source.kind != "path":
+                raise UsageError(f"The account {account!r} is of a table in memory, not of files.")
+            source = replace(row.source, where=tuple(map(absolute, places)))
+            text = canonical(source.to_json(), "the source's content")
+            con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, row.id))
+            _charge_earlier_runs(con, row.id, source)
+            note(con, "place", account, ", ".join(row.source.where), ", ".join(source.where))
+        return self.status(account)
 
-    def deleted(self, name: str) -> Account:
-        """Record that the data of an account are deleted, so that runs no longer warn of missing
-        files. For a copy with the same file times the account still pays."""
-        with reading(self.path) as con:
-            row = account_by_name([] if con is None else records.accounts(con), name)
-        if row.source.kind != "path" or is_there(row.source):
-            raise UsageError(
-                f"The account {name!r} still has files at {', '.join(row.source.where)}, or this "
-                "cannot be checked. Delete the files first. Nothing was changed."
-            )
-        with writing(self.path) as con:
-            con.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (row.id,))
-            note(con, records.now(con), "place", name, ", ".join(row.source.where), None)
-        return self.status(name)
-
-    def remove(self, name: str) -> None:
+    def remove(self, account: str) -> None:
         """Forget an account that nothing was ever charged to, such as one with a wrong column."""
         with writing(self.path) as con:
-            account = self._never_charged(con, name, "removed")
-            shares = ["shares"] if has_shares(con) else []
-            for table in ("caps", "marks", "deleted", "declared", *shares):
-                con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
-            con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
-            note(
-                con, records.now(con), "cap", name, caps_as_text(account.cap, account.person), None
-            )
-            lower_note(con, self.path)
-
-    def rename(self, name: str, new: str) -> Account:
-        """Rename an account that nothing was ever charged to."""
-        checked_name(new)
-        with writing(self.path) as con:
-            account = self._never_charged(con, name, "renamed")
-            if any(row.name == new for row in records.accounts(con)):
-                raise UsageError(f"The account {new!r} exists. Choose another name.")
-            con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
-            note(con, records.now(con), "name", new, name, new)
-        return self.status(new)
-
-    def _never_charged(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
-        account = account_by_name(records.accounts(con), name)
-        # A cancelled run's charge stays: its request names the account.
-        charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
-        if (runs := charged.fetchone()[0]) > 0:
-            raise UsageError(
-                f"The account {name!r} was charged {runs:,} times, so it cannot be {what}: its "
-                "spending must be kept. To stop it, lower its cap with `dphh ledger cap`."
-            )
-        return account
+            row = account_named(con, account)
+            query = "SELECT count(*) FROM charges WHERE account = ?"
+            if runs := con.execute(query, (row.id,)).fetchone()[0]:
+                raise UsageError(
+                    f"The account {account!r} was charged {runs:,} times, so it cannot be removed. "
+                    "To stop it, lower its cap with `dphh ledger cap`."
+                )
+            for table in ("caps", "shares", "declared"):
+                con.execute(f"DELETE FROM {table} WHERE account = ?", (row.id,))
+            con.execute("DELETE FROM accounts WHERE id = ?", (row.id,))
+            note(con, "cap", account, cap_as_text(row.cap), None)
 
     @named_in_words
     def set_cap(
-        self,
-        name: str,
-        epsilon: float,
-        delta: float,
-        kept: Kept = "open",
-        person: tuple[float, float] | None = None,
+        self, account: str, epsilon: float, delta: float, kept: Kept | None = None
     ) -> Account:
-        """Change a cap and its rule (`kept`). A cap below what was spent is allowed, and refuses
-        all further runs. Without `person`, the cap of a person stays as it is."""
-        cap = checked_cap(epsilon, delta, kept)
+        """Change a cap; its rule stays, unless `kept` is given. A cap below what was spent is
+        allowed, and refuses all further runs."""
         with writing(self.path) as con:
-            row = account_by_name(records.accounts(con), name)
-            before = None if row.person is None else (row.person.epsilon, row.person.delta)
-            of_a_person = checked_person(person or before, cap, row.source.period)
-            records.insert_cap(con, row.id, cap, of_a_person)
-            records.settle_cap_rule(con, row.id)
-            changed = caps_as_text(row.cap, row.person), caps_as_text(cap, of_a_person)
-            note(con, records.now(con), "cap", name, *changed)
-        return self.status(name)
+            row = account_named(con, account)
+            if kept is None and delta > 0:
+                kept = row.cap.kept
+            cap = checked_cap(epsilon, delta, kept)
+            _insert_cap(con, row.id, cap)
+            note(con, "cap", account, cap_as_text(row.cap), cap_as_text(cap))
+        return self.status(account)
 
-    def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
-        """The named accounts that share data with a source (or with an account, by its name)."""
-        if isinstance(source, str):
-            source = self.status(source).source
-        return tuple(each.account.label for each in self._look_at_accounts(source).shared)
-
-    def moved_here(self, source: Source) -> tuple[str, ...]:
-        """Sentences that say which account pays for a source because its files were moved from
-        there."""
-        shared = self._look_at_accounts(source).shared
-        return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
-
-    def absent(self) -> str | None:
-        """A message if the ledger does not exist, else None."""
-        with reading(self.path) as con:
-            if con is not None:
-                return None
-        if (lost := behind(None, self.path)) is not None:
-            return lost
-        return (
-            f"There is no ledger at {self.path}. If there was one it was moved or removed, and "
-            "what was spent is in it alone: put it back, or name its file (--ledger, DPHH_LEDGER). "
-            "If there was none, `dphh ledger add NAME CORPUS ...` makes it."
-        )
-
-    def refuse_absent(self) -> None:
-        """Refuse a ledger that does not exist: of one that was lost, the request is not wrong."""
-        if (why := self.absent()) is not None:
-            raise LedgerError(why) if self.behind() is not None else UsageError(why)
-
-    def behind(self) -> str | None:
-        """A message if the ledger was lost or replaced by an older copy, as far as that can be
-        detected, else None."""
-        with reading(self.path) as con:
-            return behind(con, self.path)
-
-    def gone(self) -> tuple[Account, ...]:
-        """Named accounts that had files, none of which exists any more."""
-        with reading(self.path) as con:
-            have = set() if con is None else records.accounts_with_files(con)
-        rows = [
-            row for row in self._named_accounts()[0] if row.id in have and not is_there(row.source)
-        ]
-        return tuple(self.status(row.label) for row in rows)
-
-    def caps_corpora(self) -> bool:
-        """Whether any corpus is capped here. If so, a corpus whose files cannot be traced must name
-        its account."""
-        named, _ = self._named_accounts()
-        return bool(named)
-
-    def accounts(self) -> list[Account]:
-        """Every corpus, in the order of the first run or naming."""
-        return [row.account(prices) for row, prices in self._accounts_with_prices()]
-
-    def status(self, name: str, periods: Spans | None = None) -> Account:
-        """One corpus by its name or, if it has none, by its path or label. What is left is for one
-        more run over these periods, if the unit is a user in one period."""
-        found = [(row, prices) for row, prices in self._accounts_with_prices(name)]
-        if not found:
-            raise unknown_account(name)
-        row, prices = min(found, key=lambda each: each[0].name is None)
-        return row.account(prices, ALWAYS if periods is None else periods)
-
-    def label_of(self, asked: str) -> str:
-        """The label of a corpus by its name, its label, or its path from this folder."""
-        with reading(self.path) as con:
-            rows = [] if con is None else records.accounts(con)
-        accounts = sorted(rows, key=lambda account: account.name is None)
-        if any(asked == account.label for account in accounts):
-            return asked
-        for account in accounts:
-            if account.source.kind != "path" or not asked:
-                continue
-            if replace(account.source, where=(asked,)).fingerprint() == account.fingerprint:
-                return account.label
-        raise unknown_account(asked)
-
-    def set_share(self, name: str, analyst: str, epsilon: float, delta: float) -> None:
-        """Give an analyst a share of an account's cap, or change it."""
-        set_share(self.path, name, analyst, epsilon, delta)
-
-    def shares(self, analyst: str | None = None) -> list[Share]:
-        """Analysts' shares of all accounts: what they may spend and have spent."""
-        return shares(self.path, analyst)
-
-    def declare_groups(self, name: str, column: str, groups: str | Sequence[str]) -> None:
-        """Declare which values of a column are public, so that users may be counted within them."""
+    def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
+        """Declare which values of a column are public, so that users may be counted within them.
+        No groups: none are public any more."""
         values = checked_groups(column, groups) if groups else ()
-        source = self.status(name).source
-        if values and column in columns_of(source.user):
-            raise UsageError(
-                f"by: {column!r} says who the users of {name!r} are, and each user would be a "
-                "group: name another column. Nothing was declared"
-            )
-        if source.kind == "path":
-            grouped = in_groups(corpus_from_json(source.to_json()), column)
-            refuse_missing_columns_of_files(grouped, "Nothing was declared")
         with writing(self.path) as con:
-            declare(con, name, column, values)
+            row = account_named(con, account)
+            if values and column in columns_of(row.source.user):
+                raise UsageError(
+                    f"by: {column!r} identifies the users of {account!r}, and each user would be a "
+                    "group: name another column. Nothing was declared"
+                )
+            before = declared_in(con).get(account, {}).get(column)
+            if not values and before is None:
+                raise UsageError(f"groups: none are declared of {column!r} in {account!r}")
+            con.execute("DELETE FROM declared WHERE account = ? AND by = ?", (row.id, column))
+            if values:
+                as_list = json.dumps(list(values))
+                con.execute("INSERT INTO declared VALUES (?, ?, ?)", (row.id, column, as_list))
+            said = [f"{column}: {', '.join(each)}" if each else None for each in (before, values)]
+            note(con, "groups", account, *said)
 
     def declared_groups(self) -> dict[str, Groups]:
         """The declared columns and values of every account that has any, by the account's name."""
         with reading(self.path) as con:
-            return {} if con is None else declared(con)
+            return declared_in(con)
 
-    def note_token(self, analyst: str, was: str | None, now: str | None) -> None:
-        """Record that an analyst got a token, or that the token was revoked."""
-        with writing(self.path) as con:
-            note(con, records.now(con), "token", None, was, now, analyst)
-
-    def history(self, name: str | None = None) -> list[Change]:
-        """Owners' changes of one account or of all: caps, shares, tokens, groups, names and
-        locations; each with the user, the day, the old and the new value."""
+    def accounts(self) -> list[Account]:
+        """Every account, and after them each corpus that has runs and no account."""
         with reading(self.path) as con:
-            return [] if con is None else changes(con, name)
+            named = [(row, prices(con, row.id)) for row in accounts_in(con)]
+            others = _runs_without_account(con)
+        return [row.account(paid) for row, paid in named] + others
 
-    def backup(self, path: str | Path) -> None:
-        """Copy the ledger atomically, as it is at one moment, even while other processes write."""
-        target = written_here("backup", path)
-        if Path(os.path.realpath(target)) == self.path:
-            raise UsageError(f"{target} is the ledger itself. Name another file.")
-        self.refuse_absent()
+    def status(self, account: str) -> Account:
+        """One account by its name; a corpus that has none by its path or label."""
         with reading(self.path) as con:
-            if con is None:
-                raise LedgerError(f"The ledger {self.path} has gone meanwhile. Nothing was copied")
-            if (older := behind(con, self.path)) is not None:
-                raise LedgerError(f"{older} Nothing was copied")
-            refuse_newer_copy(con, target)
-            found = con.execute("PRAGMA integrity_check (1)").fetchone()[0]
-            if found != "ok":
-                raise LedgerError(
-                    f"The ledger {self.path} is damaged, and was not copied over {target}. Restore "
-                    "it from the last copy (docs/lost-ledger.md)."
-                )
-            copy = con.serialize()
-        try:
-            write_whole(target, copy, mode=0o600)
-        except OSError as error:
-            raise LedgerError(
-                f"Could not write {target}: {error.strerror or error}. See that its folder exists, "
-                "has space and may be written to."
-            ) from error
+            for row in accounts_in(con):
+                if row.name == account:
+                    return row.account(prices(con, row.id))
+        here = absolute(account) if account else ""
+        for each in self.accounts():
+            if account == each.label or (here and each.source.is_at(here)):
+                return each
+        raise unknown_account(account)
 
-    def _look_at_accounts(self, source: Source) -> SharingAccounts:
-        return find_sharing_accounts(source.absolute(), *self._named_accounts())
+    def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
+        """The corpus of an account, read as its owner said when it was added; its account pays.
 
-    def _earlier_runs_on(self, source: Source) -> Earlier:
-        while True:
-            with reading(self.path) as con:
-                if con is not None and (known := marks(con)).key is not None:
-                    runs = [run["source"] for run in records.runs(con)]
-                    rows = records.accounts(con)
-                    break
-            with writing(self.path):
-                pass  # a new ledger, or an earlier dphh's: it has a key from now on
-        return earlier_runs_on(source, rows, runs, known)
-
-    def _named_accounts(self) -> tuple[list[AccountRow], Marks]:
-        """The named accounts, and the marks of all."""
+        files: read these alone. They must be the account's."""
         with reading(self.path) as con:
-            rows = [] if con is None else records.accounts(con)
-            known = Marks() if con is None else marks(con)
-        return [row for row in rows if row.name is not None], known
+            source = account_named(con, account).source
+        if source.kind != "path":
+            raise UsageError(
+                f"corpus: the account {account!r} is of a table in memory ({source.label}); pass "
+                f"that table with account={account!r}"
+            )
+        corpus = corpus_from_json(source.to_json(), account=account)
+        some = [files] if isinstance(files, (str, Path)) else list(files)
+        if not some:
+            return corpus
+        chosen = replace(source, where=tuple(map(absolute, some)))
+        if not all(holds(source, places_of(replace(chosen, where=(w,)))) for w in chosen.where):
+            raise not_of_account(account, source, chosen)
+        return replace_corpus(corpus, where=chosen.where)
 
-    def _accounts_with_prices(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
-        """Accounts and what their runs cost, read at one moment."""
+    def absent(self) -> str | None:
+        """A message if the ledger does not exist, else None."""
+        if exists(self.path):
+            return None
+        return (
+            f"There is no ledger at {self.path}. If there was one, put it back, or name its file "
+            "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add ACCOUNT CORPUS` makes it."
+        )
+
+    def refuse_absent(self) -> None:
+        if (why := self.absent()) is not None:
+            raise UsageError(why)
+
+    def history(self, account: str | None = None) -> list[Change]:
+        """Owners' changes of one account or of all; those of one include its analysts' tokens."""
         with reading(self.path) as con:
-            rows = [] if con is None else records.accounts(con)
-            wanted = [row for row in rows if label is None or row.label == label]
-            if con is None:
-                return []
-            return [(row, records.unit_and_person_prices(con, row.id)) for row in wanted]
+            query = (
+                "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
+            )
+            found = [Change(day_of(day), *rest) for day, *rest in con.execute(query)]
+        if account is None:
+            return found
+        analysts = {change.analyst for change in found if change.account == account} - {None}
+        return [
+            each
+            for each in found
+            if each.account == account or (each.account is None and each.analyst in analysts)
+        ]
 
 
-def checked_name(name: str) -> None:
+class AccountRow(NamedTuple):
+    """An account as the ledger stores it, with its cap."""
+
+    id: int
+    name: str
+    source: Source
+    cap: Cap
+
+    def account(self, runs: list[Booking]) -> Account:
+        """The account with what its runs have spent."""
+        return Account(
+            name=self.name,
+            source=self.source,
+            runs=len(runs),
+            cap=self.cap,
+            spent=spent(runs, self.cap),
+            left=left(runs, self.cap),
+            used=used(runs, self.cap),
+        )
+
+
+# What follows works inside the caller's transaction.
+
+
+def accounts_in(con: sqlite3.Connection) -> list[AccountRow]:
+    query = """
+        SELECT accounts.id, name, source, epsilon, delta, kept FROM accounts JOIN caps
+        ON caps.id = (SELECT max(id) FROM caps WHERE account = accounts.id) ORDER BY accounts.id
+    """
+    return [
+        AccountRow(number, name, Source.from_json(json.loads(source)), Cap(epsilon, delta, kept))
+        for number, name, source, epsilon, delta, kept in con.execute(query)
+    ]
+
+
+def account_named(con: sqlite3.Connection, name: str) -> AccountRow:
+    for row in accounts_in(con):
+        if row.name == name:
+            return row
+    raise unknown_account(name)
+
+
+def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
+    """The prices of an account's runs in their order, of all or of one analyst."""
+    query = f"""
+        SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
+        WHERE account = :account {"" if analyst is None else "AND analyst = :analyst"}
+        ORDER BY sequence
+    """
+    found = con.execute(query, {"account": account, "analyst": analyst})
+    return [Booking(events_of(events), epsilon, delta) for events, epsilon, delta in found]
+
+
+def declared_in(con: sqlite3.Connection) -> dict[str, Groups]:
+    found: dict[str, Groups] = {}
+    query = 'SELECT name, by, "groups" FROM declared JOIN accounts ON id = account ORDER BY id, by'
+    for name, column, groups in con.execute(query):
+        found.setdefault(name, {})[column] = tuple(json.loads(groups))
+    return found
+
+
+def events_of(text: str) -> tuple[Event, ...]:
+    try:
+        return events_from_json(json.loads(text))
+    except UsageError as error:
+        raise LedgerError(f"The ledger holds a run that this dphh cannot price: {error}") from error
+
+
+def today(con: sqlite3.Connection) -> float:
+    """The present day, but never before a day that the ledger has recorded.
+
+    Hours and seconds are not recorded: a run's duration discloses how much data it read, and thus a
+    user with very many rows.
+    """
+    con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
+    return float(con.execute("SELECT latest FROM clock").fetchone()[0])
+
+
+def day_of(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def note(
+    con: sqlite3.Connection,
+    what: str,
+    account: str | None,
+    was: str | None,
+    now: str | None,
+    analyst: str | None = None,
+) -> None:
+    """Record an owner's change, inside the transaction that makes it."""
+    con.execute(
+        "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (account, analyst, what, was, now, system_user(), today(con)),
+    )
+
+
+def system_user() -> str:
+    """The operating system's name of the user, which is a note and not a proof."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):  # no such table here, or a container's number without a name
+        return os.environ.get("USERNAME") or f"user {getattr(os, 'getuid', lambda: 'unknown')()}"
+
+
+def cap_as_text(cap: Cap) -> str:
+    kept = "" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}"
+    return f"epsilon {cap.epsilon:g}, delta {cap.delta:g}{kept}"
+
+
+def not_of_account(name: str, account: Source, asked: Source) -> UsageError:
+    return UsageError(
+        f"account: {name!r} is of {account.label}, not of {asked.label}. Nothing was spent. Leave "
+        "account out, or let its owner move it (`dphh ledger move NAME PATH...`)"
+    )
+
+
+def _insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
+    con.execute(
+        "INSERT INTO caps (account, epsilon, delta, kept) VALUES (?, ?, ?, ?)",
+        (account, cap.epsilon, cap.delta, cap.kept),
+    )
+
+
+def _charge_earlier_runs(con: sqlite3.Connection, account: int, source: Source) -> None:
+    """Charge an account for the runs that were made on its files before it was named."""
+    runs = con.execute("SELECT sequence, source FROM runs").fetchall()
+    held: dict[str, bool] = {}
+    for run, text in runs:
+        if text not in held:
+            held[text] = holds(source, places_of(Source.from_json(json.loads(text))))
+        if held[text]:
+            con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", (account, run))
+
+
+def _runs_without_account(con: sqlite3.Connection) -> list[Account]:
+    """What was spent on corpora that no account holds, each as an account without name and cap."""
+    query = """
+        SELECT source, events, epsilon, delta FROM runs
+        WHERE sequence NOT IN (SELECT run FROM charges) ORDER BY sequence
+    """
+    found: dict[tuple[object, ...], tuple[Source, list[Booking]]] = {}
+    for text, events, epsilon, delta in con.execute(query):
+        source = Source.from_json(json.loads(text))
+        _, paid = found.setdefault((source.label, source.user), (source, []))
+        paid.append(Booking(events_of(events), epsilon, delta))
+    return [
+        Account(None, source, len(paid), None, spent(paid, None), None, None)
+        for source, paid in found.values()
+    ]
+
+
+def _is_same(one: Source, other: Source) -> bool:
+    """Whether two sources name the same paths and the same users."""
+    return (one.kind, set(one.where), one.user) == (other.kind, set(other.where), other.user)
+
+
+def _check_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
         raise UsageError(
             f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
             "glob would be taken for a file."
         )
-
-
-def checked_person(
-    person: tuple[float, float] | None, cap: Cap, period: PeriodColumn | None
-) -> Budget | None:
-    """The cap of a person over all periods, beside that of a unit."""
-    if person is None:
-        return None
-    if period is None:
-        raise UsageError(
-            "person: goes with a corpus whose unit is a user in one period; of any other the cap "
-            "is for a person as it is"
-        )
-    found = checked_budget(*person)
-    if found.epsilon < cap.epsilon or found.delta < cap.delta:
-        raise UsageError(
-            f"person: found {found}, less than the cap of one period, {cap}, which nobody could "
-            "then have; give at least that"
-        )
-    return found

@@ -1,306 +1,492 @@
 """The ledger: the budget that survives the process.
 
-A run reserves its whole price before a row is read, begins, stores each level as it is drawn, and
-settles with its release. From the reservation on the price stays spent, whatever happens to the
-process; only a run that never began can be cancelled, and one that began can go on. Each later step
-needs the hold that the reservation returned; the run id alone does not suffice, because another
-request may have it by then. Order is by sequence number; clocks are
-recorded for people and decide nothing.
+One transaction books a run: it either finds the same request, or checks the caps and inserts the
+run with its whole price, before a row is read. From then on the price is spent, whatever happens to
+the process. Each level is stored as it is drawn, before it is used; a run that was killed or failed
+continues with the first level that is not stored. The release is stored when the run settles. Of
+several processes with the same run, the first to store a level or a release decides what it is.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import secrets
-from collections.abc import Sequence
-from dataclasses import replace
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from dphh.corpus import Corpus
-from dphh.errors import BudgetRefused, LedgerError
+from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import written_here
-from dphh.ledger import export, records, unfinished
-from dphh.ledger.accounts import Accounts
-from dphh.ledger.analyst_shares import askers, caps_of_share
-from dphh.ledger.budget import checked_draw
-from dphh.ledger.corpora import files_of_named, named_corpus
+from dphh.ledger.accounts import (
+    AccountRow,
+    accounts_in,
+    day_of,
+    events_of,
+    not_of_account,
+    prices,
+    system_user,
+    today,
+)
+from dphh.ledger.analysts import Analysts, check_share, share_cap
+from dphh.ledger.budget import Booking, Cap, fits, number_that_fit, refusal, share
 from dphh.ledger.entries import (
+    Account,
+    Booked,
     Entry,
-    Hold,
     Manifest,
+    Outlook,
     Request,
-    Reservation,
+    Setting,
     StoredRelease,
+    canonical,
     checked_run_id,
-    error_not_held,
     unknown_account,
     unknown_run,
 )
-from dphh.ledger.older_copy import behind
-from dphh.ledger.outlook import Outlook
-from dphh.ledger.paying import (
-    charge,
-    charges,
-    check_own,
-    find_sharing_accounts,
-    first_to_refuse,
-    locations_of_named,
-    own_account,
-    payers,
-    refuse_unknown_origin,
-    repeated,
-)
+from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.sources import Source
-from dphh.ledger.unfinished import Beginning, Setting
-from dphh.privacy.events import Event
-from dphh.wording.options import named_in_words
+from dphh.ledger.source import Source, holds, places_of, source_of
+from dphh.privacy.events import events_to_json
+from dphh.rows.user import asked_by, counted_by
+
+CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
+#: The number of attempts is limited, because a failed attempt may disclose something of the data
+#: that no theorem covers (docs/threats.md).
+MOST_ATTEMPTS = 20
+
+Row = dict[str, Any]
 
 
-class Ledger(Accounts):
+class Ledger(Analysts):
     """One SQLite file. Each method is one transaction, safe among any number of processes.
 
     With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
-    that it names, and from the account. With an `attempt`, a secret, all holds have this secret, so
-    that the parent of a process that died can cancel the process's reservations.
+    that it names, and from the account. Other runs are not found.
     """
 
-    def __init__(
-        self,
-        path: str | Path | None = None,
-        analyst: str | None = None,
-        attempt: str | None = None,
-    ) -> None:
+    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
         super().__init__(path)
         self.analyst = analyst
-        self._attempt = attempt
-        #: The runs that were charged, or begun, through this object and not cancelled.
+        #: The runs that were paid for, or continued, through this object.
         self.paid_here: set[str] = set()
 
-    def reserve(
-        self, run_id: str, request: Request, *, files: str | None = None, once: bool = False
-    ) -> Reservation:
-        """Spend a run's whole price on every account that shares data with its source, or refuse.
+    def book(
+        self,
+        request: Request,
+        setting: Setting,
+        *,
+        files: str | None = None,
+        run_id: str | None = None,
+        again: bool = False,
+    ) -> Booked:
+        """Find the run of this request, or spend its whole price on every account that pays.
 
-        The same request with the same run id spends nothing, and carries the stored release if
-        there is one: a run that did not finish may begin again. Repeated requests hold the same
-        run, and its price is free again only when all holds are cancelled.
-
-        `files` tells the data from others (`files_check`), and is kept for requests to come; a
-        test's run has none. With `once`, a run of the same request and files is held, whatever its
-        id, and `run_id` is for where there is none.
+        A settled run comes back with its release; one that did not finish continues, if its
+        `setting` is the same. `files` recognises the data; None for a test's run, which is found by
+        its `run_id` alone. `again`: book a new run, whatever ran before.
         """
-        hold = Hold(checked_run_id(run_id), self._attempt or secrets.token_hex(16))
-        while True:
-            # Folders are walked before the file is locked; if an account came or moved meanwhile,
-            # again.
-            named, marks = self._named_accounts()
-            seen = find_sharing_accounts(request.source, named, marks, to_keep=True)
-            with writing(self.path) as con:
-                if once and files and (found := records.asked_before(con, request, files)):
-                    hold = replace(hold, run_id=found["run_id"])
-                if (earlier := repeated(con, request, hold)) is not None:
-                    return earlier
-                rows = records.accounts(con)
-                if locations_of_named(rows) != locations_of_named(named) or marks.key is None:
-                    continue  # of a new ledger, the key is there from now on
-                refuse_unknown_origin(request, named)
-                paying = payers(con, rows, request, seen)
-                if self.analyst is not None:
-                    check_own(con, paying, request, self.analyst)
-                refusing = first_to_refuse(paying, request, self.analyst)
-                if refusing is None:
-                    charged = charge(con, request, hold, paying, seen, self.analyst, files)
-            if refusing is None:
-                self.paid_here.add(hold.run_id)
-                return charged
-            raise BudgetRefused(refusing.refusal(request))
+        places = places_of(request.source)  # before the file is locked
+        with writing(self.path) as con:
+            found = None if again else self._find(con, request, files, run_id)
+            if found is not None:
+                booked = _repeated(con, found, setting)
+            else:
+                paying = self._payers(con, request.source, request.account, places)
+                if (why := self._refusal(con, request, paying)) is not None:
+                    raise why
+                run = checked_run_id(run_id or uuid.uuid4().hex)
+                booked = self._insert(con, run, request, setting, files, paying)
+        if booked.release is None:
+            self.paid_here.add(booked.run_id)
+        return booked
 
-    def asked_before(self, request: Request, files: str) -> Entry | None:
-        """The run that `reserve` with `once` would hold, or None. Changes nothing."""
+    def last_like(self, request: Request) -> tuple[Entry, str] | None:
+        """The last run of an equal request by the same caller, and what recognises its data."""
         with reading(self.path) as con:
-            found = None if con is None else records.asked_before(con, request, files)
-        return None if found is None else records.entry(found, ())
+            found = self._last_like(con, request)
+        return None if found is None else (_entry(found, ()), found["files"])
 
-    def asked_of_other_data(self, request: Request) -> Entry | None:
-        """The last run of an equal request, on any data, or None. Changes nothing."""
+    def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
+        """What `book` would do, asked before anything of the data is read: the settled run of this
+        id with its release; None if a run may begin or continue. Refuses what `book` refuses."""
+        places = places_of(request.source)
         with reading(self.path) as con:
-            found = None if con is None else records.asked_of_other_data(con, request)
-        return None if found is None else records.entry(found, ())
+            found = None if run_id is None else self._find(con, request, None, run_id)
+            if found is None:
+                paying = self._payers(con, request.source, request.account, places)
+                if (why := self._refusal(con, request, paying)) is not None:
+                    raise why
+                return None
+            return _repeated(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
-        """What the ledger would say of this request now: who pays, whether it is refused, and what
-        it uses of a cap. Looks at the accounts and walks the files once. Changes nothing."""
-        named, known = self._named_accounts()
-        seen = find_sharing_accounts(request.source, named, known)
+        """What the ledger would say of this request now. Changes nothing."""
+        places = places_of(request.source)
         with reading(self.path) as con:
-            if con is None and request.account is not None:
-                raise unknown_account(request.account)
-            paying = [] if con is None else payers(con, records.accounts(con), request, seen)
-            caps = [(payer.account.label, met) for payer in paying for met in payer.met(request)]
-            if self.analyst is not None:
-                caps = []  # an analyst may know of their share alone
             try:
-                refuse_unknown_origin(request, named)
-                if self.analyst is not None and con is not None:
-                    own = own_account(paying, request)
-                    met_own = caps_of_share(con, self.analyst, own, request)
-                    caps = [(own.label, met) for met in met_own]
-                    check_own(con, paying, request, self.analyst)
-                refusing = first_to_refuse(paying, request, self.analyst)
+                paying = self._payers(con, request.source, request.account, places)
             except BudgetRefused as problem:
-                return Outlook(request, tuple(paying), tuple(caps), str(problem))
-        return Outlook(request, tuple(paying), tuple(caps), refusing)
+                return Outlook((), str(problem), None)
+            why = self._refusal(con, request, paying)
+            spent = [(row, prices(con, row.id)) for row in paying]
+            caps: list[tuple[str, Cap, list[Booking]]]
+            caps = [(row.name, row.cap, paid) for row, paid in spent]
+            if self.analyst is not None:  # an analyst may know of their share alone
+                cap = share_cap(con, paying[0], self.analyst)
+                own = prices(con, paying[0].id, self.analyst)
+                caps = [] if cap is None else [(paying[0].name, cap, own)]
+        ahead = [
+            (name, share(request.price, cap), number_that_fit(paid, cap, request.price))
+            for name, cap, paid in caps
+        ]
+        shown = [] if self.analyst is not None else [row.account(paid) for row, paid in spent]
+        return Outlook(
+            tuple(shown),
+            None if why is None else str(why),
+            min(ahead, key=lambda each: (each[2], -each[1]), default=None),
+        )
 
-    def begin(
-        self, hold: Hold, setting: Setting | None = None, key: bytes = b""
-    ) -> Beginning | None:
-        """Record that rows are about to be read; from here on the run cannot be cancelled.
-
-        With a `setting`, a run that has begun and is not settled begins again if its setting is
-        the same, and gets the key that it had. Without one, it begins once and keeps no levels.
-        """
+    def accounts_of(self, corpus: Corpus) -> list[Account]:
+        """The accounts that pay for runs on a corpus. Refuses as a run would, whatever it costs."""
+        source = source_of(corpus)
+        places = places_of(source)
         with reading(self.path) as con:
-            if con is None:
-                raise error_not_held(hold)
-            source = Source.from_json(json.loads(records.held(con, hold)["source"]))
-        touched = {
-            each.account.id
-            for each in find_sharing_accounts(source, *self._named_accounts()).shared
-        }
-        with writing(self.path) as con:
-            found = records.held(con, hold)
-            beginning = None
-            if setting is None or found["state"] == "reserved":
-                records.move(con, records.sequence_in_state(found, "begin", "reserved"), "running")
-                if setting is not None:
-                    beginning = unfinished.insert(con, found["sequence"], setting, key)
-            else:
-                beginning = unfinished.continue_run(con, found, setting)
-            charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
-            if not touched <= {account for (account,) in charged}:
-                raise LedgerError(
-                    f"Run {hold.run_id} would read files of an account that it did not pay for: "
-                    "links or folders changed since it was reserved. Repeat it with a new run id."
-                )
-        self.paid_here.add(hold.run_id)
-        return beginning
+            paying = self._payers(con, source, corpus.account, places)
+            return [row.account(prices(con, row.id)) for row in paying]
 
-    def level(self, hold: Hold, step: str) -> bytes | None:
+    def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            if con is None:
-                raise error_not_held(hold)
-            return unfinished.level(con, unfinished.running(records.held(con, hold)), step)
+            return _level(con, _unfinished(con, run), step)
 
-    def keep_level(self, hold: Hold, step: str, data: bytes) -> bytes:
+    def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
-        with writing(self.path) as con:
-            run = unfinished.running(records.held(con, hold))
-            if (standing := unfinished.level(con, run, step)) is None:
-                unfinished.insert_level(con, run, step, data)
-        return standing or data
+        with writing(self.path, create=False) as con:
+            number = _unfinished(con, run)
+            if (stored := _level(con, number, step)) is not None:
+                return stored
+            digest = hashlib.sha256(data).hexdigest()
+            con.executemany(
+                "INSERT INTO levels VALUES (?, ?, ?, ?, ?)",
+                ((number, step, place, piece, digest) for place, piece in _pieces(data)),
+            )
+        return data
 
-    def settle(
-        self,
-        hold: Hold,
-        manifest: Manifest,
-        parquet: bytes,
-        drew: Sequence[Event] | None = None,
-    ) -> None:
-        """Store the release. Only a release that is stored in the ledger may be shown.
+    def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
+        """Store the release, unless another process was first; returns the stored one. Only a
+        release that is stored in the ledger may be shown."""
+        with writing(self.path, create=False) as con:
+            found = _run(con, "run_id", run.run_id)
+            if found is not None and found["state"] == "settled":
+                return _release(con, found)
+            number = _unfinished(con, run)
+            con.executemany(
+                "INSERT INTO chunks VALUES (?, ?, ?)",
+                ((number, place, piece) for place, piece in _pieces(parquet)),
+            )
+            text, digest = canonical(manifest, "the manifest"), hashlib.sha256(parquet).hexdigest()
+            con.execute(
+                "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, sha256 = ? "
+                "WHERE sequence = ?",
+                (today(con), text, digest, number),
+            )
+            # The release contains all levels, and nothing draws by the key any more.
+            con.execute("DELETE FROM levels WHERE run = ?", (number,))
+            con.execute("DELETE FROM unfinished WHERE run = ?", (number,))
+        return StoredRelease(manifest, parquet)
 
-        `drew`: the events that the run drew, if its releases alone determined that it needed fewer
-        than it reserved. The rest is given back to accounts whose rule allows that.
-        """
-        with writing(self.path) as con:
-            found = records.held(con, hold)
-            run = records.sequence_in_state(found, "settle", "running")
-            if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
-                records.insert_drawn(con, run, checked_draw(booked, drew))
-            records.move(con, run, "settled")
-            records.insert_release(con, run, manifest, parquet)
-            unfinished.forget(con, run)
-
-    def failed(self, hold: Hold) -> None:
+    def failed(self, run: Booked) -> None:
         """Record that an attempt has ended without a release. Its price stays spent, and a repeated
         request continues it."""
-        with writing(self.path) as con:
-            unfinished.failed(con, unfinished.running(records.held(con, hold)))
-
-    def cancel(self, hold: Hold) -> None:
-        """Cancel a run that never began, so that it provably drew nothing.
-
-        Its price is free again once no other process holds it.
-        """
-        with writing(self.path) as con:
-            run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")
-            if records.delete_hold(con, run, hold):
-                records.move(con, run, "cancelled")
-        self.paid_here.discard(hold.run_id)
-
-    def reserved_before(self, run_id: str, request: Request) -> Reservation | None:
-        """What `reserve` would return for a settled run of this id, with its release; None if there
-        is none. Refuses another request of this id, and a ledger that is an older copy, as
-        `reserve` does. Changes nothing."""
-        with reading(self.path) as con:
-            if (said := behind(con, self.path)) is not None:
-                raise LedgerError(said)
-            found = None if con is None else records.find_run(con, run_id)
-            if con is None or found is None or found["state"] != "settled":
-                return None
-            return repeated(con, request, Hold(run_id, ""))  # a settled run is not held
-
-    def release(self, run: str | Hold) -> StoredRelease:
-        """The manifest and the Parquet file of a settled run, by its id or by a hold on it."""
-        with reading(self.path) as con:
-            if isinstance(run, Hold):
-                if con is None:
-                    raise error_not_held(run)
-                return records.release(con, records.held(con, run))
-            if con is None:
-                raise unknown_run(run)
-            return records.release(con, records.run(con, run))
-
-    @named_in_words
-    def corpus(self, name: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
-        """The corpus of an account, read as its owner said when it was added; its account pays.
-
-        files: read these alone. They must belong to the corpus."""
-        corpus = named_corpus(name, self)
-        if corpus is None:
-            raise unknown_account(name)
-        some = [files] if isinstance(files, (str, Path)) else files
-        return files_of_named(corpus, [str(file) for file in some], self) if some else corpus
-
-    def runs(self, name: str | None = None) -> list[Entry]:
-        """Every run in the order of reservation, or those that an account paid for."""
-        with reading(self.path) as con:
-            labels = {} if con is None else {row.id: row.label for row in records.accounts(con)}
-            found = [] if con is None else records.runs(con)
-            payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
-            for run, account in [] if con is None else charges(con):
-                payers[run].append(labels[account])
-            drawn = {} if con is None else records.drawn(con)
-            analysts = {} if con is None else askers(con)
-        if name is not None and name not in labels.values():
-            raise unknown_account(name)
-        entries = [
-            records.entry(
-                run,
-                tuple(payers[run["sequence"]]),
-                drawn.get(run["sequence"]),
-                analysts.get(run["sequence"]),
+        with writing(self.path, create=False) as con:
+            con.execute(
+                "UPDATE runs SET state = 'failed', changed = ? "
+                "WHERE run_id = ? AND state = 'running'",
+                (today(con), run.run_id),
             )
+
+    def release(self, run_id: str) -> StoredRelease:
+        """The manifest and the Parquet file of a settled run."""
+        with reading(self.path) as con:
+            found = _run(con, "run_id", run_id)
+            if found is None or self.analyst not in (None, found["analyst"]):
+                raise unknown_run(run_id)
+            return _release(con, found)
+
+    def runs(self, account: str | None = None) -> list[Entry]:
+        """Every run in order, or those that an account paid for; with an analyst, that analyst's
+        alone."""
+        with reading(self.path) as con:
+            labels = {row.id: row.name for row in accounts_in(con)}
+            found = _rows(con, "SELECT * FROM runs ORDER BY sequence")
+            # An analyst must not learn of accounts that give them no share.
+            query = """
+                SELECT run, account FROM charges WHERE :analyst IS NULL
+                OR account IN (SELECT account FROM shares WHERE analyst = :analyst) ORDER BY account
+            """
+            paid = con.execute(query, {"analyst": self.analyst}).fetchall()
+        payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
+        for run, payer in paid:
+            payers[run].append(labels[payer])
+        entries = [
+            _entry(run, tuple(payers[run["sequence"]]))
             for run in found
+            if self.analyst in (None, run["analyst"])
         ]
-        return [entry for entry in entries if name is None or name in entry.accounts]
+        if account is None:
+            return entries
+        if account in labels.values():
+            return [entry for entry in entries if account in entry.accounts]
+        label = self.status(account).label
+        return [each for each in entries if not each.accounts and each.source.label == label]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
         """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
         all."""
-        frame = export.changes(self.history()) if history else export.runs(self.runs())
-        export.export(frame, written_here("export", path), self.path)
+        table = history_table(self.history()) if history else runs_table(self.runs())
+        export_table(table, written_here("export", path), self.path)
+
+    def _find(
+        self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
+    ) -> Row | None:
+        """The run with this id, or else the last of an equal request on the same files."""
+        if run_id is None:
+            found = self._last_like(con, request) if files else None
+            return found if found is not None and found["files"] == files else None
+        found = _run(con, "run_id", run_id)
+        if found is None:
+            return None
+        if found["digest"] != request.digest or found["analyst"] != self.analyst:
+            raise UsageError(
+                f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
+                "price). Use a new run id."
+            )
+        return found
+
+    def _last_like(self, con: sqlite3.Connection, request: Request) -> Row | None:
+        """Only the last run is compared: `files` has few bits, which would soon be equal by chance
+        among many earlier states of the data."""
+        query = """
+            SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
+            ORDER BY sequence DESC LIMIT 1
+        """
+        return next(iter(_rows(con, query, (request.digest, self.analyst))), None)
+
+    def _payers(
+        self,
+        con: sqlite3.Connection,
+        source: Source,
+        account: str | None,
+        places: frozenset[str],
+    ) -> list[AccountRow]:
+        """The accounts that pay: the one that the request names, then those that hold its files."""
+        rows = accounts_in(con)
+        named = [row for row in rows if row.name == account]
+        if account is not None and not named:
+            raise unknown_account(account)
+        if named and source.kind == "path" and not holds(named[0].source, places):
+            raise not_of_account(named[0].name, named[0].source, source)
+        if rows and not named and source.kind != "path":
+            raise BudgetRefused(
+                "Refused: which account pays? This ledger has accounts, so a table in memory names "
+                f"one of them: account={rows[0].name!r} (account := {rows[0].name!r} in SQL). "
+                "Nothing was spent."
+            )
+        if self.analyst is not None and not named:
+            raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
+        others = [row for row in rows if row not in named and holds(row.source, places)]
+        return [*named, *others]
+
+    def _refusal(
+        self, con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow]
+    ) -> BudgetRefused | None:
+        """Why this request is refused, if it is."""
+        if self.analyst is not None:
+            for row in paying:
+                # Of several accounts with these files, each keeps the share that it gave.
+                if row.name == request.account or share_cap(con, row, self.analyst) is not None:
+                    try:
+                        check_share(con, self.analyst, row, request.price)
+                    except BudgetRefused as why:
+                        return why
+        for row in paying:
+            paid = prices(con, row.id)
+            same_user = row.source.user == request.source.user
+            if same_user and fits([*paid, request.price], row.cap):
+                continue
+            if self.analyst is not None and row.name != request.account:
+                # An analyst must not learn of other accounts, nor what is spent of them.
+                return ElsewhereRefused(
+                    "Refused: another corpus of the ledger has rows in the same files, and does "
+                    "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
+                    "owner."
+                )
+            if not same_user:
+                return BudgetRefused(
+                    f"Refused: the account {row.name!r} protects {counted_by(row.source.user)}, "
+                    f"but this run counts them by {asked_by(request.source.user)}, which does "
+                    "not protect them. Nothing was spent. Use the account's user columns."
+                )
+            return BudgetRefused(refusal(f"the account {row.name!r}", paid, row.cap, request.price))
+        return None
+
+    def _insert(
+        self,
+        con: sqlite3.Connection,
+        run_id: str,
+        request: Request,
+        setting: Setting,
+        files: str | None,
+        paying: Sequence[AccountRow],
+    ) -> Booked:
+        day = today(con)
+        values = {
+            "run_id": run_id,
+            "digest": request.digest,
+            "files": files,
+            "analyst": self.analyst,
+            "who": system_user(),
+            "verb": request.verb,
+            "parameters": canonical(request.parameters, "the parameters"),
+            "source": canonical(request.source.to_json(), "the source's content"),
+            "events": canonical(events_to_json(request.price.events), "the events"),
+            "epsilon": request.price.epsilon,
+            "delta": request.price.delta,
+            "state": "running",
+            "recorded": day,
+            "changed": day,
+        }
+        places = ", ".join("?" * len(values))
+        run = con.execute(
+            f"INSERT INTO runs ({', '.join(values)}) VALUES ({places})", tuple(values.values())
+        ).lastrowid
+        assert run is not None
+        con.executemany("INSERT INTO charges VALUES (?, ?)", ((row.id, run) for row in paying))
+        key = os.urandom(32)
+        con.execute(
+            "INSERT INTO unfinished VALUES (?, ?, ?, 1)",
+            (run, key, canonical(setting, "the setting")),
+        )
+        return Booked(run_id, run, tuple(row.name for row in paying), new=True, key=key)
+
+
+# What follows works inside the caller's transaction.
+
+
+def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
+    """The run as a repeated request gets it: with its release, or continued."""
+    run, run_id = found["sequence"], found["run_id"]
+    query = "SELECT name FROM charges JOIN accounts ON id = account WHERE run = ? ORDER BY id"
+    accounts = tuple(name for (name,) in con.execute(query, (run,)))
+    files = found["files"] or ""
+    if found["state"] == "settled":
+        release = _release(con, found)
+        return Booked(run_id, run, accounts, new=False, release=release, files=files)
+    key, text, attempts = con.execute(
+        "SELECT key, setting, attempts FROM unfinished WHERE run = ?", (run,)
+    ).fetchone()
+    began: Setting = json.loads(text)
+    for what in sorted(began.keys() | setting.keys()):
+        if began.get(what) != setting.get(what):
+            # Sizes and times of private files went into their state: an analyst may read this.
+            then, now = (each.get(what, "unknown") for each in (began, setting))
+            told = "" if what == "files" else f" (then {then}; now {now})"
+            raise UsageError(
+                f"Run {run_id} did not finish and cannot continue: its {what} changed since it "
+                f"began{told}. Its price stays spent. Repeat it unchanged, or use a new run id or "
+                "again=True, which spends again."
+            )
+    if attempts >= MOST_ATTEMPTS:
+        raise LedgerError(
+            f"Run {run_id} was begun {attempts} times and never finished; more attempts are not "
+            "allowed, because each failure may reveal something about the data. Its price stays "
+            "spent. Find the cause, then use a new run id or again=True, which spends again."
+        )
+    con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
+    con.execute("UPDATE runs SET state = 'running' WHERE sequence = ?", (run,))
+    return Booked(run_id, run, accounts, new=False, key=key, attempt=attempts + 1, files=files)
+
+
+def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
+    """The number of a run that is going on. Its key tells it from a run of the same id in a ledger
+    that was put in this one's place meanwhile."""
+    query = "SELECT run FROM unfinished JOIN runs ON run = sequence WHERE run_id = ? AND key = ?"
+    if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
+        raise UnknownRunError(
+            f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "
+            "the ledger was replaced. Its price stays spent."
+        )
+    return int(found[0])
+
+
+def _level(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
+    query = "SELECT data, sha256 FROM levels WHERE run = ? AND step = ? ORDER BY number"
+    found = con.execute(query, (run, step)).fetchall()
+    if not found:
+        return None
+    whole = b"".join(data for data, _ in found)
+    if {hashlib.sha256(whole).hexdigest()} != {digest for _, digest in found}:
+        raise LedgerError(
+            f"A stored level of run number {run} ({step}) is damaged. Restore the ledger from a "
+            "backup; the run stays spent."
+        )
+    return whole
+
+
+def _release(con: sqlite3.Connection, found: Row) -> StoredRelease:
+    if found["state"] != "settled":
+        raise LedgerError(
+            f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
+            "stays spent; the same request with this run id makes it."
+        )
+    query = "SELECT data FROM chunks WHERE run = ? ORDER BY number"
+    parquet = b"".join(data for (data,) in con.execute(query, (found["sequence"],)))
+    if hashlib.sha256(parquet).hexdigest() != found["sha256"]:
+        raise LedgerError(
+            f"The stored release of run {found['run_id']} is damaged. Restore the ledger from a "
+            "backup; the run stays spent."
+        )
+    return StoredRelease(json.loads(found["manifest"]), parquet)
+
+
+def _run(con: sqlite3.Connection, column: str, value: str | int) -> Row | None:
+    return next(iter(_rows(con, f"SELECT * FROM runs WHERE {column} = ?", (value,))), None)
+
+
+def _rows(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[Row]:
+    cursor = con.execute(query, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _entry(found: Row, payers: tuple[str, ...]) -> Entry:
+    return Entry(
+        sequence=found["sequence"],
+        run_id=found["run_id"],
+        accounts=payers,
+        source=Source.from_json(json.loads(found["source"])),
+        verb=found["verb"],
+        parameters=json.loads(found["parameters"]),
+        events=events_of(found["events"]),
+        epsilon=found["epsilon"],
+        delta=found["delta"],
+        state=found["state"],
+        when=day_of(found["recorded"]),
+        changed=day_of(found["changed"]),
+        who=found["who"],
+        analyst=found["analyst"],
+    )
+
+
+def _pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
+    """Divide data that are too large for one row into numbered pieces."""
+    whole = memoryview(data)
+    for number, start in enumerate(range(0, len(whole) or 1, CHUNK)):  # one of no bytes too
+        yield number, whole[start : start + CHUNK]

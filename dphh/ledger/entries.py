@@ -1,26 +1,91 @@
-"""The ledger's data types: its requests, its answers, and its records."""
+"""What the ledger is asked, and what it answers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
-from dphh.errors import NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.bars import accounts_html
-from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
-from dphh.ledger.by_period import PersonBudget, names_of
-from dphh.ledger.sources import Source
-from dphh.ledger.wording import accounts_text
-from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.rows.period import PeriodColumn, Spans
-from dphh.rows.user import UserColumns
-from dphh.together import Together
+from dphh.corpus import Corpus
+from dphh.errors import UnknownRunError, UsageError
+from dphh.ledger.budget import Booking, Budget, Cap, checked_booking
+from dphh.ledger.sentences import accounts_html, accounts_text
+from dphh.ledger.source import Source, source_of
+from dphh.privacy.events import Event, priced_in
+from dphh.rows.user import UserColumns, as_json
 
 Manifest = dict[str, Any]
+#: What must be unchanged when a run continues: names and values.
+Setting = dict[str, str]
+State = Literal["running", "failed", "settled"]
+#: Columns with values that are public, of one account.
+Groups = dict[str, tuple[str, ...]]
+
+
+class Priced(Protocol):
+    """What the ledger asks of a `dphh.price.Price`."""
+
+    @property
+    def verb(self) -> str: ...
+    @property
+    def parameters(self) -> tuple[tuple[str, Any], ...]: ...
+    @property
+    def events(self) -> tuple[Event, ...]: ...
+    @property
+    def privacy(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """A verb, its parameters, its data and its price, without the caller and the run id.
+
+    `account` names the account that pays; accounts whose folders or patterns hold the source's
+    files pay too. A claim below the cost of the events is refused.
+    """
+
+    source: Source
+    verb: str
+    parameters: dict[str, Any]
+    events: Sequence[Event]
+    epsilon: float
+    delta: float
+    account: str | None = None
+    price: Booking = field(init=False)
+
+    def __post_init__(self) -> None:
+        price = checked_booking(self.events, self.epsilon, self.delta)
+        object.__setattr__(self, "price", price)
+
+    @classmethod
+    def of(cls, price: Priced, corpus: Corpus) -> Request:
+        """What a run of this price on this corpus asks of the ledger."""
+        return cls(
+            source_of(corpus),
+            price.verb,
+            recorded(price, corpus),
+            price.events,
+            price.privacy.booked_epsilon,
+            price.privacy.delta,
+            account=corpus.account,
+        )
+
+    @property
+    def digest(self) -> str:
+        """A hash that is equal for equal requests; it does not depend on the notes of events, nor,
+        of files, on whether the account that holds them is named."""
+        asked = [
+            self.verb,
+            self.parameters,
+            self.source.to_json(),
+            None if self.source.kind == "path" else self.account,
+            priced_in(self.price.events),
+            self.price.epsilon,
+            self.price.delta,
+        ]
+        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
 
 
 class StoredRelease(NamedTuple):
@@ -31,33 +96,21 @@ class StoredRelease(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hold:
-    """The secret that a reservation returns. Only its holder can begin, continue, settle or cancel
-    the run; the run id does not suffice.
-
-    A repeated request gets its own hold on the same run. The id of a cancelled run may be reserved
-    again by another request at another price; the old hold is not valid for that one.
-    """
+class Booked:
+    """A run whose price is booked. With a `release`, it is settled; otherwise it may draw."""
 
     run_id: str
-    token: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A run that may begin, or, if `release` is given, a run that is already settled."""
-
-    hold: Hold
     sequence: int
-    accounts: tuple[str, ...]  # labels of those that paid
-    capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
+    #: The accounts that paid; none if no account holds the data, so that nothing caps the run.
+    accounts: tuple[str, ...]
+    #: Whether this call paid for it.
+    new: bool
+    #: The key from which a continued run derives again the random words that a run draws once.
+    key: bytes = field(default=b"", repr=False)
+    attempt: int = 1
     release: StoredRelease | None = None
-    files: str = ""  # of a run that was made before: what tells its data from others, if anything
-    moved: tuple[str, ...] = ()  # of accounts whose files lie elsewhere: why they pay
-
-    @property
-    def run_id(self) -> str:
-        return self.hold.run_id
+    #: What the ledger keeps to recognise the run's data, if anything.
+    files: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,41 +119,31 @@ class Entry:
 
     sequence: int
     run_id: str
-    accounts: tuple[str, ...]  # labels of those that paid
+    accounts: tuple[str, ...]
     source: Source
     verb: str
     parameters: dict[str, Any]
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    state: str  # reserved, running, failed, settled or cancelled; the last alone costs nothing
-    when: datetime  # the day on which it was reserved
+    state: State
+    when: datetime  # the day on which it was booked
     changed: datetime  # the day on which it came into its state
-    drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
-    analyst: str | None = None  # who asked for it, if an analyst did
+    who: str  # the system's user who asked for it, as a note and not a proof
+    analyst: str | None  # the analyst who asked for it at the gateway
 
 
 @dataclass(frozen=True)
 class Account:
     """A corpus in the ledger: its cap, what was spent, and what is left for one more run."""
 
-    name: str | None  # None: nobody has named it, and it has no cap
+    name: str | None  # None: runs on a corpus that no account holds, and that nothing caps
     source: Source
-    fingerprint: str
     runs: int
     cap: Cap | None
     spent: Budget
     left: Budget | None
-    given_back: GivenBack | None = None
-    used: float | None = None  # the share of the cap that is used, of what is scarcest
-    #: Of a unit of one period: the one of which most was drawn, which `spent` and `left` are of; a
-    #: person's cap; and what was drawn of users in several periods.
-    fullest: str = ""
-    #: How many runs read that period, and the periods of which no run may follow.
-    fullest_runs: int = 0
-    without_room: Spans = ()
-    person: PersonBudget | None = None
-    together: tuple[Together, ...] = ()
+    used: float | None  # the share of the cap that is used, of what is scarcest
 
     @property
     def label(self) -> str:
@@ -112,37 +155,17 @@ class Account:
         user."""
         return self.source.user
 
-    @property
-    def period(self) -> PeriodColumn | None:
-        """The period within which a user's rows are one unit; None if the unit is the whole
-        user."""
-        return self.source.period
-
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "label": self.label,
             "source": self.source.to_json(),
-            "fingerprint": self.fingerprint,
             "runs_count": self.runs,
             **{
                 part: None if (budget := getattr(self, part)) is None else asdict(budget)
-                for part in ("cap", "spent", "left", "given_back")
+                for part in ("cap", "spent", "left")
             },
             "used": self.used,
-            **self._json_of_periods,
-        }
-
-    @property
-    def _json_of_periods(self) -> dict[str, Any]:
-        if self.period is None:
-            return {}
-        return {
-            "fullest": self.fullest or None,
-            "fullest_runs_count": self.fullest_runs,
-            "without_room": names_of(self.period, self.without_room),
-            "person": None if self.person is None else asdict(self.person),
-            "a_user_in_periods": [asdict(each) for each in self.together],
         }
 
     def __repr__(self) -> str:
@@ -153,53 +176,68 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Request:
-    """A verb, its parameters, its data and its price, without the caller and the run id.
+class Share:
+    """An analyst's share of an account's cap: what was spent of it, and what is left for one more
+    run, which is never more than what the account has left."""
 
-    `account` names an additional account that pays, for data that the ledger cannot recognise, such
-    as a frame; accounts that share data with the source pay in any case. If any corpus is capped, a
-    request that is not `whole` must name an account. A claim below the cost of the events is
-    refused.
-    """
-
-    source: Source
-    verb: str
-    parameters: dict[str, Any]
-    events: Sequence[Event]
-    epsilon: float
-    delta: float
-    account: str | None = None
-    #: Whether the source's files are known to be all that its rows come from.
-    whole: bool = True
-    price: Booking = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "source", self.source.absolute())
-        price = checked_booking(self.events, self.epsilon, self.delta)
-        object.__setattr__(self, "price", replace(price, **self.source.reads))
+    analyst: str
+    account: str
+    user: UserColumns
+    runs: int
+    cap: Cap
+    spent: Budget
+    left: Budget
+    used: float
 
     @property
-    def digest(self) -> str:
-        """A hash that is equal for equal requests; it does not depend on the notes of events."""
-        return self._digest_with(priced_in(self.price.events))
+    def name(self) -> str:
+        return self.account
 
     @property
-    def digest_now_and_before(self) -> tuple[str, str]:
-        """The digest as it is now, and as earlier versions computed it, with the notes of
-        events."""
-        return self.digest, self._digest_with(events_to_json(self.price.events))
+    def label(self) -> str:
+        return self.account
 
-    def _digest_with(self, events: list[Json]) -> str:
-        asked = [
-            self.verb,
-            self.parameters,
-            self.source.to_json(),
-            self.account,
-            events,
-            self.price.epsilon,
-            self.price.delta,
-        ]
-        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
+
+@dataclass(frozen=True)
+class Change:
+    """One change that an owner made: of a cap, a share, a token, declared groups or a place."""
+
+    when: datetime  # the day
+    who: str  # the system's user
+    what: str
+    account: str | None  # None of a token, which is for all of an analyst's shares
+    analyst: str | None
+    was: str | None  # None: there was none
+    now: str | None  # None: there is none any more
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "when": self.when.isoformat()}
+
+    def __str__(self) -> str:
+        whose = "" if self.analyst is None else f" of {self.analyst}"
+        before = "" if self.was is None else f", before {self.was}"
+        return (
+            f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}, by {self.who}"
+        )
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the ledger would say of a request now. A later request may find other accounts."""
+
+    #: The accounts that would pay, the one that the request names first.
+    accounts: tuple[Account, ...]
+    #: The message with which the ledger would refuse it, or None.
+    refusal: str | None
+    #: The cap that has the least room: its account, the share of it that the run would use, and how
+    #: many such runs are left; None without a cap.
+    scarcest: tuple[str, float, int] | None
+
+
+def recorded(price: Priced, corpus: Corpus) -> dict[str, Any]:
+    """The parameters as the ledger and the manifest record them."""
+    of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
+    return {**dict(price.parameters), **of_corpus}
 
 
 def canonical(value: Any, what: str) -> str:
@@ -210,11 +248,11 @@ def canonical(value: Any, what: str) -> str:
         raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
 
 
-def checked_run_id(run_id: object, longest: int = 200) -> str:
+def checked_run_id(run_id: object) -> str:
     """Check a run id: a short text without control characters."""
-    if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= longest:
+    if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200:
         return run_id
-    raise UsageError(f"run_id: give a printable text of 1 to {longest} characters")
+    raise UsageError("run_id: give a printable text of 1 to 200 characters")
 
 
 def unknown_account(name: str) -> UsageError:
@@ -228,11 +266,4 @@ def unknown_run(run_id: str) -> UnknownRunError:
     return UnknownRunError(
         f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
         "runs, and `dphh ledger export FILE` those of all."
-    )
-
-
-def error_not_held(hold: Hold) -> NotHeldError:
-    return NotHeldError(
-        f"Run {hold.run_id} is not reserved by this attempt: it never was, or was given back. "
-        "Repeat the request, which reserves it again."
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from dphh.privacy.events import Event, cost_of, costs_of
+from dphh.privacy.events import Event, costs_of
 from dphh.privacy.set_union import NEW_ITEMS_SHARE
 
 #: The share of a cap's delta for thresholds, as large as that for new items in one run, so that k
@@ -91,42 +91,6 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
         if cost.delta is not None:
             delta += Fraction(cost.delta)
     return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
-
-
-def less_drawn(some: Iterable[Event], whole: Iterable[Event]) -> bool:
-    """Whether some events draw no more than others at every order: no larger sum of 1 / sigma^2, no
-    larger delta, and exactly the same steps with an epsilon of their own."""
-    (noise, delta, others), (most_noise, most_delta, same) = (
-        _sums_and_steps(some),
-        _sums_and_steps(whole),
-    )
-    most = 1 + 2.0**-40  # more than a few roundings
-    return noise <= most_noise * most and delta <= most_delta * Fraction(most) and others == same
-
-
-def _sums_and_steps(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
-    """The sums of 1 / sigma^2 and of delta, and the steps that have an epsilon of their own."""
-    noise: list[float] = []
-    delta = Fraction(0)
-    others: list[Event] = []
-    for event in events:
-        cost = cost_of(event)
-        if cost.sigma is not None:
-            noise.append(1 / cost.sigma**2)
-        if not (cost.response is None and cost.certain is None and cost.beside is None):
-            others.append(event)
-        elif cost.delta is not None:
-            delta += Fraction(cost.delta)
-    return math.fsum(noise), delta, others
-
-
-def draws_noise(events: Iterable[Event]) -> bool:
-    """Whether a run has only Gaussian releases and thresholds, for which the rule "divergence"
-    allows more runs than sums do."""
-    costs = costs_of(events)
-    return any(cost.sigma is not None for cost in costs) and all(
-        cost.response is None and cost.certain is None for cost in costs
-    )
 
 
 def _divergence_of_response(epsilon: float, order: float) -> float:

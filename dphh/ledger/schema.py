@@ -9,7 +9,6 @@ disk that knows no shared memory; `synchronous = EXTRA` makes a commit survive a
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 import sys
 import threading
@@ -17,74 +16,70 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dphh.errors import LedgerError
-from dphh.ledger.history import note_earlier
-from dphh.ledger.networks import refuse_network
-from dphh.ledger.older_copy import refuse_older
+from dphh.errors import LedgerError, UnknownRunError
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
-# No row of `runs` is ever deleted, and the triggers let a state only move forward, so that no
-# later version of the Python code can give a price back that was spent.
+# The triggers keep what later code, or a hand in the file, must not change by mistake: no run is
+# deleted or priced anew, no state goes back, no drawn level is replaced.
 TABLES = """
 CREATE TABLE accounts (
-    id          INTEGER PRIMARY KEY,
-    name        TEXT UNIQUE,            -- NULL for a corpus that nobody has named: it has no cap
-    source      TEXT NOT NULL,          -- JSON: kind, where, user, content
-    fingerprint TEXT NOT NULL
+    id     INTEGER PRIMARY KEY,
+    name   TEXT NOT NULL UNIQUE,
+    source TEXT NOT NULL                -- JSON: kind, where, user, content
 );
 CREATE TABLE caps (                     -- the last row of an account is in force
     id       INTEGER PRIMARY KEY,
     account  INTEGER NOT NULL REFERENCES accounts (id),
     epsilon  REAL NOT NULL,
     delta    REAL NOT NULL,
-    recorded REAL NOT NULL
+    kept     TEXT NOT NULL CHECK (kept IN ('divergence', 'sums'))
 );
-CREATE TABLE runs (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_id   TEXT NOT NULL,
-    digest   TEXT NOT NULL,             -- of the whole request: tells a repeat from another request
-    verb     TEXT NOT NULL,
-    parameters TEXT NOT NULL,           -- JSON
-    source   TEXT NOT NULL,             -- JSON
-    events   TEXT NOT NULL,             -- JSON list: what is done, so that it can be priced again
+CREATE TABLE shares (                   -- the last row of an account and analyst is in force
+    id       INTEGER PRIMARY KEY,
+    account  INTEGER NOT NULL REFERENCES accounts (id),
+    analyst  TEXT NOT NULL,
     epsilon  REAL NOT NULL,
-    delta    REAL NOT NULL,
-    state    TEXT NOT NULL CHECK (state IN ('reserved', 'running', 'settled', 'cancelled')),
-    recorded REAL NOT NULL,
-    changed  REAL NOT NULL,
-    manifest TEXT,                      -- JSON, and the digest of the chunks: when settled
-    sha256   TEXT
+    delta    REAL NOT NULL
 );
--- A cancelled run drew nothing, so its id may be used again.
-CREATE UNIQUE INDEX runs_by_id ON runs (run_id) WHERE state <> 'cancelled';
+CREATE TABLE tokens (
+    analyst TEXT PRIMARY KEY,
+    sha256  TEXT NOT NULL UNIQUE        -- of a token of 256 random bits
+) WITHOUT ROWID;
+CREATE TABLE declared (                 -- groups of a column: public knowledge
+    account INTEGER NOT NULL REFERENCES accounts (id),
+    by      TEXT NOT NULL,
+    "groups" TEXT NOT NULL,             -- JSON list
+    PRIMARY KEY (account, by)
+) WITHOUT ROWID;
+CREATE TABLE runs (
+    sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id     TEXT NOT NULL UNIQUE,
+    digest     TEXT NOT NULL,           -- of the whole request: tells a repeat from another request
+    files      TEXT,                    -- a few bits that recognise the data; NULL of a test's run
+    analyst    TEXT,                    -- who asked, at the gateway
+    who        TEXT NOT NULL,           -- the system's user
+    verb       TEXT NOT NULL,
+    parameters TEXT NOT NULL,           -- JSON
+    source     TEXT NOT NULL,           -- JSON
+    events     TEXT NOT NULL,           -- JSON list: what is done, so that it can be priced again
+    epsilon    REAL NOT NULL,
+    delta      REAL NOT NULL,
+    state      TEXT NOT NULL CHECK (state IN ('running', 'failed', 'settled')),
+    recorded   REAL NOT NULL,
+    changed    REAL NOT NULL,
+    manifest   TEXT,                    -- JSON, and the digest of the chunks: when settled
+    sha256     TEXT
+);
+CREATE INDEX runs_by_digest ON runs (digest);
 CREATE TABLE charges (
     account INTEGER NOT NULL REFERENCES accounts (id),
     run     INTEGER NOT NULL REFERENCES runs (sequence),
     PRIMARY KEY (account, run)
 ) WITHOUT ROWID;
-CREATE TABLE chunks (                   -- a release's Parquet file, cut below SQLite's blob limit
-    run    INTEGER NOT NULL REFERENCES runs (sequence),
-    number INTEGER NOT NULL,
-    data   BLOB NOT NULL,
-    PRIMARY KEY (run, number)
-);
-CREATE TABLE clock (latest REAL NOT NULL);
-INSERT INTO clock VALUES (0);
-CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs
-BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot be deleted'); END;
-CREATE TRIGGER states_move_forward BEFORE UPDATE OF state ON runs
-WHEN NOT (OLD.state = 'reserved' AND NEW.state IN ('running', 'cancelled')
-          OR OLD.state = 'running' AND NEW.state = 'settled')
-BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot go back'); END;
-"""
-
-# Since schema 2. What an unfinished run needs to go on; gone once it is settled. A run that an
-# earlier dphh began has no row here, and cannot go on.
-UNFINISHED = """
-CREATE TABLE unfinished (
+CREATE TABLE unfinished (               -- what a run needs to go on; gone once it is settled
     run      INTEGER PRIMARY KEY REFERENCES runs (sequence),
     key      BLOB NOT NULL,             -- of the words that a run draws once: never chosen by data
     setting  TEXT NOT NULL,             -- JSON: what must be the same when the run goes on
@@ -96,125 +91,50 @@ CREATE TABLE levels (                   -- released rows of whole levels, cut li
     number INTEGER NOT NULL,
     data   BLOB NOT NULL,
     sha256 TEXT NOT NULL,               -- of all pieces together
-    PRIMARY KEY (run, step, number)     -- so no step of a run can stand there twice
+    PRIMARY KEY (run, step, number)     -- so no step of a run is stored twice
 );
+CREATE TABLE chunks (                   -- a release's Parquet file, cut below SQLite's blob limit
+    run    INTEGER NOT NULL REFERENCES runs (sequence),
+    number INTEGER NOT NULL,
+    data   BLOB NOT NULL,
+    PRIMARY KEY (run, number)
+);
+CREATE TABLE history (                  -- what owners changed
+    id       INTEGER PRIMARY KEY,
+    account  TEXT,                      -- its name; NULL of a token
+    analyst  TEXT,                      -- whose share or token it is
+    what     TEXT NOT NULL,             -- cap, share, token, groups or place
+    was      TEXT,                      -- NULL: there was none
+    now      TEXT,                      -- NULL: there is none any more
+    who      TEXT NOT NULL,             -- the system's user
+    recorded REAL NOT NULL
+);
+CREATE TABLE clock (latest REAL NOT NULL);
+INSERT INTO clock VALUES (0);
+
+CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs
+BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot be deleted'); END;
+CREATE TRIGGER requests_stand BEFORE UPDATE OF
+    sequence, run_id, digest, analyst, verb, parameters, source, events, epsilon, delta ON runs
+BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed'); END;
+CREATE TRIGGER settled_runs_stand BEFORE UPDATE OF state, manifest, sha256 ON runs
+WHEN OLD.state = 'settled'
+BEGIN SELECT RAISE (ABORT, 'a settled run of the ledger cannot be changed'); END;
+CREATE TRIGGER charges_stand BEFORE UPDATE ON charges
+BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
+CREATE TRIGGER charges_are_kept BEFORE DELETE ON charges
+BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be deleted'); END;
+CREATE TRIGGER caps_stand BEFORE UPDATE ON caps
+BEGIN SELECT RAISE (ABORT, 'a cap of the ledger is replaced by a new one'); END;
 CREATE TRIGGER levels_are_kept BEFORE DELETE ON levels
 WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'
 BEGIN SELECT RAISE (ABORT, 'a level of an unfinished run cannot be deleted'); END;
 CREATE TRIGGER levels_stand BEFORE UPDATE ON levels
 BEGIN SELECT RAISE (ABORT, 'a level of a run cannot be changed'); END;
-"""
-
-# Since schema 3. Who reserved a run, so that nobody else begins, settles or cancels it; and what
-# was reserved stays what it was.
-HOLDS = """
-CREATE TABLE holds (
-    run   INTEGER NOT NULL REFERENCES runs (sequence),
-    token TEXT NOT NULL,                -- a secret of the attempt that reserved, or asked the same
-    PRIMARY KEY (run, token)
-) WITHOUT ROWID;
-CREATE TRIGGER requests_stand BEFORE UPDATE OF
-    sequence, run_id, digest, verb, parameters, source, events, epsilon, delta ON runs
-BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed'); END;
-CREATE TRIGGER held_runs_are_kept BEFORE UPDATE OF state ON runs
-WHEN NEW.state = 'cancelled' AND EXISTS (SELECT * FROM holds WHERE run = OLD.sequence)
-BEGIN SELECT RAISE (ABORT, 'a run that somebody holds cannot be cancelled'); END;
-"""
-
-# Since schema 4. How a cap is kept: caps of earlier ledgers keep what they promised. The table of
-# analysts' shares is made with the first share (`analyst_shares.py`), and gets the column there.
-# And days instead of times.
-KEPT = """
-ALTER TABLE caps ADD COLUMN             -- 'open' until the first run settles it
-    kept TEXT NOT NULL DEFAULT 'composed'
-    CHECK (kept IN ('open', 'divergence', 'sums', 'composed'));
-CREATE TRIGGER caps_are_kept_as_settled BEFORE UPDATE ON caps
-WHEN OLD.kept <> 'open' OR (OLD.id, OLD.account, OLD.epsilon, OLD.delta)
-    <> (NEW.id, NEW.account, NEW.epsilon, NEW.delta)
-BEGIN SELECT RAISE (ABORT, 'how a cap of the ledger is kept cannot be changed'); END;
--- Times are days from here on: a run's length told how much data it had read.
-UPDATE runs SET recorded = CAST(recorded / 86400 AS INTEGER) * 86400.0,
-    changed = CAST(changed / 86400 AS INTEGER) * 86400.0;
-UPDATE clock SET latest = CAST(latest / 86400 AS INTEGER) * 86400.0;
-"""
-
-# Since schema 5. What a settled run drew, where that is less than it reserved, and the cap under
-# which each account was charged: what was not drawn is given back under that cap or a larger one.
-DRAWN = """
-CREATE TABLE drawn (
-    run    INTEGER PRIMARY KEY REFERENCES runs (sequence),
-    events TEXT NOT NULL                -- JSON list, as of `runs`
-);
-CREATE TRIGGER only_a_run_that_settles_gives_back BEFORE INSERT ON drawn
-WHEN (SELECT state FROM runs WHERE sequence = NEW.run) <> 'running'
-BEGIN SELECT RAISE (ABORT, 'only a run that settles gives back'); END;
-CREATE TRIGGER what_was_drawn_stands BEFORE UPDATE ON drawn
-BEGIN SELECT RAISE (ABORT, 'what a run drew cannot be changed'); END;
-ALTER TABLE charges ADD COLUMN cap INTEGER REFERENCES caps (id);
-CREATE TRIGGER charges_stand BEFORE UPDATE OF run, cap ON charges
-BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
-"""
-
-# Since schema 6. What the same request is told by when it comes again, and which runs failed.
-REPEATS = """
--- Of a run that draws from the operating system. `files` is what `sources.files_check` says of the
--- corpus when the run was reserved: a few bits of its files' names, sizes and times, and of a frame
--- over files of its query; '' where the data cannot be compared. No verb shows it and no export has
--- it (docs/threats.md).
-CREATE TABLE asked (
-    run   INTEGER PRIMARY KEY REFERENCES runs (sequence),
-    files TEXT NOT NULL
-);
-ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a release
-    failed INTEGER NOT NULL DEFAULT 0;
-"""
-
-# Since schema 7. What files are known by wherever they lie (`marks.py`): an account of an earlier
-# ledger has none until it is charged again.
-MARKS = """
-CREATE TABLE marking (key BLOB NOT NULL);   -- of the keyed hash: this ledger's own
-CREATE TABLE marks (
-    account INTEGER PRIMARY KEY REFERENCES accounts (id),
-    slots   BLOB NOT NULL                   -- as many for every account, marks among chance
-);
-CREATE TABLE deleted (                      -- accounts whose files are gone for good: no news
-    account INTEGER PRIMARY KEY REFERENCES accounts (id)
-);
-"""
-
-# Since schema 8. What owners changed and who they were (`history.py`); which groups they declared.
-HISTORY = """
-CREATE TABLE history (
-    id       INTEGER PRIMARY KEY,
-    account  TEXT,                      -- its name then; NULL of a token
-    analyst  TEXT,                      -- whose share or token it is
-    what     TEXT NOT NULL,             -- cap, share, token, groups, name or place
-    was      TEXT,                      -- NULL: there was none
-    now      TEXT,                      -- NULL: there is none any more
-    who      TEXT,                      -- the system's name of the user; NULL of what was before
-    recorded REAL NOT NULL
-);
 CREATE TRIGGER history_stands BEFORE UPDATE ON history
 BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be changed'); END;
 CREATE TRIGGER history_is_kept BEFORE DELETE ON history
 BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be deleted'); END;
-CREATE TABLE declared (                 -- groups of a column: public knowledge
-    account INTEGER NOT NULL REFERENCES accounts (id),
-    by      TEXT NOT NULL,
-    groups  TEXT NOT NULL,              -- JSON list
-    PRIMARY KEY (account, by)
-) WITHOUT ROWID;
-"""
-
-# Since schema 8 too. For a corpus whose unit is a user in one period: the cap of a person over all
-# periods, if its owner gives one. Like the unit's cap it is never changed; a new cap is a new row.
-# Which periods a run reads is in the run's `source`, which cannot be changed either.
-PERSONS = """
-ALTER TABLE caps ADD COLUMN person_epsilon REAL;
-ALTER TABLE caps ADD COLUMN person_delta REAL
-    CHECK ((person_epsilon IS NULL) = (person_delta IS NULL));
-CREATE TRIGGER persons_caps_stand BEFORE UPDATE OF person_epsilon, person_delta ON caps
-BEGIN SELECT RAISE (ABORT, 'a cap of the ledger cannot be changed'); END;
 """
 
 #: A commit waits for the disk, and for the folder that forgets the journal.
@@ -250,40 +170,51 @@ def default_path() -> Path:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A read-only connection; None if there is no ledger yet."""
-    with one_verb_at_a_time, _explain_errors(path, "read"):
-        if not path.exists() or path.stat().st_size == 0:
-            yield None
-            return
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection; if there is no ledger yet, one to an empty ledger in memory."""
+    with (
+        one_verb_at_a_time,
+        _explain_errors(path, "read"),
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        with closing(_connect(path)) as con:
-            con.execute("PRAGMA query_only = ON")
-            con.execute("BEGIN")
-            yield con if _schema_version_of(con, path) else None
-            con.execute("ROLLBACK")
+        closing(_connect(path) if exists(path) else _empty()) as file,
+    ):
+        con = file if _has_tables(file, path) else _empty()
+        con.execute("PRAGMA query_only = ON")
+        con.execute("BEGIN")
+        yield con
+        con.execute("ROLLBACK")
+
+
+def _empty() -> sqlite3.Connection:
+    """A ledger without accounts and runs, in memory."""
+    con = sqlite3.connect(":memory:", isolation_level=None)
+    _create_tables(con)
+    return con
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a ledger file; a run that is being booked may have made it, still empty."""
+    return path.exists() and path.stat().st_size > 0
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """One immediate transaction: committed as a whole when the block ends, or not at all."""
+def writing(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
+    """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
+    ledger if there is none, unless a run goes on in it (`create`)."""
     with one_verb_at_a_time, _explain_errors(path, "write"):
-        refuse_network(path)
-        _create(path)
+        if create:
+            _create(path)
+        elif not exists(path):
+            raise UnknownRunError(f"The ledger {path} has gone while a run was going on in it.")
         with closing(_connect(path)) as con:
-            con.execute("BEGIN")  # what `_schema_version_of` reads must be of one moment
-            known = _schema_version_of(con, path)
-            con.execute("ROLLBACK")
-            if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-                con.execute("PRAGMA journal_mode = DELETE")
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
             try:
-                _create_or_upgrade_tables(con, _schema_version_of(con, path))
-                refuse_older(con, path)
+                if not _has_tables(con, path):
+                    _create_tables(con)
                 yield con
                 con.execute("COMMIT")
             except BaseException:
@@ -312,58 +243,32 @@ def _create(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _schema_version_of(con: sqlite3.Connection, path: Path) -> int:
-    """The ledger's schema version, which this version of dphh must be able to read; 0 if the file
-    is empty."""
+def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a ledger; False if it is empty. Any other file is refused."""
     application = con.execute("PRAGMA application_id").fetchone()[0]
     version = con.execute("PRAGMA user_version").fetchone()[0]
     tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if application == version == tables == 0:
-        return 0
-    if application != APPLICATION_ID or version < 1:
+        return False
+    if application != APPLICATION_ID:
         raise LedgerError(f"{path} is an SQLite file but not a dphh ledger. Name another file.")
-    if version > SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise LedgerError(
-            f"The ledger {path} was written by a newer dphh (schema {version}; "
-            f"this one knows {SCHEMA_VERSION}): upgrade dphh."
+            f"The ledger {path} has schema {version}, and this dphh reads schema "
+            f"{SCHEMA_VERSION}. Use the dphh that wrote it."
         )
-    return int(version)
+    return True
 
 
-def _create_or_upgrade_tables(con: sqlite3.Connection, known: int) -> None:
-    """Create the tables of a new file, or upgrade an earlier schema. No data are ever deleted."""
-    if known == SCHEMA_VERSION:
-        return
-    missing = "".join(
-        (TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS, HISTORY + PERSONS)[known:]
-    )
+def _create_tables(con: sqlite3.Connection) -> None:
     statement = ""
-    for line in missing.splitlines(keepends=True):  # executescript would commit
+    for line in TABLES.splitlines(keepends=True):  # executescript would commit
         statement += line
         if sqlite3.complete_statement(statement):
             con.execute(statement)
             statement = ""
-    if known < 7:
-        con.execute("INSERT INTO marking VALUES (?)", (secrets.token_bytes(32),))
-    if known < 8:
-        note_earlier(con)
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
-    """Whether a table exists and has a column; a ledger of an earlier version may lack it."""
-    return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
-
-
-def has_cap_rules(con: sqlite3.Connection, table: str) -> bool:
-    """Whether a table of caps has a column for the caps' rules."""
-    return has_column(con, table, "kept")
-
-
-def has_persons(con: sqlite3.Connection) -> bool:
-    """Whether the table of caps has columns for a person's cap."""
-    return has_column(con, "caps", "person_epsilon")
 
 
 _MESSAGES_OF_CODES = {

@@ -20,10 +20,8 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, has_rows_of_null_users, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import check_account
-from dphh.ledger.origins import source_of
-from dphh.ledger.wording import missing_files_text, usage_phrase
-from dphh.rows.user import PROVIDED, asked_by, columns_of, counted_by
+from dphh.ledger.sentences import usage_phrase
+from dphh.rows.user import PROVIDED, columns_of, counted_by
 from dphh.session.protocol import Limits
 from dphh.sources.finding import parquet_pattern
 from dphh.sources.lacking import parquet_files
@@ -171,10 +169,10 @@ def _finding_of_missing_column(
 
 
 def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
-    """Of a frame or a view the caller knows whether each row was made from one user's rows."""
-    if corpus.source is not None:
+    """The condition under which the promise holds for a frame, a relation or a view."""
+    if corpus.kind != "path":
         yield Finding(
-            "rows", "unknown", f"what is promised holds provided that {PROVIDED}",
+            "rows", "unknown", f"the promise holds provided that {PROVIDED}",
             "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
 
@@ -211,54 +209,38 @@ def _where_users_known(corpus: Corpus) -> str:
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Which accounts pay, and whether a cap limits them."""
-    if (said := book.behind()) is not None:
-        yield Finding("ledger", "stops", said, "No run begins, and nothing is spent.")
-        return
     if book.absent() is not None:
         yield Finding(
-            "ledger", "mind", "there is none: it was not made yet, or was moved or lost",
-            "A run makes a new one, in which nothing is spent yet.",
+            "ledger", "mind", "there is none",
+            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
         )  # fmt: skip
     try:
-        check_account(corpus, book)
-        source = source_of(corpus)
-        touched = {*book.accounts_touched(source), *([corpus.name] if corpus.name else [])}
+        accounts = book.accounts_of(corpus)
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
-    for account in book.gone():
-        yield Finding(
-            "ledger", "mind", missing_files_text(account, account.source.where),
-            "Whatever it allowed could be spent once more on the same people.",
-        )  # fmt: skip
-    for said in book.moved_here(source):
-        yield Finding("ledger", "mind", said)
-    if corpus.source is not None and corpus.name is None and book.caps_corpora():
-        yield Finding(
-            "ledger", "stops", "no account is named for this table",
-            "This ledger caps corpora, so a run is refused: name= says which account pays.",
-        )  # fmt: skip
-    for name in sorted(touched):
-        account = book.status(name)
-        if account.source.unit != source.unit:
+    for account in accounts:
+        assert account.left is not None
+        if account.user != corpus.user:
             yield Finding(
-                "ledger", "stops",
-                f"the account {name!r} protects {counted_by(account.source.user)}",
-                f"A run that counts them by {asked_by(source.user)} is refused.",
+                "ledger", "stops", f"the account {account.name!r} protects "
+                f"{counted_by(account.user)}",
+                f"A run that counts them by {counted_by(corpus.user)} is refused.",
             )  # fmt: skip
-        elif account.left is not None and account.left.epsilon <= 0:
+        elif account.left.epsilon <= 0:
             yield Finding(
-                "ledger", "stops", f"{name!r} has nothing left of {account.cap}",
+                "ledger", "stops", f"{account.name!r} has nothing left of {account.cap}",
                 "Every run is refused; the releases that were made can be had again for nothing.",
             )  # fmt: skip
         else:
-            cap = account.cap
-            far = "no cap" if cap is None else f"a cap of {cap}; {usage_phrase(account)}"
-            yield Finding("ledger", "good", f"{name!r} pays: {far}")
-    if not touched:
+            yield Finding(
+                "ledger", "good",
+                f"{account.name!r} pays: a cap of {account.cap}; {usage_phrase(account)}",
+            )  # fmt: skip
+    if not accounts:
         yield Finding(
-            "ledger", "mind", "nobody has capped this corpus",
-            "Nothing limits what is spent on it, and nobody is promised anything in all. "
+            "ledger", "mind", "no account holds this corpus",
+            "Nothing limits what is spent on it, and no total is promised to anyone. "
             "`dphh ledger add NAME CORPUS ...` caps it.",
         )  # fmt: skip
 

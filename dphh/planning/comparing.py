@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
-from dphh.ledger import Ledger
+from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
 from dphh.release import Release
-from dphh.report.plan_lines import outlook_of
 from dphh.wording.options import check_known
 
 if TYPE_CHECKING:
@@ -98,10 +97,10 @@ def _in_the_ledger(plan: Plan, book: Ledger) -> dict[str, Any]:
     """What the ledger would say of a run; nothing without a corpus or a cap."""
     if plan.corpus is None:
         return {}
-    outlook = outlook_of(plan.price, plan.corpus, book)
+    outlook = book.outlook(Request.of(plan.price, plan.corpus))
     found: dict[str, Any] = {"refused": outlook.refusal}
-    if (ahead := outlook.ahead) is not None:
-        found |= {"share": ahead.share, "runs_left": ahead.runs_left}
+    if outlook.scarcest is not None:
+        _, found["share"], found["runs_left"] = outlook.scarcest
     return found
 
 

@@ -11,7 +11,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum, auto
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -77,24 +76,14 @@ _RANGES_OF_NUMBERS = {
 }
 
 
-class Role(Enum):
-    """The part of a price that an event belongs to, if a run may end without drawing it."""
-
-    #: Of one level, or of all: a run records those levels that it drew.
-    LEVEL = auto()
-    #: Of the counts of what was found: if nothing was found, no counts are drawn.
-    COUNTS = auto()
-
-
 @dataclass(frozen=True)
 class Event(ABC):
     """One step of a run: numbers that `_RANGES_OF_NUMBERS` lists, and a note, which is only
     shown."""
 
     kind: ClassVar[str]
-    #: Used only in the process that priced it; JSON has the cost alone. An event without a role is
-    #: always drawn.
-    role: Role | None = field(default=None, kw_only=True, compare=False)
+    #: Whether it is the release of the users' counts of what was found; JSON has the cost alone.
+    of_counts: bool = field(default=False, kw_only=True, compare=False)
 
     @property
     @abstractmethod
@@ -125,7 +114,7 @@ class Event(ABC):
 
 
 def _names_of_numbers(kind: type[Event]) -> list[str]:
-    return [each.name for each in fields(kind) if each.name not in ("note", "role")]
+    return [each.name for each in fields(kind) if each.name not in ("note", "of_counts")]
 
 
 @dataclass(frozen=True)

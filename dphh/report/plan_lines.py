@@ -9,12 +9,9 @@ from typing import Any
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
-from dphh.ledger import Ledger
-from dphh.ledger.budget import percent
-from dphh.ledger.outlook import Outlook
-from dphh.ledger.remaining import MOST_RUNS
-from dphh.ledger.requests import request_of
-from dphh.ledger.wording import account_lines
+from dphh.ledger import Ledger, Outlook, Request
+from dphh.ledger.budget import MOST_RUNS, percent
+from dphh.ledger.sentences import account_lines
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
@@ -172,7 +169,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     except DphhError as problem:
         return [("", str(problem))]
     lines = [line for each in outlook.accounts for line in account_lines(each)] or [
-        ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
+        ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
     ]
     if (takes := run_takes(outlook)) is not None:
         lines.append(("this run", takes))
@@ -192,21 +189,21 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
 
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
     """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(request_of(price, corpus))
+    return (ledger or Ledger()).outlook(Request.of(price, corpus))
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
     to an analyst, who may see one alone."""
-    found = outlook.ahead
-    if found is None:
+    if outlook.scarcest is None:
         return None
-    taken = "more than 100%" if found.share > 1 else percent(found.share)
+    account, share, runs_left = outlook.scarcest
+    taken = "more than 100%" if share > 1 else percent(share)
     if of is not None:
         return f"takes {taken} of {of}"
-    runs = plural(found.runs_left, "such run") if found.runs_left < MOST_RUNS else "many such runs"
-    left = f"{runs} {'is' if found.runs_left == 1 else 'are'} left"
-    return f"takes {taken} of the cap of {shorten(found.account)}; {left}"
+    runs = plural(runs_left, "such run") if runs_left < MOST_RUNS else "many such runs"
+    left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
+    return f"takes {taken} of the cap of {shorten(account)}; {left}"
 
 
 def asked(price: Price) -> str:

@@ -44,16 +44,17 @@ _DUCKDB_FILE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 LONGEST_LINE = 1 << 25
 #: Formats that no engine reads directly, and what the user can do instead.
 _ADVICE_FOR_FORMATS = {
-    "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with name=",
-    "txt": "it has no columns; pass pl.DataFrame({...}) with a user column, and name=",
-    "xlsx": "pass pl.read_excel(...), and name=",
-    "arrow": "pass pl.scan_ipc(...), and name=",
-    "feather": "pass pl.scan_ipc(...), and name=",
-    "avro": "pass pl.read_avro(...), and name=",
-    "orc": "pass pyarrow.orc.read_table(...), and name=",
-    "sqlite": "attach it to a DuckDB connection, and pass the table's name, connection= and name=",
+    "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with account=",
+    "txt": "it has no columns; pass pl.DataFrame({...}) with a user column, and account=",
+    "xlsx": "pass pl.read_excel(...), and account=",
+    "arrow": "pass pl.scan_ipc(...), and account=",
+    "feather": "pass pl.scan_ipc(...), and account=",
+    "avro": "pass pl.read_avro(...), and account=",
+    "orc": "pass pyarrow.orc.read_table(...), and account=",
+    "sqlite": "attach it to a DuckDB connection, and pass the table's name, connection= and "
+    "account=",
     "ducklake": "attach it to a DuckDB connection (ATTACH 'ducklake:...'), and pass the table's "
-    "name, connection= and name=; a name in the ledger keeps its budget",
+    "name, connection= and account=; a name in the ledger keeps its budget",
 }
 
 
@@ -144,7 +145,7 @@ def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
         raise CorpusError(
             f"corpus: {database} could not be opened for reading as a DuckDB file "
             f"({type(problem).__name__}): close connections that write to it, or pass the "
-            "table's name with connection= and name="
+            "table's name with connection= and account="
         ) from None
     wanted = name.split(".")
     schema, table = ("main", name) if len(wanted) == 1 else (wanted[0], ".".join(wanted[1:]))

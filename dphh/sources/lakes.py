@@ -86,10 +86,10 @@ def _refusal_of_files(folder: str, kept_by: str) -> str:
     if kept_by == "DuckLake":
         return (
             f"{rows}: attach it to a DuckDB connection (ATTACH 'ducklake:...'), and pass the "
-            "table's name, connection= and name="
+            "table's name, connection= and account="
         )
     if kept_by == "Hudi" or (kept_by == "Iceberg" and "://" in folder):
-        return f"{rows}: read it with its own reader, and pass the frame and name="
+        return f"{rows}: read it with its own reader, and pass the frame and account="
     return f"{rows}: give that folder itself, and no glob or file in it, as the corpus"
 
 
@@ -122,7 +122,8 @@ def _read_with_clear_errors(corpus: Corpus, place: str, kept_by: str, read: Any)
     except Exception as problem:
         raise CorpusError(
             f"corpus: {', '.join(corpus.where)}: the {kept_by} table could not be read "
-            f"({type(problem).__name__}): read it with its own reader, and pass the frame and name="
+            f"({type(problem).__name__}): read it with its own reader, and pass the frame and "
+            "account="
         ) from None
     return table
 
@@ -212,7 +213,7 @@ def _error_of_outside_file(folder: str) -> CorpusError:
     return CorpusError(
         f"corpus: {folder} is a table whose log names files outside its folder (it was cloned or "
         "moved), so the ledger cannot know which account pays: give the table that contains the "
-        "files, or pass a frame and name="
+        "files, or pass a frame and account="
     )
 
 
@@ -225,7 +226,7 @@ def _current_metadata(folder: str) -> str:
         raise CorpusError(
             f"corpus: {folder} is an Iceberg table with {len(of_newest)} newest versions, and only "
             "its catalog knows the current one: pass catalog.load_table(...).scan().to_arrow() and "
-            "name="
+            "account="
         )
     return of_newest[0]
 

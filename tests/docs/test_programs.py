@@ -87,6 +87,6 @@ def test_a_corpus_of_the_ledger_is_asked_for_by_its_name(tmp_path, ledger):
         frame.write_parquet(tmp_path / f"week-{week}.parquet")
     ledger.add("remarks", dphh.Corpus(tmp_path / "week-1*", user="who", text="what"), 1.0, 1e-7)
     assert ledger.corpus("remarks").user == "who"
-    assert ledger.corpus("remarks", files=tmp_path / "week-1.parquet").name == "remarks"
-    with pytest.raises(dphh.UsageError, match="the account 'remarks' is of"):
+    assert ledger.corpus("remarks", files=tmp_path / "week-1.parquet").account == "remarks"
+    with pytest.raises(dphh.UsageError, match="account: 'remarks' is of"):
         ledger.corpus("remarks", files=[tmp_path / "week-2.parquet"])

@@ -25,8 +25,6 @@ class Case:
     rows: Rows
     #: The levels that draw, as (level, round), or the level alone: the way that this run takes.
     way: tuple[Any, ...]
-    #: Whether something that was priced never runs.
-    gives_back: bool = False
 
 
 def words_of(user: int, *how_many: int) -> Tokens:
@@ -73,7 +71,7 @@ CASES = {
         partial(items, max_items=4, method="sips", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
     ),
     "sips, one round for two": Case(
-        partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2)), True
+        partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
     ),
     "adaptive": Case(
         partial(items, max_items=4, method="adaptive", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
@@ -82,7 +80,6 @@ CASES = {
         partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE),
         FEW,
         ((1, 1), (1, 2)),
-        True,
     ),
     "auto, rounds": Case(
         partial(items, max_items=4, method="auto", **LOOSE),
@@ -93,30 +90,24 @@ CASES = {
         partial(items, max_items=4, method="auto", counts=0.3, **LOOSE),
         ALONE,
         ((1, 1), (1, 2)),
-        True,
     ),
     "forecast, three rounds of words": Case(
         partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
     ),
     "forecast, words found early": Case(
-        partial(FORECAST, max_n=3, counts=0.3), COMMON, ((1, 1), (1, 2), 2, 3), True
+        partial(FORECAST, max_n=3, counts=0.3), COMMON, ((1, 1), (1, 2), 2, 3)
     ),
-    "forecast, words in one round": Case(
-        partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3), True
-    ),
+    "forecast, words in one round": Case(partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3)),
     "forecast, words in one round, counted": Case(
-        partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3), True
+        partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3)
     ),
     "forecast that ends at pairs": Case(
         partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE),
         APART,
         ((1, 1), (1, 3), 2),
-        True,
     ),
-    "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3)), True),
-    "forecast of nothing": Case(
-        partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3)), True
-    ),
+    "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3))),
+    "forecast of nothing": Case(partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3))),
     "forecast with a prior": Case(
         partial(FORECAST, max_n=3, prior=PUBLIC, prior_is_public=True), COMMON, (1, 2, 3)
     ),
@@ -127,7 +118,6 @@ CASES = {
         partial(FORECAST, max_n=3, spurious=1e-9, prior=PUBLIC, prior_is_public=True),
         [(user, [f"own {user}"]) for user in range(40)],
         (1,),
-        True,
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
     "dpne, one side": Case(
@@ -139,9 +129,8 @@ CASES = {
         partial(ngrams, max_items=5, spurious=1e-9, max_n=4, method="dpne", **LOOSE),
         APART,
         ((1, 1), 2),
-        True,
     ),
-    "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),), True),
+    "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),)),
     "counts": Case(partial(counts, of=PAIRS, max_items=3, **LOOSE), COMMON, (1,)),
     "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
     "trie that stops growing, counted": Case(
@@ -165,8 +154,6 @@ class Run:
     release: Release
     asked: Asked
     booked: tuple[Any, ...]
-    #: What the ledger counts since it gave back what never ran.
-    kept: tuple[Any, ...]
 
     @property
     def levels(self) -> list[dict[str, Any]]:
@@ -199,10 +186,5 @@ def ran(engine: str, case: Case, folder: Path, *, is_test: bool = False) -> Run:
         release = plan.run(engine=engine, ledger=book, run_id="one", randomness=randomness)
     (entry,) = book.runs()
     assert entry.state == "settled"
-    kept = entry.events if entry.drawn is None else entry.drawn
-    written = release.manifest.get("drawn")
-    assert written == (None if entry.drawn is None else [event.to_json() for event in kept])
     assert release.manifest["events"] == [event.to_json() for event in entry.events]
-    given_back = book.status("corpus").given_back
-    assert (given_back is not None) == (entry.drawn is not None) == case.gives_back
-    return Run(plan, case.rows, release, asked, entry.events, kept)
+    return Run(plan, case.rows, release, asked, entry.events)

@@ -22,8 +22,8 @@ import pytest
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
 from dphh.ledger import source_of
-from dphh.ledger.sources import files_state
-from dphh.ledger.unfinished import MOST_ATTEMPTS
+from dphh.ledger.book import MOST_ATTEMPTS
+from dphh.ledger.source import files_state
 from dphh.levels.trie import VoteLevel
 from dphh.session.protocol import Limits
 from dphh.session.trie import OneSequence, Trie, TrieOn
@@ -384,7 +384,7 @@ def test_another_plan_or_dphh_does_not_go_on(
     cut_short(corpus, ledger)
     with pytest.raises(UsageError, match="another request"):
         items(corpus, epsilon=2.0, delta=1e-7).run(ledger=ledger, run_id=RUN)
-    monkeypatch.setattr("dphh.journal.version", lambda _: "9.9")
+    monkeypatch.setattr("dphh.run.version", lambda _: "9.9")
     with pytest.raises(UsageError, match=r"its dphh changed .*now 9\.9"):
         items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
 

@@ -7,12 +7,10 @@ from math import ceil
 import pytest
 
 from dphh import items
-from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.set_union.levels import set_union_levels
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone, sips_shares
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, new_delta, round_alone, sips_shares
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import GaussianEvent
-from dphh.refunds import drawn_events
+from dphh.privacy.events import DeltaEvent, GaussianEvent
 from tests.engines.levels import in_rounds, session_on
 
 WORDS = [f"w{i}" for i in range(8)]
@@ -79,12 +77,12 @@ def test_where_nothing_is_common_one_round_takes_what_is_left(engine, written, n
     first, alone = (step.level for step in done)
     assert first == plan.levels[0]
     assert alone.threshold < plan.levels[2].threshold
-    drew = drawn_events(plan.price, [first, alone], counted=True)
-    checked_draw(plan.events, drew)
-    # Of noise it takes all but what the first round had, and of delta no more than was priced.
-    spent = sum(1 / event.sigma**2 for event in drew if isinstance(event, GaussianEvent))
-    priced = sum(1 / event.sigma**2 for event in plan.events if isinstance(event, GaussianEvent))
+    # Of noise and of delta it takes all but what the first round had, and no more.
+    spent = sum(1 / level.sigma**2 for level in (first, alone))
+    priced = sum(1 / level.sigma**2 for level in plan.levels)
+    assert spent <= priced
     assert spent == pytest.approx(priced, rel=1e-2)
+    assert new_delta(first) + new_delta(alone) <= sum(map(new_delta, plan.levels)) * (1 + 2**-40)
 
 
 @pytest.mark.parametrize("method", ["sips", "adaptive"])
@@ -94,7 +92,15 @@ def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method,
     of their deltas, so one threshold may not cost that sum."""
     plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method)
     first, *later = plan.levels
-    alone = compose(drawn_events(plan.price, [first, round_alone(later)], counted=True))
+    both = first, round_alone(later)
+    others = plan.events[2 * len(plan.levels) :]  # which are of no round
+    alone = compose(
+        [
+            *(GaussianEvent(level.sigma) for level in both),
+            *(DeltaEvent(new_delta(level)) for level in both),
+            *others,
+        ]
+    )
     priced = compose(plan.events)
     assert alone.infinite_loss <= priced.infinite_loss
     assert alone.delta(epsilon) <= priced.delta(epsilon) <= delta

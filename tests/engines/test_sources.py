@@ -318,7 +318,7 @@ def test_a_ducklake_is_read_by_its_connection_and_not_by_its_files(tmp_path, led
     con.register("rows", table([("9", "deleted"), *ROWS]))
     con.execute("CREATE TABLE lake.reviews AS FROM rows")
     con.execute("DELETE FROM lake.reviews WHERE who = '9'")
-    corpus = Corpus("lake.reviews", user="who", text="what", connection=con, name="reviews")
+    corpus = Corpus("lake.reviews", user="who", text="what", connection=con, account="reviews")
     assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
     corpus = Corpus(tmp_path / "files", user="who", text="what")
     with pytest.raises(CorpusError, match="DuckLake table"):

@@ -16,7 +16,6 @@ from scipy.stats import binom, chisquare, hypergeom
 from dphh import Corpus, CorpusError, Ledger, Release, UsageError, trie
 from dphh.columns import GROWN
 from dphh.ledger import source_of
-from dphh.ledger.corpora import corpus_of
 from dphh.testing import SeededRandomness
 from tests.engines.tries import (
     FEW,
@@ -364,6 +363,5 @@ def test_a_corpus_that_the_ledger_names_can_be_grown(engine, written, own_ledger
     corpus = written([(u, "ab") for u in range(3000)], text=None, item="what")
     book = Ledger(own_ledger)
     book.add("words", source_of(corpus), 4.0, 1e-6)
-    named = corpus_of(book.status("words").source, name="words")
-    plan = trie(named, epsilon=4, delta=1e-6, max_length=3)
+    plan = trie(book.corpus("words"), epsilon=4, delta=1e-6, max_length=3)
     assert plan.run(engine=engine, ledger=book).to_polars()["item"].to_list() == ["a", "ab", "ab"]

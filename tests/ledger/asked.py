@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from dphh.ledger import Ledger, Request, Reservation, Source
+from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 
+SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
 
-def ask(
-    book: Ledger,
-    run_id: str,
+
+def asked(
     source: Source,
     epsilon: float = 0.1,
     delta: float = 0.0,
@@ -23,10 +23,14 @@ def ask(
     events: Sequence[Event] | None = None,
     account: str | None = None,
     **parameters: Any,
-) -> Reservation:
+) -> Request:
     done = [EpsilonDeltaEvent(epsilon, delta)] if events is None else events
-    request = Request(source, "items", parameters, done, epsilon, delta, account=account)
-    return book.reserve(run_id, request)
+    return Request(source, "items", parameters, done, epsilon, delta, account=account)
+
+
+def ask(book: Ledger, run_id: str | None, source: Source, *price: float, **how: Any) -> Booked:
+    request = asked(source, *price, **how)
+    return book.book(request, SETTING, files="f1", run_id=run_id)
 
 
 def items_price(epsilon: float, delta: float) -> list[Event]:

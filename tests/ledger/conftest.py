@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dphh.ledger import Ledger, Source
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Ledger:
+def book(tmp_path):
     return Ledger(tmp_path / "ledger.sqlite")
 
 
 @pytest.fixture
-def reviews(tmp_path: Path) -> Source:
+def reviews(tmp_path):
     (tmp_path / "reviews.parquet").touch()
     return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})

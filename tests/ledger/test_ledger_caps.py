@@ -1,23 +1,24 @@
-"""What fits under a cap, what is left of it, and how it is kept."""
+"""What fits under a cap, what is left of it, and what the ledger says of both."""
 
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
-from pathlib import Path
 
 import pytest
 
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger import Ledger, Source
-from dphh.ledger.budget import Budget, Cap
+from dphh.ledger import Source
+from dphh.ledger.budget import Budget, Cap, percent
 from dphh.ledger.exact import allowed
+from dphh.ledger.sentences import accounts_text, guarantee_sentence
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
 from tests.ledger.asked import ask, items_price, tampered
 
 
-def test_decimal_prices_add_up_to_their_decimal_sum(book: Ledger, reviews: Source) -> None:
+def test_decimal_prices_add_up_to_their_decimal_sum(book, reviews):
     book.add("reviews", reviews, 0.3, 0.0)
     for run in "abc":
         ask(book, run, reviews, 0.1)
@@ -25,38 +26,33 @@ def test_decimal_prices_add_up_to_their_decimal_sum(book: Ledger, reviews: Sourc
         ask(book, "d", reviews, 1e-12)
 
 
-@pytest.mark.parametrize(("asked", "granted"), [(0.4999999, True), (0.5, True), (0.5000001, False)])
-def test_a_near_miss_in_epsilon(book: Ledger, reviews: Source, asked: float, granted: bool) -> None:
-    book.add("reviews", reviews, 1.0, 0.0)
-    ask(book, "first", reviews, 0.5)
+@pytest.mark.parametrize(
+    ("cap", "first", "second", "granted"),
+    [
+        ((1.0, 0.0), (0.5, 0.0), (0.4999999, 0.0), True),
+        ((1.0, 0.0), (0.5, 0.0), (0.5, 0.0), True),
+        ((1.0, 0.0), (0.5, 0.0), (0.5000001, 0.0), False),
+        ((1.0, 1e-30), (0.5, 5e-31), (0.5, 5e-31), True),
+        ((1.0, 1e-30), (0.5, 5e-31), (0.5, 5.000001e-31), False),
+    ],
+)
+def test_a_near_miss_of_the_sums(book, reviews, cap, first, second, granted):
+    book.add("reviews", reviews, *cap, "sums")
+    ask(book, "first", reviews, *first)
     if granted:
-        ask(book, "second", reviews, asked)
+        ask(book, "second", reviews, *second)
         return
     with pytest.raises(BudgetRefused):
-        ask(book, "second", reviews, asked)
-
-
-@pytest.mark.parametrize(("asked", "granted"), [(5e-31, True), (5.000001e-31, False)])
-def test_a_near_miss_in_a_tiny_delta(
-    book: Ledger, reviews: Source, asked: float, granted: bool
-) -> None:
-    book.add("reviews", reviews, 1.0, 1e-30)
-    ask(book, "first", reviews, 0.5, 5e-31)
-    if granted:
-        ask(book, "second", reviews, 0.5, asked)
-        return
-    with pytest.raises(BudgetRefused):
-        ask(book, "second", reviews, 0.5, asked)
+        ask(book, "second", reviews, *second)
 
 
 @pytest.mark.parametrize(("times", "granted"), [(1.0001, True), (0.9999, False)])
-def test_gaussian_runs_are_composed_tightly(
-    book: Ledger, reviews: Source, times: float, granted: bool
-) -> None:
+def test_a_near_miss_of_the_divergence(book, reviews, times, granted):
+    """Ten Gaussian runs fit whose epsilons add up to far more than the cap's."""
     book.add("reviews", reviews, 1.0, 1e-6)
     sigma = math.sqrt(10) * allowed(1.0, 1e-6).sigma
     claim = gaussian_epsilon(1e-7, sigma * 0.9)
-    assert 10 * claim > 1.5  # the sums alone would refuse
+    assert 10 * claim > 1.5
     for run in range(9):
         ask(book, f"run {run}", reviews, claim, 1e-7, events=[GaussianEvent(sigma)])
     last = [GaussianEvent(sigma * (1 + 10 * (times - 1)))]
@@ -67,29 +63,12 @@ def test_gaussian_runs_are_composed_tightly(
         ask(book, "last", reviews, claim, 1e-7, events=last)
 
 
-def test_a_refusal_says_what_was_asked_spent_and_left_and_records_nothing(
-    book: Ledger, reviews: Source
-) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    ask(book, "a", reviews, 0.75, 1e-7)
-    with pytest.raises(BudgetRefused) as refused:
-        ask(book, "b", reviews, 0.5, 1e-7)
-    said = str(refused.value)
-    assert "asks for epsilon 0.5, delta 1e-07" in said
-    assert "'reviews'" in said
-    assert "Used: 75% of it, by 1 run; with this run, " in said
-    assert "Left: epsilon 0.25 for one more run at delta 1e-07" in said
-    assert refused.value.exit_code == 3
-    assert [entry.run_id for entry in book.runs()] == ["a"]
-
-
 @pytest.mark.parametrize("before", [0, 1, 6])
-def test_what_is_left_is_granted_and_no_more(book: Ledger, reviews: Source, before: int) -> None:
+def test_what_is_left_is_granted_and_no_more(book, reviews, before):
     book.add("reviews", reviews, 1.0, 1e-6)
     for run in range(before):
         ask(book, f"run {run}", reviews, 0.2, 1e-7, events=items_price(0.2, 1e-7))
     left = book.status("reviews").left
-    assert left is not None
     assert left.epsilon > 0
     more = left.epsilon * 1.001
     with pytest.raises(BudgetRefused):
@@ -98,134 +77,153 @@ def test_what_is_left_is_granted_and_no_more(book: Ledger, reviews: Source, befo
     ask(book, "under", reviews, less, left.delta, events=items_price(less, left.delta))
 
 
-def test_nothing_spent_leaves_the_whole_cap(book: Ledger, reviews: Source) -> None:
-    account = book.add("reviews", reviews, 1.0, 1e-6)
-    assert account.left == Budget(1.0, 1e-6)
-    assert account.cap == Cap(1.0, 1e-6, "open")
-    assert account.spent.epsilon == 0
-    assert account.runs == 0
-
-
-def test_spent_is_never_more_than_the_sum(book: Ledger, reviews: Source) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    for run in range(3):
-        ask(book, f"run {run}", reviews, 0.1, 1e-7)
-    assert book.status("reviews").spent.epsilon <= 0.3
-
-
-def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(
-    book: Ledger, reviews: Source
-) -> None:
+def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
     book.add("reviews", reviews, 1.0, 0.0)
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
-    assert account.left is not None
     assert account.left.epsilon == 0
-    with pytest.raises(BudgetRefused, match="nothing"):
+    with pytest.raises(BudgetRefused, match="Left: nothing"):
         ask(book, "b", reviews, 1e-9)
     book.set_cap("reviews", 1.0, 0.0)
     ask(book, "c", reviews, 0.5)
 
 
-def test_runs_without_events_cost_their_claim(book: Ledger, reviews: Source) -> None:
-    book.add("reviews", reviews, 1.0, 1e-5)
-    ask(book, "a", reviews, 0.9, 1e-6, events=[])
+@pytest.mark.parametrize("kept", ["sums", "divergence"])
+def test_runs_without_events_cost_their_claim_beside_noise_too(book, reviews, kept):
+    book.add("reviews", reviews, 1.0, 1e-5, kept)
+    ask(book, "noise", reviews, 0.4, 1e-7, events=items_price(0.4, 1e-7))
     with pytest.raises(BudgetRefused):
         ask(book, "b", reviews, 0.9, 1e-6, events=[])
-
-
-def test_runs_without_events_cost_their_claim_beside_noise_too(
-    book: Ledger, reviews: Source
-) -> None:
-    """The first run decides how the cap is kept: here by what noise tells."""
-    book.add("reviews", reviews, 1.0, 1e-5)
-    ask(book, "noise", reviews, 0.5, 1e-6, events=items_price(0.5, 1e-6))
-    with pytest.raises(BudgetRefused):
-        for run in range(5):
-            ask(book, f"none {run}", reviews, 0.9, 1e-6, events=[])
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     [(-0.1, 0.0), (math.nan, 0.0), (math.inf, 0.0), (0.1, -1e-9), (0.1, math.nan), (0.1, 1.0)],
 )
-def test_no_price_can_give_something_back(
-    book: Ledger, reviews: Source, epsilon: float, delta: float
-) -> None:
+def test_no_price_can_give_something_back(book, reviews, epsilon, delta):
     with pytest.raises(UsageError):
         ask(book, "a", reviews, epsilon, delta, events=[])
     with pytest.raises(UsageError):
         book.add("reviews", reviews, epsilon, delta)
 
 
-def test_a_claim_far_below_its_events_is_a_mistake(book: Ledger, reviews: Source) -> None:
+def test_a_claim_far_below_its_events_is_a_mistake(book, reviews):
     with pytest.raises(UsageError, match="claims epsilon 0"):
         ask(book, "a", reviews, 0.0, 1e-6, events=[GaussianEvent(0.5)])
 
 
-def test_an_unnamed_corpus_is_recorded_without_a_cap(book: Ledger, reviews: Source) -> None:
-    reservation = ask(book, "a", reviews, 50.0)
-    assert not reservation.capped
+def test_files_of_no_account_are_recorded_without_a_cap(book, reviews):
+    assert ask(book, "a", reviews, 50.0).accounts == ()
     (account,) = book.accounts()
     assert (account.name, account.cap, account.left) == (None, None, None)
     assert account.label == reviews.label
     assert account.spent.epsilon == 50.0
     assert book.status(reviews.label) == account
     assert len(book.runs(reviews.label)) == 1
+    assert "no cap: epsilon 50, delta 0 is spent, by 1 run" in accounts_text([account])
 
 
-def test_naming_a_corpus_charges_it_with_its_earlier_runs(
-    book: Ledger, reviews: Source, tmp_path: Path
-) -> None:
+def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_path):
     ask(book, "exactly here", reviews, 0.25)
     ask(book, "the whole folder", Source("path", (str(tmp_path),), "author"), 0.25)
+    by_row = Source("path", reviews.where, "row_number")
+    book.failed(ask(book, "by another column", by_row, 0.25))
     ask(book, "elsewhere", Source("path", ("/nowhere/at/all.parquet",), "author"), 0.25)
-    hold = ask(book, "cancelled", reviews, 0.25).hold
-    book.cancel(hold)
     account = book.add("reviews", reviews, 1.0, 0.0)
-    assert account.runs == 2
-    assert account.spent.epsilon == 0.5
-    assert [a.name for a in book.accounts()].count("reviews") == 1
-    assert reviews.label not in {a.label for a in book.accounts()}
+    assert (account.runs, account.spent.epsilon) == (3, 0.75)
+    assert [run.run_id for run in book.runs("reviews")][-1] == "by another column"
+    labels = [each.label for each in book.accounts()]
+    assert labels == ["reviews", "/nowhere/at/all.parquet"]
+    with pytest.raises(BudgetRefused):
+        ask(book, "more", reviews, 0.26)
+
+
+def test_a_second_account_of_the_same_files_pays_too_and_replaces_none(book, reviews):
+    book.add("reviews", reviews, 1.0, 0.0)
+    ask(book, "before", reviews, 0.3)
+    book.add("large", reviews, 100.0, 0.0)
+    paid = ask(book, "b", reviews, 0.5, account="large")
+    assert paid.accounts == ("large", "reviews")  # the one that was named first
+    assert [book.status(name).spent.epsilon for name in ("reviews", "large")] == [0.8, 0.8]
+    with pytest.raises(BudgetRefused, match="the account 'reviews'"):
+        ask(book, "c", reviews, 5.0, account="large")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a*", "x.parquet", "~me", "..", "two words", "a\nb"])
-def test_a_name_cannot_be_taken_for_a_path(book: Ledger, reviews: Source, name: str) -> None:
+def test_a_name_cannot_be_taken_for_a_path(book, reviews, name):
     with pytest.raises(UsageError, match="name"):
         book.add(name, reviews, 1.0, 0.0)
 
 
-def test_a_name_is_given_once(book: Ledger, reviews: Source) -> None:
-    book.add("reviews", reviews, 1.0, 0.0)
-    with pytest.raises(UsageError, match="exists"):
-        book.add("reviews", reviews, 9.0, 0.0)
-    with pytest.raises(UsageError, match="no account 'other'"):
-        book.set_cap("other", 1.0, 0.0)
-    with pytest.raises(UsageError, match="no account 'other'"):
-        ask(book, "a", reviews, account="other")
-
-
-def test_how_a_cap_is_kept_is_settled_once(book: Ledger, reviews: Source) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    book.cancel(ask(book, "a", reviews, 0.1, 1e-8).hold)
-    assert book.status("reviews").cap == Cap(1.0, 1e-6, "sums")  # by what was asked for first
-    ask(book, "b", reviews, 0.1, 1e-8, events=items_price(0.1, 1e-8))
-    assert book.status("reviews").cap == Cap(1.0, 1e-6, "sums")
-    with pytest.raises(sqlite3.IntegrityError):
+def test_the_rule_of_a_cap_is_fixed_when_it_is_made(book, reviews):
+    assert book.add("noise", reviews, 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
+    assert book.add("pure", reviews, 1.0, 0.0).cap == Cap(1.0, 0.0, "sums")
+    ask(book, "a", reviews, 0.1, 0.0)
+    assert [a.cap.kept for a in book.accounts() if a.cap] == ["divergence", "sums"]
+    with pytest.raises(sqlite3.IntegrityError, match="replaced by a new one"):
         tampered(book, "UPDATE caps SET kept = 'divergence'")
-    assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")
+    assert book.set_cap("pure", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")  # as it was
+    assert book.set_cap("noise", 2.0, 0.0).cap == Cap(2.0, 0.0, "sums")
+    assert book.set_cap("noise", 2.0, 1e-6, "divergence").cap == Cap(2.0, 1e-6, "divergence")
+    for epsilon, delta, kept in ((1.0, 1e-6, "composed"), (1.0, 0.0, "divergence")):
+        with pytest.raises(UsageError, match="kept: found"):
+            book.set_cap("noise", epsilon, delta, kept)
 
 
-def test_an_owner_may_say_how_a_cap_is_kept(book: Ledger, reviews: Source) -> None:
-    account = book.add("reviews", reviews, 1.0, 1e-6, "divergence")
-    assert account.cap == Cap(1.0, 1e-6, "divergence")
-    ask(book, "a", reviews, 0.1, 1e-8)  # alone, the first run would have settled for the sums
-    assert book.status("reviews").cap == Cap(1.0, 1e-6, "divergence")
-    assert book.set_cap("reviews", 1.0, 1e-6, "sums").cap == Cap(1.0, 1e-6, "sums")
-    assert book.set_cap("reviews", 1.0, 1e-6).cap == Cap(
-        1.0, 1e-6, "sums"
-    )  # as the first run has it
-    with pytest.raises(UsageError, match="kept: found 'composed'"):
-        book.set_cap("reviews", 1.0, 1e-6, "composed")
-    with pytest.raises(UsageError, match="give a delta above 0, or use 'sums'"):
-        book.set_cap("reviews", 1.0, 0.0, "divergence")
+# What is said
+
+
+def test_an_unused_account_says_what_a_first_run_may_have(book, reviews):
+    account = book.add("reviews", reviews, 1.0, 1e-7)
+    assert (account.left, account.cap) == (Budget(1.0, 1e-7), Cap(1.0, 1e-7, "divergence"))
+    assert (account.spent.epsilon, account.runs, account.used) == (0, 0, 0)
+    assert guarantee_sentence(account) == (
+        "promised to each user: (1, 1e-07), whatever is asked, in whatever order; "
+        "nothing of it is used; a first run may have epsilon 1 at delta 1e-07"
+    )
+
+
+def test_what_is_used_and_what_may_follow_add_up(book, reviews):
+    book.add("reviews", reviews, 1.0, 1e-6, "sums")
+    ask(book, "a", reviews, 0.9, 1e-7, events=items_price(0.9, 1e-7))
+    account = book.status("reviews")
+    assert account.spent.epsilon < 0.85  # the smallest at the cap's delta, for programs
+    assert guarantee_sentence(account).endswith(
+        "90% of it is used, by 1 run; one more may have epsilon 0.1 at delta 9e-07"
+    )
+
+
+@pytest.mark.parametrize("kept", ["sums", "divergence"])
+@pytest.mark.parametrize("epsilon", [0.31, 0.1])
+def test_what_is_said_to_be_left_is_granted_until_all_is_used(book, reviews, epsilon, kept):
+    book.add("reviews", reviews, 1.0, 1e-6, kept)
+    before = 0.0
+    for run in range(3):
+        ask(book, f"run {run}", reviews, epsilon, 1e-8, events=items_price(epsilon, 1e-8))
+        account = book.status("reviews")
+        assert before < account.used < 1
+        before = account.used
+    found = re.search(r"one more.* epsilon (\S+) at delta (\S+)$", guarantee_sentence(account))
+    assert ("of items, ngrams or counts" in found[0]) == (kept == "divergence")
+    left, delta = map(float, found.groups())
+    with pytest.raises(BudgetRefused):
+        more = left * 1.002
+        ask(book, "over", reviews, more, delta, events=items_price(more, delta))
+    ask(book, "last", reviews, left, delta, events=items_price(left, delta))
+    assert book.status("reviews").used == pytest.approx(1, abs=2e-3)
+
+
+def test_a_cap_that_was_passed_promises_nothing(book, reviews):
+    ask(book, "a", reviews, 0.5)
+    assert guarantee_sentence(book.add("reviews", reviews, 0.2, 0.0)) == (
+        "the cap of (0.2, 0) does not hold: 1 run used 250% of it; no run may follow"
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "0%"), (1e-9, "less than 1%"), (0.314, "31%"), (0.9999, "more than 99%"), (1.0, "100%"),
+     (2.5, "250%"), (float("inf"), "more than 10,000%")],
+)  # fmt: skip
+def test_rounding_makes_no_part_all_or_nothing(share, said):
+    assert percent(share) == said

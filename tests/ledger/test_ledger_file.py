@@ -14,16 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from dphh.errors import DphhError, LedgerError, UsageError
-from dphh.ledger import Ledger, Request, Source
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger import Ledger, Source
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
-from tests.ledger.asked import ask, tampered
+from tests.ledger.asked import ask, asked, tampered
 
 
-def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(monkeypatch, tmp_path):
     monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "env.sqlite"))
     assert Ledger(tmp_path / "given.sqlite").path == tmp_path / "given.sqlite"
     assert Ledger().path == tmp_path / "env.sqlite"
@@ -35,7 +33,7 @@ def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
     assert default_path() == tmp_path / ".local" / "share" / "dphh" / "ledger.sqlite"
 
 
-def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews: Source) -> None:
+def test_folders_and_file_are_made_for_their_owner_alone(tmp_path, reviews):
     book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite")
     ask(book, "a", reviews)
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (book.path, *list(book.path.parents)[:2])]
@@ -43,28 +41,28 @@ def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews
     assert [p.name for p in book.path.parent.iterdir()] == ["ledger.sqlite"]
 
 
-def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
+def test_looking_makes_no_file(book, reviews):
     assert book.accounts() == []
     assert book.runs() == []
-    assert book.accounts_touched(reviews) == ()
+    assert book.before_reading(asked(reviews), None) is None
+    assert book.shares() == book.history() == book.analysts() == []
     with pytest.raises(UsageError):
         book.status("reviews")
     assert not book.path.exists()
 
 
-def test_a_ledger_of_a_newer_dphh(book: Ledger, reviews: Source) -> None:
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 1])
+def test_a_ledger_of_another_schema_is_refused(book, reviews, version):
     ask(book, "a", reviews)
-    tampered(book, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    newer = (
-        f"newer dphh .schema {SCHEMA_VERSION + 1}; this one knows {SCHEMA_VERSION}.: upgrade dphh"
-    )
-    with pytest.raises(LedgerError, match=newer):
-        book.runs()
-    with pytest.raises(LedgerError, match=newer):
-        ask(book, "b", reviews)
+    tampered(book, f"PRAGMA user_version = {version}")
+    before = book.path.read_bytes()
+    for verb in (book.runs, lambda: ask(book, "b", reviews)):
+        with pytest.raises(LedgerError, match=rf"has schema {version}, and this dphh reads schema"):
+            verb()
+    assert book.path.read_bytes() == before
 
 
-def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Source) -> None:
+def test_an_unknown_event_is_not_passed_over(book, reviews):
     ask(book, "a", reviews)
     tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
@@ -72,7 +70,7 @@ def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Sour
         book.accounts()
 
 
-def test_files_that_are_no_ledgers(tmp_path: Path, reviews: Source) -> None:
+def test_other_files_are_refused_and_stay_as_they_are(tmp_path, reviews):
     text = tmp_path / "text"
     text.write_bytes(b"user,item\n" * 1000)
     other = tmp_path / "other.sqlite"
@@ -86,7 +84,7 @@ def test_files_that_are_no_ledgers(tmp_path: Path, reviews: Source) -> None:
         assert before is None or path.read_bytes() == before
 
 
-def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> None:
+def test_a_damaged_file_is_said_to_be_damaged(book, reviews):
     for run in range(30):
         ask(book, f"run {run}", reviews)
     with book.path.open("r+b") as file:
@@ -96,30 +94,30 @@ def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> 
         book.runs()
 
 
-def test_a_full_disk_loses_nothing(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
+def test_a_full_disk_loses_nothing(book, reviews, monkeypatch):
+    run = ask(book, "a", reviews)
     connect = ledger_schema._connect
 
     def small(path: Path) -> sqlite3.Connection:
         con = connect(path)
-        con.execute("PRAGMA max_page_count = 30")
+        con.execute("PRAGMA max_page_count = 60")
         return con
 
     with monkeypatch.context() as full:
         full.setattr(ledger_schema, "_connect", small)
-        with pytest.raises(LedgerError, match="disk is full"):
-            book.settle(hold, {}, os.urandom(10**6))
+        for step in (
+            lambda: book.keep_level(run, "level 1", os.urandom(10**6)),
+            lambda: book.settle(run, {}, os.urandom(10**6)),
+        ):
+            with pytest.raises(LedgerError, match="disk is full"):
+                step()
+    assert book.level(run, "level 1") is None
     assert book.runs()[0].state == "running"
-    book.settle(hold, {}, b"there is space again")
+    book.settle(run, {}, b"there is space again")
     assert book.release("a").parquet == b"there is space again"
 
 
-def test_a_lock_held_too_long(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_held_too_long(book, reviews, monkeypatch):
     ask(book, "a", reviews)
     monkeypatch.setattr(ledger_schema, "TIMEOUT", 0.1)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
@@ -148,7 +146,7 @@ def nobody() -> Iterator[None]:
 
 
 @pytest.fixture
-def public() -> Iterator[Path]:
+def public():
     """A folder that other users may enter; pytest's own are private."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -156,11 +154,9 @@ def public() -> Iterator[Path]:
         Path(folder).chmod(0o755)
 
 
-def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
+def test_a_read_only_ledger_can_be_read_and_not_written(public, reviews):
     book = Ledger(public / "ledger.sqlite")
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    book.settle(hold, {}, b"rows")
+    book.settle(ask(book, "a", reviews), {}, b"rows")
     book.path.chmod(0o444)
     public.chmod(0o555)
     with nobody():
@@ -168,17 +164,17 @@ def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: S
         assert book.release("a").parquet == b"rows"
         assert len(book.accounts()) == 1
         with pytest.raises(LedgerError, match="read-only"):
-            book.reserve("b", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
+            ask(book, "b", Source("frame", ("f",), "u"))
     assert len(book.runs()) == 1
 
 
-def test_a_folder_that_may_not_be_written(public: Path) -> None:
+def test_a_folder_that_may_not_be_written(public):
     public.chmod(0o555)
     with nobody(), pytest.raises(LedgerError, match=r"ermission denied.*--ledger or DPHH_LEDGER"):
         Ledger(public / "new" / "ledger.sqlite").add("x", Source("frame", ("f",), "u"), 1, 0)
 
 
-def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
+def test_a_ledger_that_may_not_be_read(public, reviews):
     book = Ledger(public / "ledger.sqlite")
     ask(book, "a", reviews)
     with nobody():
@@ -188,22 +184,20 @@ def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
             book.runs()
 
 
-def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source) -> None:
+def test_an_interrupted_transaction_leaves_nothing(book, reviews):
     ask(book, "a", reviews)
     with pytest.raises(KeyboardInterrupt), writing(book.path) as con:
-        con.execute("UPDATE runs SET state = 'running'")
+        con.execute("UPDATE runs SET state = 'failed'")
         raise KeyboardInterrupt
-    assert book.runs()[0].state == "reserved"
+    assert book.runs()[0].state == "running"
 
 
-def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
-    book: Ledger, reviews: Source, tmp_path: Path
-) -> None:
+def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(book, reviews, tmp_path):
     ask(book, "a", reviews)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
         con.execute("PRAGMA cache_size = 1")
         con.execute("BEGIN IMMEDIATE")
-        con.execute("UPDATE runs SET state = 'running'")
+        con.execute("UPDATE runs SET state = 'failed'")
         for number in range(200):  # more than the cache holds, so that the file itself changes
             con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
         crashed = tmp_path / "crashed.sqlite"
@@ -211,12 +205,10 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
             copy = Path(f"{crashed}{ending}")
             copy.write_bytes(Path(f"{book.path}{ending}").read_bytes())
         con.execute("ROLLBACK")
-    assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
+    assert [entry.state for entry in Ledger(crashed).runs()] == ["running"]
 
 
-def test_a_commit_waits_for_the_disk(
-    book: Ledger, no_power_cut: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_waits_for_the_disk(book, no_power_cut, monkeypatch):
     """And for its folder, where the journal's end is the commit: 3 is SQLite's EXTRA."""
     monkeypatch.setattr(ledger_schema, "SYNCHRONOUS", no_power_cut)
     with writing(book.path) as con:
@@ -226,13 +218,13 @@ def test_a_commit_waits_for_the_disk(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
+def test_a_fork_waits_for_a_transaction(book, reviews):
     ask(book, "a", reviews)
     inside, leaving = threading.Event(), threading.Event()
 
     def slow() -> None:
         with writing(book.path) as con:
-            con.execute("UPDATE runs SET state = 'running'")
+            con.execute("UPDATE runs SET state = 'failed'")
             inside.set()
             time.sleep(0.2)
             leaving.set()
@@ -247,9 +239,29 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
     os.waitpid(child, 0)
     thread.join()
     assert waited
-    assert book.runs()[0].state == "running"
+    assert book.runs()[0].state == "failed"
 
 
-def test_every_error_is_one_of_ours(book: Ledger) -> None:
-    with pytest.raises(DphhError):
-        book.reserve("", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
+@pytest.mark.parametrize("named", ["s3://bucket/l.sqlite", "s3:/bucket/l.sqlite", "gs://b/l"])
+def test_a_ledger_at_a_stores_address_is_refused(named, tmp_path, monkeypatch):
+    """`Path` would make a folder of that name, so each working folder would have its own budget."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"ledger: found '.*', but dphh writes to local"):
+        Ledger(named)
+    monkeypatch.setenv("DPHH_LEDGER", named)
+    with pytest.raises(UsageError, match="local files only"):
+        Ledger()
+    with pytest.raises(UsageError, match="ledger: found a int"):
+        Ledger(3)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_ledger_is_one_file_however_it_is_named(tmp_path, reviews, monkeypatch):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    (tmp_path / "link.sqlite").symlink_to(book.path)
+    monkeypatch.chdir(tmp_path)
+    named = Ledger("ledger.sqlite")
+    monkeypatch.chdir("/")
+    ask(named, "a", reviews)
+    assert [run.run_id for run in Ledger(tmp_path / "link.sqlite").runs()] == ["a"]
+    assert Ledger(tmp_path / "link.sqlite").path == named.path == book.path

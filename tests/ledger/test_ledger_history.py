@@ -1,26 +1,21 @@
-"""Who allowed what, declared groups, and the ledger's copy."""
+"""What owners changed, declared groups, and what a ledger shows and exports."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pwd
-import sqlite3
-from contextlib import closing
-from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 from dphh import Corpus, Ledger
-from dphh.cli import cli
-from dphh.errors import BudgetRefused, CorpusError, LedgerError, UsageError
-from dphh.gateway.analysts import Analysts
+from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Source
-from dphh.rows.period import PeriodColumn
-from tests.ledger.asked import ask, tampered
-from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
+from dphh.ledger import accounts as ledger_accounts
+from tests.ledger.asked import ask, items_price
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
@@ -29,113 +24,75 @@ def told(book: Ledger, name: str | None = None) -> list[tuple[str | None, ...]]:
     return [(c.what, c.account, c.analyst, c.was, c.now) for c in book.history(name)]
 
 
-def test_every_change_says_who_and_from_what_to_what(book: Ledger) -> None:
-    book.add("draft", Corpus("/nowhere/a.parquet", user="who", text="what"), 1.0, 1e-6)
-    book.rename("draft", "reviews")
+def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
+    book.add("reviews", reviews, 1.0, 1e-6)
     book.set_cap("reviews", 2.0, 1e-6, "sums")
     book.set_share("reviews", "alice", 0.5, 1e-7)
     book.set_share("reviews", "alice", 0.25, 1e-7)
-    Analysts.of(book).add("alice")
-    Analysts.of(book).remove("alice")
-    Analysts.of(book).add("nobody-of-this-account")
+    book.give_token("alice")
+    book.give_token("alice")
+    book.withdraw_token("alice")
+    book.give_token("of no account")
     book.declare_groups("reviews", "country", "DE, US")
     book.declare_groups("reviews", "country", ())
+    book.move("reviews", "/elsewhere/a.parquet")
+    there = ", ".join(reviews.where)
     assert told(book, "reviews") == [
-        ("cap", "draft", None, None, "epsilon 1, delta 1e-06"),
-        ("name", "reviews", None, "draft", "reviews"),
+        ("cap", "reviews", None, None, "epsilon 1, delta 1e-06"),
         ("cap", "reviews", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06, kept by sums"),
         ("share", "reviews", "alice", None, "epsilon 0.5, delta 1e-07"),
         ("share", "reviews", "alice", "epsilon 0.5, delta 1e-07", "epsilon 0.25, delta 1e-07"),
         ("token", None, "alice", None, "given"),
+        ("token", None, "alice", "given", "given"),
         ("token", None, "alice", "given", None),
         ("groups", "reviews", None, None, "country: DE, US"),
         ("groups", "reviews", None, "country: DE, US", None),
+        ("place", "reviews", None, there, "/elsewhere/a.parquet"),
     ]
     assert {change.who for change in book.history()} == {ME}
     assert {change.when.timestamp() % 86_400 for change in book.history()} == {0.0}
-    assert len(book.history()) == 10
+    assert len(book.history()) == 11
+    assert str(book.history()[3]).endswith(
+        f"share of alice: epsilon 0.25, delta 1e-07, before epsilon 0.5, delta 1e-07, by {ME}"
+    )
     book.remove("reviews")
     assert told(book)[-1] == ("cap", "reviews", None, "epsilon 2, delta 1e-06, kept by sums", None)
 
 
-def test_a_persons_cap_is_in_the_history(book: Ledger, tmp_path: Path) -> None:
-    """From what to what, when and by whom: in Python, in `ledger show` and in what is exported."""
-    weeks = Source("path", ("/data/weeks.parquet",), "author", period=PeriodColumn("date", "week"))
-    one, five, eight = (f"; of a person epsilon {epsilon}, delta 1e-06" for epsilon in (1, 5, 8))
-    book.add("weeks", weeks, 1.0, 1e-7, person=(5.0, 1e-6))
-    book.set_cap("weeks", 1.0, 1e-7, person=(8.0, 1e-6))
-    book.set_cap("weeks", 0.5, 1e-7)
-    book.set_cap("weeks", 0.5, 1e-7, person=(1.0, 1e-6))
-    changes = [
-        (None, f"epsilon 1, delta 1e-07{five}"),
-        (f"epsilon 1, delta 1e-07{five}", f"epsilon 1, delta 1e-07{eight}"),
-        (f"epsilon 1, delta 1e-07{eight}", f"epsilon 0.5, delta 1e-07{eight}"),
-        (f"epsilon 0.5, delta 1e-07{eight}", f"epsilon 0.5, delta 1e-07{one}"),
-    ]
-    assert [(each.was, each.now, each.who) for each in book.history("weeks")] == [
-        (*change, ME) for change in changes
-    ]
-    asked = ["ledger", "show", "weeks", "--ledger", str(book.path)]
-    shown = CliRunner().invoke(cli, asked).stdout
-    for was, now in changes[1:]:
-        assert f"cap: {now}, before {was}, by {ME}" in " ".join(shown.split())
-    listed = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)["history"]
-    book.export(tmp_path / "history.csv", history=True)
-    for told in (listed, pl.read_csv(tmp_path / "history.csv").to_dicts()):
-        assert [(each["was"], each["now"]) for each in told] == changes
-    book.remove("weeks")
-    assert (book.history()[-1].was, book.history()[-1].now) == (changes[-1][1], None)
-
-
-def test_a_place_is_in_the_history(book: Ledger, reviews: Source, tmp_path: Path) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    there = tmp_path / "elsewhere.parquet"
-    there.write_bytes(b"")
-    book.move("reviews", there, sure=True)
-    assert told(book)[-1] == ("place", "reviews", None, ", ".join(reviews.where), str(there))
-
-
-@pytest.mark.parametrize("what", ["UPDATE history SET who = 'somebody'", "DELETE FROM history"])
-def test_history_stands(book: Ledger, reviews: Source, what: str) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    with pytest.raises(sqlite3.IntegrityError, match="history"):
-        tampered(book, what)
-
-
-def test_a_ledger_of_schema_7_has_what_it_recorded_without_who(
-    book: Ledger, reviews: Source
-) -> None:
-    book.add("reviews", reviews, 1.0, 1e-6)
-    book.set_cap("reviews", 2.0, 1e-6)
-    book.set_share("reviews", "alice", 0.5, 1e-7)
+def test_an_account_is_removed_with_its_shares_and_groups_if_nothing_was_charged(book, reviews):
+    for name in ("one", "other"):
+        book.add(name, reviews, 1.0, 1e-6)
+        book.set_share(name, "alice", 0.5, 1e-7)
+        book.declare_groups(name, "country", "DE, US")
+    book.remove("one")
+    assert [share.account for share in book.shares()] == ["other"]
+    assert list(book.declared_groups()) == ["other"]
     ask(book, "a", reviews, 0.1, 1e-8)
-    with closing(sqlite3.connect(book.path)) as con, con:
-        con.executescript(BACK_TO_SCHEMA_7)
-    before = book.status("reviews")
-    assert (book.history(), book.declared_groups()) == ([], {})  # readers change nothing
-    book.set_cap("reviews", 3.0, 1e-6)
-    assert book.status("reviews").spent == before.spent
-    assert told(book) == [
-        ("cap", "reviews", None, None, "epsilon 1, delta 1e-06"),
-        ("cap", "reviews", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06"),
-        ("share", "reviews", "alice", None, "epsilon 0.5, delta 1e-07"),
-        ("cap", "reviews", None, "epsilon 2, delta 1e-06, kept by sums", "epsilon 3, delta 1e-06"),
-    ]
-    assert [change.who for change in book.history()] == [None, None, None, ME]
+    with pytest.raises(UsageError, match=r"was charged 1 times, so it cannot be removed"):
+        book.remove("other")
+    with pytest.raises(UsageError, match="no account 'one'"):
+        book.remove("one")
+    book.add("one", reviews, 1.0, 1e-6)
+    assert book.status("one").runs == 1  # the name is free, and the runs are charged
 
 
-def test_history_is_exported(book: Ledger, reviews: Source, tmp_path: Path) -> None:
+def test_an_account_moves_with_its_cap_and_its_spending(book, reviews):
     book.add("reviews", reviews, 1.0, 1e-6)
-    for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
-        book.export(tmp_path / f"history{suffix}", history=True)
-        (row,) = read(tmp_path / f"history{suffix}").to_dicts()
-        assert (row["who"], row["what"], row["now"]) == (ME, "cap", "epsilon 1, delta 1e-06")
+    ask(book, "a", reviews, 0.5, 1e-7)
+    before = book.status("reviews")
+    moved = book.move("reviews", ["/elsewhere/a.parquet", "/elsewhere/b"])
+    assert (moved.cap, moved.spent) == (before.cap, before.spent)
+    assert moved.source.where == ("/elsewhere/a.parquet", "/elsewhere/b")
+    book.add("frames", Source("frame", ("f",), "who"), 1.0, 1e-6)
+    for name, where, said in (("frames", "/a", "of a table in memory"), ("reviews", [], "where")):
+        with pytest.raises(UsageError, match=said):
+            book.move(name, where)
 
 
-def test_added_if_missing(book: Ledger, reviews: Source) -> None:
-    for _ in range(2):
-        assert book.add("reviews", reviews, 1.0, 1e-6, if_missing=True).cap.epsilon == 1.0
-    assert book.add("reviews", reviews, 9.0, 1e-6, if_missing=True).cap.epsilon == 1.0
+def test_added_if_missing(book, reviews):
+    for epsilon in (1.0, 1.0, 9.0):
+        account = book.add("reviews", reviews, epsilon, 1e-6, if_missing=True)
+        assert account.cap.epsilon == 1.0
     assert len(book.history()) == 1
     other = Source(reviews.kind, reviews.where, "another column", reviews.content)
     with pytest.raises(UsageError, match="exists"):
@@ -144,94 +101,125 @@ def test_added_if_missing(book: Ledger, reviews: Source) -> None:
         book.add("reviews", reviews, 1.0, 1e-6)
 
 
-def test_groups_of_a_column_that_is_not_there(book: Ledger, tmp_path: Path) -> None:
-    pl.DataFrame({"u": [1], "t": ["a"], "c": ["DE"]}).write_parquet(tmp_path / "a.parquet")
-    book.add("words", Corpus(tmp_path / "a.parquet", user="u", text="t"), 1.0, 1e-6)
-    with pytest.raises(CorpusError, match="no column 'country'"):
-        book.declare_groups("words", "country", ["DE"])
-    book.declare_groups("words", "c", ["DE", "US"])
-    assert book.declared_groups() == {"words": {"c": ("DE", "US")}}
-    with pytest.raises(UsageError, match="groups: none are declared"):
-        book.declare_groups("words", "t", ())
-
-
-def test_a_copy_is_the_ledger_as_it_was(book: Ledger, reviews: Source, tmp_path: Path) -> None:
+def test_groups_are_declared_per_account_and_column(book, reviews):
     book.add("reviews", reviews, 1.0, 1e-6)
-    ask(book, "a", reviews, 0.5, 1e-7)
-    copy = tmp_path / "copies" / "monday.sqlite"
-    with pytest.raises(LedgerError, match="its folder exists"):
-        book.backup(copy)
-    copy.parent.mkdir()
-    book.backup(copy)
-    assert copy.stat().st_mode & 0o777 == 0o600
-    ask(book, "b", reviews, 0.1, 1e-7)
-    there = Ledger(copy)
-    assert [run.run_id for run in there.runs()] == ["a"]
-    assert there.status("reviews").used == pytest.approx(0.5)
-    book.backup(copy)  # over the last one
-    assert [run.run_id for run in Ledger(copy).runs()] == ["a", "b"]
+    book.declare_groups("reviews", "country", ["DE", "US"])
+    book.declare_groups("reviews", "country", "FR, DE")
+    book.declare_groups("reviews", "device", ["phone"])
+    assert book.declared_groups() == {"reviews": {"country": ("DE", "FR"), "device": ("phone",)}}
+    with pytest.raises(UsageError, match="identifies the users of 'reviews'"):
+        book.declare_groups("reviews", "author", ["a"])
+    with pytest.raises(UsageError, match="groups: none are declared"):
+        book.declare_groups("reviews", "body", ())
+    with pytest.raises(UsageError, match="no account"):
+        book.declare_groups("typo", "country", ["DE"])
 
 
-def test_a_copy_is_never_written_over_the_ledger_nor_of_none(book: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There is no ledger"):
-        book.backup(tmp_path / "copy.sqlite")
-    book.path.write_bytes(b"")
-    (tmp_path / "link").symlink_to(book.path)
-    with pytest.raises(UsageError, match="the ledger itself"):
-        book.backup(tmp_path / "link")
+# What is shown and exported
 
 
-def test_a_lost_ledger_is_gone_on_with_from_its_copy(
-    book: Ledger, reviews: Source, tmp_path: Path
-) -> None:
-    """The steps of docs/lost-ledger.md."""
-    book.add("reviews", reviews, 3.0, 0.0)
-    ask(book, "a", reviews, 1.0)
-    copy = tmp_path / "monday.sqlite"
-    book.backup(copy)
-    book.begin(ask(book, "b", reviews, 0.8).hold)
-    book.path.unlink()
-    copy.rename(book.path)
-    assert "older copy" in (book.behind() or "")
-    with pytest.raises(LedgerError, match="older copy"):
-        ask(book, "c", reviews, 0.1)
-    book.path.with_name(book.path.name + ".seen").unlink()
-    book.set_cap("reviews", 3.0 - 0.8, 0.0)
-    with pytest.raises(BudgetRefused):
-        ask(book, "c", reviews, 1.3)
-    ask(book, "c", reviews, 1.2)
+def test_entries_are_what_was_asked_in_order(book, reviews):
+    book.add("reviews", reviews, 1.0, 1e-5)
+    events = items_price(0.2, 1e-6)
+    ask(book, "a", reviews, 0.2, 1e-6, events=events, max_items=3)
+    ask(book, "b", Source("path", ("/nowhere",), "author"), 0.1)
+    ask(book, "c", reviews, 0.1, account="reviews")
+    first, second = book.runs("reviews")
+    assert (first.sequence, second.sequence) == (1, 3)
+    assert first.events == tuple(events)
+    assert first.parameters == {"max_items": 3}
+    assert first.source == reviews
+    assert (first.accounts, first.who, first.analyst) == (("reviews",), ME, None)
+    assert (first.verb, first.epsilon, first.delta) == ("items", 0.2, 1e-6)
 
 
-def test_the_commands_say_what_goes_with_an_account_and_what_a_copy_lacks(
-    book: Ledger, tmp_path: Path
-) -> None:
-    def said(*words: str) -> str:
-        done = CliRunner().invoke(cli, [*words, "--ledger", str(book.path)])
-        assert done.exit_code == 0
-        return done.output
-
-    book.add("reviews", Source("table", ("told",), "who"), 1.0, 1e-6)
-    book.set_share("reviews", "alice", 0.5, 1e-7)
-    book.declare_groups("reviews", "country", "DE, US")
-    assert "tokens are not in it" not in said("ledger", "backup", str(tmp_path / "a.sqlite"))
-    Analysts.of(book).add("alice")
-    assert f"copy {Analysts.of(book).path} too" in said("ledger", "backup", str(tmp_path / "b"))
-    removed = said("ledger", "remove", "reviews")
-    assert "with it went the shares of alice" in removed
-    assert "with it went the declared groups of country" in removed
-    assert "alice  has a token and no share" in said("serve", "analysts")
+def test_days_are_recorded_and_never_go_back(book, reviews, monkeypatch):
+    day = 86_400.0
+    for run, clock in (("a", 2.5 * day), ("b", 1.5 * day), ("c", 3.9 * day)):
+        monkeypatch.setattr(ledger_accounts, "time", SimpleNamespace(time=lambda now=clock: now))
+        book.settle(ask(book, run, reviews), {}, b"rows")
+    for which in ("when", "changed"):
+        days = [getattr(entry, which).timestamp() for entry in book.runs()]
+        assert days == [2 * day, 2 * day, 3 * day]
 
 
-def test_a_share_below_what_was_spent_says_that_no_run_may_follow(book: Ledger) -> None:
-    source = Source("path", ("/nowhere/a.parquet",), "who")
-    book.add("reviews", source, 1.0, 1e-6)
-    book.set_share("reviews", "alice", 0.5, 1e-7)
-    Analysts.of(book).add("alice")
-    ask(Ledger(book.path, "alice"), "one", source, 0.4, 1e-8, account="reviews")
-    lower = ["--corpus", "reviews", "--epsilon", "0.1", "--delta", "1e-7"]
-    for share, follows in (("0.1", False), ("0.45", True)):
-        lower[3] = share
-        words = ["serve", "add-analyst", "alice", *lower, "--yes", "--ledger", str(book.path)]
-        done = CliRunner().invoke(cli, words)
-        assert done.exit_code == 0
-        assert ("no run may follow" not in done.output) == follows
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_export_writes_every_run_and_every_change(book, reviews, tmp_path, suffix):
+    ask(book, "a", reviews, 0.25)
+    book.add("reviews", reviews, 1.0, 1e-6)
+    ask(book, 'b, "quoted"', reviews)
+    target = tmp_path / f"out{suffix}"
+    for _ in range(2):  # an earlier export is written over
+        book.export(target)
+    if suffix == ".csv":
+        with target.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = pl.read_parquet(target).to_dicts()
+    assert [row["run_id"] for row in rows] == ["a", 'b, "quoted"']
+    assert float(rows[0]["epsilon"]) == 0.25
+    assert [json.loads(row["accounts"]) for row in rows] == [["reviews"]] * 2
+    assert json.loads(rows[0]["source"]) == reviews.to_json()
+    assert list(tmp_path.glob(".out*")) == []
+    book.export(tmp_path / f"history{suffix}", history=True)
+    read = pl.read_csv if suffix == ".csv" else pl.read_parquet
+    (row,) = read(tmp_path / f"history{suffix}").to_dicts()
+    assert (row["who"], row["what"], row["now"]) == (ME, "cap", "epsilon 1, delta 1e-06")
+
+
+@pytest.mark.parametrize(
+    ("run", "harmless"),
+    [*((run, f"'{run}") for run in ("=1+1", "+49", "-x", "@a", "＝1")), ('a;"=1', "a;\"'=1")],
+)
+def test_no_run_id_is_a_formula_in_a_spreadsheet(book, reviews, tmp_path, run, harmless):
+    ask(book, run, reviews)
+    for ending, text in ((".csv", harmless), (".parquet", run)):
+        path = tmp_path / f"runs{ending}"
+        book.export(path)
+        read = pl.read_csv if ending == ".csv" else pl.read_parquet
+        assert read(path)["run_id"].to_list() == [text]
+
+
+def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):
+    ask(book, "a", reviews)
+    data = tmp_path / "support.csv"
+    data.write_text("customer,message\n1,hello\n")
+    pl.DataFrame({"who": [1]}).write_parquet(tmp_path / "data.parquet")
+    (tmp_path / "link.csv").symlink_to(book.path)
+    book.export(tmp_path / "runs.parquet")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(UsageError, match=r"export: .* would be lost"):
+        book.export(data)
+    with pytest.raises(UsageError, match="is another table"):
+        book.export(tmp_path / "data.parquet")
+    with pytest.raises(UsageError, match="is another table"):
+        book.export(tmp_path / "runs.parquet", history=True)
+    with pytest.raises(UsageError, match="is the ledger itself"):
+        book.export(tmp_path / "link.csv")
+    with pytest.raises(UsageError, match=r"\.parquet or \.csv"):
+        book.export(tmp_path / "out.xlsx")
+    with pytest.raises(LedgerError, match="Could not export"):
+        book.export(tmp_path / "missing" / "out.csv")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_analyst_exports_their_own_runs(book, reviews, tmp_path):
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.set_share("reviews", "alice", 0.5, 0.0)
+    ask(book, "the owner's", reviews)
+    ask(Ledger(book.path, "alice"), "alice's", reviews, account="reviews")
+    Ledger(book.path, "alice").export(tmp_path / "runs.parquet")
+    assert pl.read_parquet(tmp_path / "runs.parquet")["run_id"].to_list() == ["alice's"]
+
+
+def test_a_ledger_shows_what_is_spent_in_notebooks_too(book, tmp_path):
+    assert "There is no ledger at" in repr(book)
+    assert "There is no ledger at" in book._repr_html_()
+    with pytest.raises(UsageError, match="There is no ledger at"):
+        book.refuse_absent()
+    book.add("reviews", Corpus(tmp_path / "a<b>.parquet", user="who", text="what"), 1.0, 0.0)
+    ask(book, "a", Source("path", (str(tmp_path / "a<b>.parquet"),), "who"), 0.5)
+    ask(book, "b", Source("path", (str(tmp_path / "<i>.parquet"),), "who"), 0.5)
+    assert "50% of it is used, by 1 run" in " ".join(repr(book).split())
+    assert "<i>" not in book._repr_html_()
+    assert "50% is used" in book._repr_html_()

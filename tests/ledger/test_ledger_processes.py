@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dphh.ledger import Hold, Ledger, Source
+from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.exact import allowed
-from dphh.rows.period import PeriodColumn
+from dphh.privacy.events import GaussianEvent
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
-WEEKS = replace(SOURCE, period=PeriodColumn("date", "week"))
 FULL = os.environ.get("DPHH_FULL") == "1"
 
 START = """
@@ -32,6 +29,8 @@ from dphh.privacy.events import GaussianEvent
 from dphh.ledger import Ledger, Request, Source
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
+def asked(word, price=(0.1, 1e-9), events=()):
+    return Request(source, "items", {"word": word}, events, *price)
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -62,12 +61,11 @@ ASK_ONCE = """
 def ask(me):
     events = [GaussianEvent(float(sys.argv[3]))] if sys.argv[3] else []
     try:
-        hold = book.reserve(me, Request(source, "items", {}, events, 0.1, 1e-9)).hold
+        run = book.book(asked(me, events=events), {}, files="f1", run_id=me)
     except BudgetRefused:
         note("refused")
         return
-    book.begin(hold)
-    book.settle(hold, {}, b"rows of " + me.encode())
+    book.settle(run, {}, b"rows of " + me.encode())
     note("granted")
 children = [fork(ask, f"run {n}") for n in range(32)]
 os.close(opener)
@@ -75,97 +73,43 @@ for child in children:
     os.waitpid(child, 0)
 """
 
-GIVE_BACK = """
+# All ask the same, and each would have drawn something else.
+ASK_THE_SAME = """
 def ask(me):
-    booked = [GaussianEvent(float(sys.argv[3]))] * 4
-    while True:
-        six_are_granted = open(sys.argv[2]).read().count("granted") == 6
+    booked = book.book(asked("the same"), {}, files="f1")
+    release = booked.release
+    if release is None:
+        run, drawn = booked, me.encode()
         try:
-            hold = book.reserve(me, Request(source, "ngrams", {}, booked, 0.9, 9e-7)).hold
-        except BudgetRefused:
-            if six_are_granted:
-                note("refused")
-                return
+            stored = book.keep_level(run, "level 1", drawn)
+            assert book.level(run, "level 1") == stored
             time.sleep(random.uniform(0, 0.02))
-            continue
-        book.begin(hold)
-        book.settle(hold, {}, b"rows", booked[:1])
-        note("granted")
-children = [fork(ask, f"run {n}") for n in range(32)]
+            release = book.settle(run, {}, b"made of " + stored)
+        except LedgerError:  # another was first
+            release = book.release(booked.run_id)
+    note(f"{'paid' if booked.new else 'found'} {release.parquet.decode()}")
+children = [fork(ask, f"process {n}") for n in range(16)]
 os.close(opener)
 for child in children:
     os.waitpid(child, 0)
-"""
-
-# Of weeks 0 to 3 each child asks one, or two at once, with room for three runs in a week.
-ASK_PERIODS = """
-from dataclasses import replace
-from dphh.rows.period import PeriodColumn
-def ask(me):
-    number = int(me)
-    first = number % 4
-    weeks = replace(
-        source, period=PeriodColumn("date", "week"), periods=((first, first + (number % 8 == 1)),)
-    )
-    events = [GaussianEvent(float(sys.argv[3]))]
-    try:
-        hold = book.reserve(me, Request(weeks, "items", {}, events, 0.2, 1e-9)).hold
-    except BudgetRefused:
-        note(f"refused {me}")
-        return
-    book.begin(hold)
-    book.settle(hold, {}, b"rows")
-    note(f"granted {me}")
-children = [fork(ask, f"{n}") for n in range(32)]
-os.close(opener)
-for child in children:
-    os.waitpid(child, 0)
-"""
-
-KILLED_OVER_PERIODS = """
-from dataclasses import replace
-from dphh.rows.period import PeriodColumn
-def forever(me):
-    for number in range(10**9):
-        run, first = f"{me}-{number}", random.randrange(6)
-        weeks = replace(
-            source, period=PeriodColumn("date", "week"),
-            periods=((first, first + random.randrange(2)),),
-        )
-        try:
-            hold = book.reserve(run, Request(weeks, "trie", {}, [], 0.1, 1e-9)).hold
-        except BudgetRefused:
-            continue
-        if number % 7 == 3:
-            book.cancel(hold)
-            continue
-        book.begin(hold)
-        note(f"drawn {run}")
-        book.settle(hold, {"run": run}, run.encode())
-        note(f"released {run}")
-os.write(opener, bytes(10_000))
-for first in range(0, int(sys.argv[3]), 4):
-    children = [fork(forever, f"child {first + n}") for n in range(4)]
-    for child in children:
-        time.sleep(random.uniform(0.0, 0.3))
-        os.kill(child, signal.SIGKILL)
-    assert [os.WTERMSIG(os.waitpid(child, 0)[1]) for child in children] == [signal.SIGKILL] * 4
-    print("killed", flush=True)
-    sys.stdin.readline()
 """
 
 KILLED = """
 def forever(me):
     for number in range(10**9):
         run = f"{me}-{number}"
-        booked = [GaussianEvent(60.0)] * 2
-        hold = book.reserve(run, Request(source, "items", {}, booked, 0.2, 1e-9)).hold
-        if number % 7 == 3:
-            book.cancel(hold)
+        request = asked(run, (0.2, 1e-9), [GaussianEvent(60.0)])
+        booked = book.book(request, {}, files="f1", run_id=run)
+        note(f"booked {run}")
+        for level in ("level 1", "level 2"):
+            drawn = f"{level} of {run} {random.random()}"
+            book.keep_level(booked, level, drawn.encode() * 200)
+            note(f"drawn {run}/{drawn}")
+        if number % 5 == 3:
+            book.failed(booked)
+            note(f"failed {run}")
             continue
-        book.begin(hold)
-        note(f"drawn {run}")
-        book.settle(hold, {"run": run}, run.encode() * 2000, booked[:1])
+        book.settle(booked, {"run": run}, run.encode() * 2000)
         note(f"released {run}")
 os.write(opener, bytes(10_000))  # the gate stands open
 for first in range(0, int(sys.argv[3]), 4):
@@ -191,12 +135,10 @@ def start(body: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def hear(process: subprocess.Popen[str], line: str) -> None:
-    assert process.stdout is not None
     assert process.stdout.readline() == f"{line}\n"
 
 
 def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
 
@@ -213,14 +155,12 @@ QUIET = math.sqrt(6.5) * allowed(0.25, 1e-9).sigma  # six of these fit (0.25, 1e
 @pytest.mark.parametrize(
     ("cap", "sigma", "fitting"),
     [
-        ((0.7, 7e-9), None, 7),  # by the sums
-        ((0.25, 1e-9), QUIET, 6),  # by their noise: the sums would allow one
-        (None, QUIET, 32),  # nobody named it, and all race to make the file
+        ((0.7, 7e-9, "sums"), None, 7),
+        ((0.25, 1e-9), QUIET, 6),  # the sums would allow two
+        (None, QUIET, 32),  # no account, and all race to make the file
     ],
 )
-def test_32_processes_that_ask_at_once_get_exactly_what_the_cap_holds(
-    tmp_path: Path, cap: tuple[float, float] | None, sigma: float | None, fitting: int
-) -> None:
+def test_32_processes_at_once_get_exactly_what_the_cap_holds(tmp_path, cap, sigma, fitting):
     book = Ledger(tmp_path / "new" / "ledger.sqlite")
     if cap is not None:
         book.add("reviews", SOURCE, *cap)
@@ -230,96 +170,31 @@ def test_32_processes_that_ask_at_once_get_exactly_what_the_cap_holds(
     began = time.monotonic()
     process.communicate("\n", timeout=250)
     print(f"32 processes, {fitting} granted: {time.monotonic() - began:.2f} s")
-    said = notes.read_text().splitlines()
-    asked = 32
+    said = Counter(notes.read_text().splitlines())
+    assert said == +Counter(granted=fitting, refused=32 - fitting)
     assert sound(book.path)
-    assert said.count("granted") == fitting, said
-    assert said.count("refused") == asked - fitting
     runs = book.runs()
-    assert len(runs) == fitting
     assert {run.state for run in runs} == {"settled"}
     assert [run.sequence for run in runs] == list(range(1, fitting + 1))
     for run in runs:
         assert book.release(run.run_id).parquet == b"rows of " + run.run_id.encode()
 
 
-def test_32_processes_that_give_back_get_exactly_what_the_cap_holds_of_what_was_drawn(
-    tmp_path: Path,
-) -> None:
-    """Of nine and a half, each reserves four and draws one: six find room, however they meet."""
+def test_16_processes_that_ask_the_same_pay_once_and_show_one_release(tmp_path):
     book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("reviews", SOURCE, 1.0, 1e-6)
-    sigma = math.sqrt(9.5) * allowed(1.0, 1e-6).sigma
+    book.add("reviews", SOURCE, 0.1, 1e-9, "sums")
     notes = tmp_path / "notes"
-    process = start(FORK + GIVE_BACK, str(book.path), str(notes), repr(sigma))
+    process = start(FORK + ASK_THE_SAME, str(book.path), str(notes))
     hear(process, "ready")
     process.communicate("\n", timeout=250)
-    said = notes.read_text().splitlines()
-    assert sound(book.path)
-    assert (said.count("granted"), said.count("refused")) == (6, 26), said
-    assert [(run.state, len(run.drawn or ())) for run in book.runs()] == [("settled", 1)] * 6
-    given_back = book.status("reviews").given_back
-    assert given_back is not None
-    assert given_back.runs == 6
+    said = [line.split(" ", 1) for line in notes.read_text().splitlines()]
+    assert Counter(what for what, _ in said) == {"paid": 1, "found": 15}
+    assert len({release for _, release in said}) == 1
+    (run,) = book.runs()
+    assert book.release(run.run_id).parquet.decode() == said[0][1]
 
 
-def weeks_of(book: Ledger) -> Counter[int]:
-    """How many runs read each week: all but the cancelled."""
-    return Counter(
-        week
-        for run in book.runs()
-        if run.state != "cancelled"
-        for first, last in run.source.periods or ()
-        for week in range(first, last + 1)
-    )
-
-
-def test_32_processes_that_ask_at_once_get_exactly_what_each_period_holds(tmp_path: Path) -> None:
-    book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("weeks", WEEKS, 0.25, 1e-9)
-    sigma = math.sqrt(3.5) * allowed(0.25, 1e-9).sigma
-    notes = tmp_path / "notes"
-    process = start(FORK + ASK_PERIODS, str(book.path), str(notes), repr(sigma))
-    hear(process, "ready")
-    process.communicate("\n", timeout=250)
-    said = [line.split() for line in notes.read_text().splitlines()]
-    assert len(said) == 32
-    assert {what for what, _ in said} == {"granted", "refused"}
-    assert sound(book.path)
-    read = weeks_of(book)
-    assert {int(run.run_id) for run in book.runs()} == {int(n) for w, n in said if w == "granted"}
-    assert max(read.values()) == 3
-    # Nothing came back, so what was refused does not fit now either.
-    for number in (int(number) for what, number in said if what == "refused"):
-        first = number % 4
-        assert max(read[first], read[first + 1] if number % 8 == 1 else 0) == 3
-
-
-def test_killed_processes_leave_each_period_within_its_cap(tmp_path: Path) -> None:
-    kills = 200 if FULL else 24
-    book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("weeks", WEEKS, 0.7, 7e-9, person=(1e6, 0.5))
-    notes = tmp_path / "notes"
-    process = start(FORK + KILLED_OVER_PERIODS, str(book.path), str(notes), str(kills))
-    hear(process, "ready")
-    for _ in range(4, kills + 1, 4):
-        go(process)
-        hear(process, "killed")
-        runs = {run.run_id: run.state for run in book.runs() if run.state != "cancelled"}
-        for what, run in (line.split(" ", 1) for line in notes.read_text().splitlines()):
-            assert runs[run] in {"drawn": {"running", "settled"}, "released": {"settled"}}[what]
-        assert sound(book.path)
-        read = weeks_of(book)
-        assert max(read.values()) <= 7
-        for week in range(7):
-            left = book.status("weeks", ((week, week),)).left
-            assert left is not None
-            assert left.epsilon == pytest.approx(0.7 - 0.1 * read[week], abs=1e-9)
-    process.communicate("\n", timeout=250)
-    assert max(read.values()) == 7  # it came to refusals
-
-
-def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_path: Path) -> None:
+def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path):
     kills = 200 if FULL else 40
     book = Ledger(tmp_path / "ledger.sqlite")
     book.add("reviews", SOURCE, 1e6, 0.5)
@@ -331,78 +206,90 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_pa
         go(process)
         hear(process, "killed")
         journals += Path(f"{book.path}-journal").exists()
-        runs = book.runs()
-        assert all((run.drawn is not None) == (run.state == "settled") for run in runs)
-        states = {run.run_id: run.state for run in runs if run.state != "cancelled"}
+        runs = {run.run_id: run for run in book.runs()}
         said = [line.split(" ", 1) for line in notes.read_text().splitlines()]
-        for what, run in said:
-            allowed = {"drawn": {"running", "settled"}, "released": {"settled"}}[what]
-            assert states[run] in allowed, (what, run)
-        unfinished = [run for run, state in states.items() if state != "settled"]
+        last = {told.split("/")[0]: what for what, told in said}
+        for run, what in last.items():
+            # A process may be killed between its step and its note.
+            states = {"failed": {"failed"}, "released": {"settled"}}
+            assert runs[run].state in states.get(what, {"running", "failed", "settled"})
+        unfinished = [run for run in runs.values() if run.state == "running"]
         assert len(unfinished) <= killed  # each kill leaves one run unfinished at most
         assert sound(book.path)
     process.communicate("\n", timeout=250)
-    released = [run for what, run in said if what == "released"]
+    assert book.status("reviews").runs == len(runs)  # every one is paid for
+    released = [run for run, what in last.items() if what == "released"]
     assert released
     for run in released[:: max(1, len(released) // 100)]:
         assert book.release(run) == ({"run": run}, run.encode() * 2000)
-    assert book.status("reviews").runs == len(states)
+    going_on = [run for run in runs.values() if run.state != "settled"]
+    drawn = set()
+    for what, told in said:
+        run, _, rows = told.partition("/")
+        if what == "drawn" and runs[run].state != "settled":
+            level = rows.split(" of ")[0]
+            assert book.level(runs[run], level) == rows.encode() * 200
+            drawn.add(run)
+    assert drawn
+    # And they go on: by the same key, without a price, past what was drawn.
+    for entry in going_on[:10]:
+        again = book.book(asked_by_child(entry.run_id), {}, files="f1", run_id=entry.run_id)
+        assert (again.new, again.attempt) == (False, 2)
+        book.settle(again, {}, b"in the end")
+    assert len(book.runs()) == len(runs)
     print(
         f"{kills} kills: {len(released)} released, {len(unfinished)} left unfinished and spent, "
         f"a journal to roll back after {journals} of {kills // 4} rounds"
     )
 
 
-def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path: Path) -> None:
-    """Not at random: inside the transaction, with part of it already in the file."""
-    book = Ledger(tmp_path / "ledger.sqlite")
-    body = """
-from dphh.ledger import records as ledger_records
-book = Ledger(sys.argv[1], attempt="the child's")
-booked = [GaussianEvent(60.0)] * 2
-hold = book.reserve("a", Request(source, "items", {}, booked, 0.2, 1e-9)).hold
-book.begin(hold)
-insert = ledger_records.insert_release
-def half(con, *release):
-    con.execute("PRAGMA cache_size = 1")
-    insert(con, *release)
+def asked_by_child(word: str) -> Request:
+    return Request(SOURCE, "items", {"word": word}, [GaussianEvent(60.0)], 0.2, 1e-9)
+
+
+#: Each is killed with part of its transaction in the file: what was there before is there again.
+IN_THE_MIDDLE = """
+import os
+from dphh.ledger import book as ledger_book
+pieces = ledger_book._pieces
+def half(data):
+    yield from pieces(data)
     print("written", flush=True)
     sys.stdin.readline()
-ledger_records.insert_release = half
-book.settle(hold, {}, bytes(10**7), booked[:1])
+run = book.book(asked("a"), {}, files="f1", run_id="a")
+book.keep_level(run, "level 0", b"kept")
+if sys.argv[2] == "book":
+    insert = Ledger._insert
+    def inserted(self, con, *all):
+        con.execute("PRAGMA cache_size = 1")
+        con.execute("INSERT INTO chunks VALUES (1, 1, zeroblob(10000000))")
+        booked = insert(self, con, *all)
+        print("written", flush=True)
+        sys.stdin.readline()
+    Ledger._insert = inserted
+    book.book(asked("b"), {}, files="f1", run_id="b")
+ledger_book.CHUNK, ledger_book._pieces = 10**5, half
+if sys.argv[2] == "keep_level":
+    book.keep_level(run, "level 1", os.urandom(10**7))
+book.settle(run, {}, os.urandom(10**7))
 """
-    process = start(body, str(book.path), "a")
+
+
+@pytest.mark.parametrize("step", ["book", "keep_level", "settle"])
+def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, step):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.add("reviews", SOURCE, 0.25, 1e-8, "sums")
+    process = start(IN_THE_MIDDLE, str(book.path), step)
     hear(process, "ready")
     go(process)
     hear(process, "written")
     assert book.path.stat().st_size > 5e6
     process.kill()
     process.wait()
-    assert [(run.state, run.drawn) for run in book.runs()] == [("running", None)]
+    assert [(run.run_id, run.state) for run in book.runs()] == [("a", "running")]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
-    book.settle(Hold("a", "the child's"), {}, b"rows")
-
-
-def test_a_limit_on_the_size_of_files_loses_nothing(tmp_path: Path) -> None:
-    """The nearest to a full disk that a test may bring about: real writes that really fail."""
-    book = Ledger(tmp_path / "ledger.sqlite")
-    body = """
-import resource
-book = Ledger(sys.argv[1], attempt="the child's")
-hold = book.reserve("a", Request(source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)).hold
-book.begin(hold)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))
-try:
-    book.settle(hold, {}, bytes(10**7))
-except LedgerError as error:
-    print(error)
-"""
-    process = start(body, str(book.path), "a")
-    said, _ = process.communicate("\n", timeout=250)
-    assert "Could not write the ledger" in said
-    assert "limit on the size of files" in said or "disk is full" in said
-    assert sound(book.path)
-    assert [run.state for run in book.runs()] == ["running"]
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 10**6
-    book.settle(Hold("a", "the child's"), {}, b"rows")
+    assert [book.level(1, level) for level in ("level 0", "level 1")] == [b"kept", None]
+    assert book.keep_level(1, "level 1", b"drawn anew") == b"drawn anew"
+    book.settle(1, {}, b"rows")
+    assert book.status("reviews").runs == 1

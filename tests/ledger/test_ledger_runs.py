@@ -1,4 +1,4 @@
-"""A run from reservation to release: its states, going on after a crash, what is stored."""
+"""A run from booking to release: repeated, continued, failed, settled, and what is stored of it."""
 
 from __future__ import annotations
 
@@ -8,98 +8,156 @@ import re
 import sqlite3
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from dphh.errors import BudgetRefused, LedgerError, UsageError
+from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import Ledger, Source
-from dphh.ledger import records as ledger_records
-from dphh.ledger import unfinished as ledger_unfinished
+from dphh.ledger import book as ledger_book
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
-from tests.ledger.asked import ask, tampered
+from dphh.release import Release
+from dphh.run import settled
+from tests.ledger.asked import SETTING, ask, asked, tampered
 
 
-def test_a_run_goes_from_reserved_over_running_to_settled(book: Ledger, reviews: Source) -> None:
-    states = []
-    hold = ask(book, "a", reviews).hold
-    states.append(book.runs()[0].state)
-    book.begin(hold)
-    states.append(book.runs()[0].state)
-    book.settle(hold, {"verb": "items"}, b"PAR1")
-    states.append(book.runs()[0].state)
-    assert states == ["reserved", "running", "settled"]
+def key_in(book: Ledger) -> bytes:
+    ((key,),) = tampered(book, "SELECT key FROM unfinished")
+    return bytes(key)
+
+
+def test_a_run_is_running_until_it_is_settled_or_fails(book, reviews):
+    booked = ask(book, "a", reviews)
+    assert (booked.new, booked.attempt, booked.release) == (True, 1, None)
+    assert book.runs()[0].state == "running"
+    book.failed(booked)
+    assert book.runs()[0].state == "failed"
+    assert ask(book, "a", reviews).attempt == 2
+    assert book.runs()[0].state == "running"
+    book.settle(booked, {"verb": "items"}, b"PAR1")
+    book.failed(booked)
+    assert book.runs()[0].state == "settled"
     assert book.release("a") == ({"verb": "items"}, b"PAR1")
 
 
-def test_a_run_that_never_began_can_be_cancelled_and_its_id_used_again(
-    book: Ledger, reviews: Source
-) -> None:
+def test_a_price_is_spent_before_anything_is_read_and_stays_spent(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
-    hold = ask(book, "a", reviews).hold
-    book.cancel(hold)
-    ask(book, "a", reviews, word="another request")
-    assert [entry.state for entry in book.runs()] == ["cancelled", "reserved"]
+    booked = ask(book, "a", reviews)
+    for step in (lambda: None, lambda: book.failed(booked)):
+        step()
+        with pytest.raises(BudgetRefused):
+            ask(book, "b", reviews, word="another request")
+    book.settle(booked, {}, b"")
     with pytest.raises(BudgetRefused):
-        ask(book, "b", reviews)
+        ask(book, "b", reviews, word="another request")
+    assert [run.run_id for run in book.runs()] == ["a"]
 
 
-def test_a_run_that_began_stays_spent(book: Ledger, reviews: Source) -> None:
-    book.add("reviews", reviews, 0.1, 0.0)
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    with pytest.raises(LedgerError, match="its state is running"):
-        book.cancel(hold)
-    book.settle(hold, {}, b"")
-    with pytest.raises(LedgerError, match="its state is settled"):
-        book.cancel(hold)
-    with pytest.raises(BudgetRefused):
-        ask(book, "b", reviews)
-
-
-def test_steps_out_of_order_are_refused(book: Ledger, reviews: Source) -> None:
-    with pytest.raises(LedgerError, match="no run 'a'"):
-        book.release("a")
-    hold = ask(book, "a", reviews).hold
-    with pytest.raises(LedgerError, match="Cannot settle"):
-        book.settle(hold, {}, b"")
-    with pytest.raises(LedgerError, match="no release"):
-        book.release("a")
-    book.begin(hold)
-    with pytest.raises(LedgerError, match="Cannot begin"):
-        book.begin(hold)
-
-
-def test_the_file_itself_refuses_to_take_a_price_back(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    for statement in (
+@pytest.mark.parametrize(
+    "statement",
+    [
         "DELETE FROM runs",
+        "UPDATE runs SET epsilon = 0.01",
+        "UPDATE runs SET delta = 0.01",
+        "UPDATE runs SET events = '[]'",
+        "UPDATE runs SET run_id = 'b'",
+        "UPDATE runs SET digest = 'b'",
+        "UPDATE runs SET analyst = 'bob'",
         "UPDATE runs SET state = 'cancelled'",
-        "UPDATE runs SET state = 'reserved'",
-    ):
-        with pytest.raises(sqlite3.IntegrityError):
-            tampered(book, statement)
-    tampered(book, "DELETE FROM holds")  # a run that nobody holds does not go back either
-    with pytest.raises(sqlite3.IntegrityError, match="cannot go back"):
-        tampered(book, "UPDATE runs SET state = 'cancelled'")
+        "UPDATE runs SET state = 'running' WHERE run_id = 'settled'",
+        "UPDATE runs SET sha256 = '' WHERE run_id = 'settled'",
+        "DELETE FROM charges",
+        "UPDATE charges SET account = 2",
+        "UPDATE caps SET epsilon = 9",
+        "DELETE FROM levels",
+        "UPDATE levels SET data = x'00'",
+        "DELETE FROM history",
+        "UPDATE history SET who = 'somebody'",
+    ],
+)
+def test_the_file_itself_refuses(book, reviews, statement):
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.keep_level(ask(book, "a", reviews), "level 1", b"rows")
+    book.settle(ask(book, "settled", reviews, word="other"), {}, b"rows")
+    before = book.path.read_bytes()
+    with pytest.raises(sqlite3.IntegrityError):
+        tampered(book, statement)
+    assert book.path.read_bytes() == before
 
 
-def test_the_same_request_again_returns_the_release_and_spends_nothing(
-    book: Ledger, reviews: Source
-) -> None:
+# Repeated requests
+
+
+def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
-    hold = ask(book, "a", reviews, max_items=3).hold
-    book.begin(hold)
-    book.settle(hold, {"levels": [1]}, b"rows")
-    again = ask(book, "a", reviews, max_items=3)
-    assert again.release is not None
-    assert again.release.manifest == {"levels": [1]}
-    assert again.release.parquet == b"rows"
+    first = ask(book, None, reviews, max_items=3)
+    book.settle(first, {"levels": [1]}, b"rows")
+    again = ask(book, None, reviews, max_items=3)
+    assert (again.run_id, again.new, again.files) == (first.run_id, False, "f1")
+    assert again.release == ({"levels": [1]}, b"rows")
     assert again.accounts == ("reviews",)
-    assert again.capped
+    assert ask(book, None, reviews, max_items=3, account="reviews").run_id == first.run_id
     assert len(book.runs()) == 1
+    with pytest.raises(BudgetRefused):  # the state of the files is another
+        book.book(asked(reviews, max_items=3), SETTING, files="f2")
 
 
-def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Source) -> None:
+def test_a_request_that_is_asked_for_again_pays_again(book, reviews):
+    first = ask(book, None, reviews)
+    second = book.book(asked(reviews), SETTING, files="f1", again=True)
+    assert second.new
+    assert second.run_id != first.run_id
+    assert ask(book, None, reviews).run_id == second.run_id  # the last
+
+
+def test_only_the_last_run_of_a_request_is_repeated(book, reviews):
+    """Few bits of the files' state are kept, which many runs would soon have in common."""
+    for files in ("f1", "f2"):
+        booked = book.book(asked(reviews), SETTING, files=files)
+        book.settle(booked, {}, b"rows")
+    assert book.book(asked(reviews), SETTING, files="f1").new
+    last = book.last_like(asked(reviews))
+    assert (last[0].sequence, last[1]) == (3, "f1")
+
+
+def test_a_tests_run_is_found_by_its_id_alone(book, reviews):
+    booked = book.book(asked(reviews), SETTING, files=None)
+    book.settle(booked, {"is_test": True}, b"seeded")
+    assert book.last_like(asked(reviews)) is None
+    assert ask(book, None, reviews).new
+    assert book.book(asked(reviews), SETTING, files=None).new
+    assert book.book(asked(reviews), SETTING, run_id=booked.run_id).release is not None
+
+
+def test_runs_on_data_without_a_state_are_not_repeated_by_themselves(book):
+    frame = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
+    first = book.book(asked(frame), SETTING, files="")
+    assert book.book(asked(frame), SETTING, files="").new
+    last = book.last_like(asked(frame))
+    assert (last[0].sequence, last[1]) == (2, "")
+    assert book.book(asked(frame), SETTING, files="", run_id=first.run_id).attempt == 2
+
+
+def test_an_analysts_runs_are_apart_from_the_owners(book, reviews):
+    book.add("reviews", reviews, 1.0, 0.0)
+    for name in ("alice", "bob"):
+        book.set_share("reviews", name, 0.5, 0.0)
+    books = [book, Ledger(book.path, "alice"), Ledger(book.path, "bob")]
+    first = [ask(each, None, reviews, account="reviews") for each in books]
+    assert all(each.new for each in first)
+    for each, booked in zip(books, first, strict=True):
+        again = ask(each, None, reviews, account="reviews")
+        assert (again.run_id, again.new) == (booked.run_id, False)
+        each.settle(booked, {}, b"rows")
+    assert [len(each.runs()) for each in books] == [3, 1, 1]
+    for other in (first[0].run_id, first[2].run_id):
+        with pytest.raises(UnknownRunError):
+            books[1].release(other)
+        with pytest.raises(UsageError, match="another request"):
+            ask(books[1], other, reviews, account="reviews")
+    assert books[0].release(first[2].run_id).parquet == b"rows"
+
+
+def test_another_request_with_a_used_id_is_a_mistake(book, reviews):
     ask(book, "a", reviews, max_items=3)
     others: list[dict[str, Any]] = [
         {"max_items": 4},
@@ -110,153 +168,189 @@ def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Sour
     for other in others:
         with pytest.raises(UsageError, match="another request"):
             ask(book, "a", reviews, **other)
+    title = Source("path", reviews.where, "author", {"column": "title"})
     with pytest.raises(UsageError, match="another request"):
-        ask(book, "a", Source("path", reviews.where, "author", {"column": "title"}), max_items=3)
-
-
-KEY = bytes(range(32))
-SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
-
-
-@pytest.mark.parametrize("began", [False, True])
-def test_the_same_request_for_an_unfinished_run_spends_nothing_and_may_begin(
-    book: Ledger, reviews: Source, began: bool
-) -> None:
-    book.add("reviews", reviews, 0.1, 0.0)
-    hold = ask(book, "a", reviews).hold
-    if began:
-        book.begin(hold, SETTING, KEY)
-    again = ask(book, "a", reviews)
-    assert again.release is None
-    assert (again.accounts, again.capped) == (("reviews",), True)
-    begun = book.begin(again.hold, SETTING, bytes(32))
-    assert begun is not None
-    assert (begun.key, begun.attempt) == ((KEY, 2) if began else (bytes(32), 1))
+        ask(book, "a", title, max_items=3)
     assert len(book.runs()) == 1
 
 
-def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold, SETTING, KEY)
-    changed = {**SETTING, "files": "78"}
-    with pytest.raises(UsageError, match="its files changed since it began") as refused:
-        book.begin(hold, changed, KEY)
-    assert not re.search("7[78]", str(refused.value))  # an analyst may see it
-    with pytest.raises(UsageError, match=r"its engine changed .*now unknown"):
-        book.begin(hold, {"files": "77"}, KEY)
-    assert book.begin(hold, SETTING, KEY) == ledger_unfinished.Beginning(KEY, 2)
+def test_notes_of_events_make_no_other_request(book, reviews):
+    first = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "one level")])
+    again = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "the only level")])
+    other = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0), DeltaEvent(1e-10)])
+    assert (again.run_id, other.new) == (first.run_id, True)
+    assert book.runs()[0].events[0].note == "one level"
 
 
-def test_a_run_that_an_earlier_dphh_began_cannot_go_on(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    with pytest.raises(LedgerError, match=r"cannot continue: an older dphh.*new run id"):
-        book.begin(hold, SETTING, KEY)
+def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews):
+    assert book.before_reading(asked(reviews), None) is None
+    assert not book.path.exists()
+    book.add("reviews", reviews, 0.1, 0.0)
+    assert book.before_reading(asked(reviews), None) is None
+    with pytest.raises(BudgetRefused):
+        book.before_reading(asked(reviews, 0.2), "a new id")
+    ask(book, "a", reviews)
+    with pytest.raises(BudgetRefused):
+        book.before_reading(asked(reviews, word="other"), None)
+    assert book.before_reading(asked(reviews), "a") is None  # it goes on, and has paid
+    with pytest.raises(UsageError, match="another request"):
+        book.before_reading(asked(reviews, 0.05), "a")
+    book.settle(ask(book, "a", reviews), {}, b"rows")
+    found = book.before_reading(asked(reviews), "a")
+    assert found.release == ({}, b"rows")
+    assert len(book.runs()) == 1
 
 
-def test_attempts_at_a_run_are_numbered_and_few(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    begun = [book.begin(hold, SETTING, KEY) for _ in range(ledger_unfinished.MOST_ATTEMPTS)]
-    assert [each.attempt for each in begun if each] == list(range(1, len(begun) + 1))
-    with pytest.raises(LedgerError, match=f"was begun {len(begun)} times and never finished"):
-        book.begin(hold, SETTING, KEY)
-
-
-def test_a_level_stands_as_it_was_first_stored(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ledger_records, "CHUNK", 1000)
-    rows = os.urandom(4_321)
-    hold, other = (ask(book, run, reviews).hold for run in ("a", "b"))
-    for each in (hold, other):
-        book.begin(each, SETTING, KEY)
-    assert book.level(hold, "level 1") is None
-    assert book.keep_level(hold, "level 1", rows) == rows
-    assert book.keep_level(hold, "level 1", b"drawn by another process") == rows
-    assert book.level(hold, "level 1") == rows
-    assert book.level(hold, "level 2") is None
-    assert book.level(other, "level 1") is None
-
-
-def test_the_file_itself_refuses_to_lose_a_level(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold, SETTING, KEY)
-    book.keep_level(hold, "level 1", b"rows")
-    for statement in ("DELETE FROM levels", "UPDATE levels SET data = x'00'"):
-        with pytest.raises(sqlite3.IntegrityError):
-            tampered(book, statement)
-
-
-def test_a_damaged_level_is_not_used(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold, SETTING, KEY)
-    book.keep_level(hold, "level 1", b"rows")
-    tampered(book, "DROP TRIGGER levels_stand")
-    tampered(book, "UPDATE levels SET data = x'00'")
-    with pytest.raises(LedgerError, match=r"\(level 1\) is damaged"):
-        book.level(hold, "level 1")
-
-
-def test_levels_are_of_runs_that_have_begun_and_not_settled(book: Ledger, reviews: Source) -> None:
-    hold = ask(book, "a", reviews).hold
-    for early in (lambda: book.level(hold, "1"), lambda: book.keep_level(hold, "1", b"rows")):
-        with pytest.raises(LedgerError, match="its state is reserved"):
-            early()
-    book.begin(hold, SETTING, KEY)
-    book.settle(hold, {}, b"rows")
-    for late in (lambda: book.level(hold, "1"), lambda: book.keep_level(hold, "1", b"rows")):
-        with pytest.raises(LedgerError, match="its state is settled"):
-            late()
-
-
-def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
-    book: Ledger, reviews: Source
-) -> None:
-    level = os.urandom(10_000)
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold, SETTING, KEY)
-    book.keep_level(hold, "level 1", level)
-    assert KEY in book.path.read_bytes()
-    book.settle(hold, {}, b"rows")
-    kept = book.path.read_bytes()
-    assert KEY not in kept
-    assert level[:100] not in kept
-
-
-def test_a_release_larger_than_a_chunk_comes_back_whole(
-    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ledger_records, "CHUNK", 1000)
-    rows = os.urandom(12_345)
-    hold = ask(book, "a", reviews).hold
-    book.begin(hold)
-    book.settle(hold, {}, rows)
-    assert book.release("a").parquet == rows
-    tampered(book, "DELETE FROM chunks WHERE number = 5")
-    with pytest.raises(LedgerError, match="damaged"):
-        book.release("a")
-
-
-def test_what_is_not_json_is_refused_before_anything_is_spent(
-    book: Ledger, reviews: Source
-) -> None:
+def test_what_is_not_json_is_refused_and_spends_nothing(book, reviews):
     with pytest.raises(UsageError, match="JSON"):
         ask(book, "a", reviews, noise=math.nan)
+    for run_id in ("a\nb", "a" * 201):
+        with pytest.raises(UsageError, match="run_id"):
+            ask(book, run_id, reviews)
     assert book.runs() == []
 
 
-def test_a_request_is_the_same_in_other_words(book: Ledger, reviews: Source) -> None:
-    """What an event says of itself is for people: no run is another, or drew less, by that."""
-    said, others = [GaussianEvent(60.0, "one level"), DeltaEvent(1e-10)], [
-        GaussianEvent(60.0, "the only level"), DeltaEvent(1e-10, "its threshold")
-    ]  # fmt: skip
-    hold = ask(book, "a", reviews, 0.1, 1e-9, events=said).hold
-    again = ask(book, "a", reviews, 0.1, 1e-9, events=others)
-    assert (again.sequence, len(book.runs())) == (1, 1)
-    book.begin(hold)
-    book.settle(hold, {}, b"rows", others)
-    (run,) = book.runs()
-    assert run.drawn is None
-    assert [event.note for event in run.events] == ["one level", ""]
-    with pytest.raises(UsageError, match="another request"):
-        ask(book, "a", reviews, 0.1, 1e-9, events=[GaussianEvent(61.0, "one level")])
+# Runs that go on
+
+
+def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, reviews, tmp_path):
+    book.add("reviews", reviews, 0.1, 0.0)
+    booked = ask(book, None, reviews)
+    assert len(booked.key) == 32
+    assert booked.key != ask(Ledger(tmp_path / "other"), None, reviews).key
+    assert booked.key == key_in(book)
+    assert repr(booked.key) not in repr(booked)
+    for attempt in (2, 3):
+        book.failed(booked)
+        again = ask(book, None, reviews)
+        assert (again.new, again.key, again.attempt) == (False, booked.key, attempt)
+        assert (again.sequence, again.accounts) == (booked.sequence, ("reviews",))
+    assert len(book.runs()) == 1
+
+
+def test_a_run_goes_on_as_it_began_or_not_at_all(book, reviews):
+    ask(book, "a", reviews)
+    for changed, said in (
+        ({**SETTING, "files": "78"}, r"its files changed since it began\. Its price stays spent"),
+        ({**SETTING, "engine": "polars"}, r"its engine .* \(then duckdb 2.0.0; now polars\)"),
+        ({"files": "77"}, r"its engine changed .*now unknown"),
+        ({**SETTING, "more": "1"}, r"its more changed .*then unknown; now 1"),
+    ):
+        with pytest.raises(UsageError, match=said) as refused:
+            book.book(asked(reviews), changed, run_id="a")
+        assert not re.search("7[78]", str(refused.value))  # an analyst may read it
+    assert ask(book, "a", reviews).attempt == 2  # a refusal is no attempt
+    assert book.runs()[0].state == "running"
+
+
+def test_attempts_at_a_run_are_numbered_and_few(book, reviews):
+    begun = [ask(book, "a", reviews).attempt for _ in range(ledger_book.MOST_ATTEMPTS)]
+    assert begun == list(range(1, 21))
+    with pytest.raises(LedgerError, match=r"was begun 20 times and never finished.*stays spent"):
+        ask(book, "a", reviews)
+    assert ask(book, "b", reviews).attempt == 1
+
+
+# Levels and releases
+
+
+@pytest.mark.parametrize("rows", [os.urandom(4_321), b"", os.urandom(1000)])
+def test_a_level_stays_as_it_was_first_stored(book, reviews, monkeypatch, rows):
+    monkeypatch.setattr(ledger_book, "CHUNK", 1000)
+    one, other = (ask(book, run, reviews) for run in ("a", "b"))
+    assert book.level(one, "level 1") is None
+    assert book.keep_level(one, "level 1", rows) == rows
+    assert book.keep_level(one, "level 1", b"drawn by another process") == rows
+    assert book.level(one, "level 1") == rows
+    for step in ("level 2", "level 10", "LEVEL 1", "level"):
+        assert book.level(one, step) is None
+    assert book.level(other, "level 1") is None
+
+
+def test_a_damaged_level_is_not_used(book, reviews):
+    run = ask(book, "a", reviews)
+    book.keep_level(run, "level 1", b"rows")
+    tampered(book, "DROP TRIGGER levels_stand")
+    tampered(book, "UPDATE levels SET data = x'00'")
+    for use in (lambda: book.level(run, "level 1"), lambda: book.keep_level(run, "level 1", b"x")):
+        with pytest.raises(LedgerError, match=r"\(level 1\) is damaged.* stays spent"):
+            use()
+
+
+def test_a_settled_run_draws_nothing_more(book, reviews):
+    run = ask(book, "a", reviews)
+    book.settle(run, {}, b"rows")
+    for late in (lambda: book.level(run, "1"), lambda: book.keep_level(run, "1", b"rows")):
+        with pytest.raises(LedgerError, match="is not going on"):
+            late()
+    assert [entry.state for entry in book.runs()] == ["settled"]
+
+
+def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, reviews, tmp_path):
+    booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
+    release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
+    with pytest.raises(UnknownRunError, match="has gone while a run was going on"):
+        settled(book, release, booked)
+
+
+def test_of_two_processes_the_first_to_settle_decides(book, reviews):
+    run = ask(book, "a", reviews)
+    assert book.settle(run, {"by": "one"}, b"one") == ({"by": "one"}, b"one")
+    assert book.settle(run, {"by": "other"}, b"other") == ({"by": "one"}, b"one")
+    assert book.release("a") == ({"by": "one"}, b"one")
+
+
+def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(book, reviews):
+    level = os.urandom(10_000)
+    booked = ask(book, "a", reviews)
+    book.keep_level(booked, "level 1", level)
+    assert booked.key in book.path.read_bytes()
+    book.settle(booked, {}, b"rows")
+    kept = book.path.read_bytes()
+    assert booked.key not in kept
+    assert all(level[at : at + 100] not in kept for at in range(0, len(level), 1000))
+    assert ask(book, "a", reviews).key == b""
+
+
+def test_a_release_larger_than_a_chunk_comes_back_whole(book, reviews, monkeypatch):
+    monkeypatch.setattr(ledger_book, "CHUNK", 1000)
+    rows = os.urandom(12_345)
+    book.settle(ask(book, "a", reviews), {}, rows)
+    assert book.release("a").parquet == rows
+    tampered(book, "DELETE FROM chunks WHERE number = 5")
+    for use in (lambda: book.release("a"), lambda: ask(book, "a", reviews)):
+        with pytest.raises(LedgerError, match="damaged"):
+            use()
+
+
+def test_a_run_without_a_release_says_so(book, reviews):
+    with pytest.raises(UnknownRunError, match="no run 'a'"):
+        book.release("a")
+    ask(book, "a", reviews)
+    with pytest.raises(LedgerError, match="no release: its state is running"):
+        book.release("a")
+
+
+def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
+    book: Ledger, reviews: Source
+) -> None:
+    """What was drawn at one price would be stored under a run that paid another."""
+    book.add("reviews", reviews, 5.0, 0.0)
+    older = book.path.read_bytes()
+    mine = ask(book, "mine", reviews, 3.0)
+    book.path.write_bytes(older)
+    other = ask(book, "other", reviews, 0.1)
+    assert mine.sequence == other.sequence
+    for step in (
+        lambda: book.level(mine, "level 1"),
+        lambda: book.keep_level(mine, "level 1", b"rows"),
+        lambda: book.settle(mine, {}, b"rows"),
+    ):
+        with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
+            step()
+    assert book.level(other, "level 1") is None
+    book.path.unlink()
+    for step in (lambda: book.failed(other), lambda: book.settle(other, {}, b"rows")):
+        with pytest.raises(LedgerError):
+            step()
+    assert not book.path.exists()

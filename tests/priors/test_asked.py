@@ -8,7 +8,7 @@ import pytest
 import dphh
 from dphh import Corpus, UsageError
 from dphh.errors import NoColumnError
-from dphh.ledger.requests import request_of
+from dphh.ledger import Request
 from dphh.public import counted_texts as texts
 from dphh.public.cache import folder
 from dphh.testing import SeededRandomness
@@ -156,7 +156,7 @@ def test_how_a_text_becomes_tokens_is_the_corpuss_to_say(table):
 
 def test_the_digest_is_of_the_request(private, news, table):
     plain, one, same, other = (
-        request_of(plan.price, plan.corpus)
+        Request.of(plan.price, plan.corpus)
         for plan in (
             dphh.ngrams(private, **ASK),
             dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK),

@@ -25,16 +25,13 @@ from dphh.ledger.budget import (
     Booking,
     Cap,
     checked_booking,
-    checked_draw,
     fits,
-    given_back,
     left,
-    rule_for_first_run,
+    number_that_fit,
+    share,
     spent,
 )
-from dphh.ledger.exact import drawn, draws_noise, less_drawn
-from dphh.ledger.export import export
-from dphh.ledger.remaining import number_that_fit, share
+from dphh.ledger.exact import drawn
 from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
 from dphh.privacy import events as known_events
@@ -53,7 +50,7 @@ from dphh.privacy.events import (
 )
 from tests.ledger.asked import tampered
 
-CAP = Cap(1.0, 1e-6)
+CAP = Cap(1.0, 1e-6, "divergence")
 NOISE = GaussianEvent(500.0)
 
 
@@ -120,29 +117,19 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     ),
     "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
     "drawn": lambda event: drawn([NOISE, event], 2.0),
-    "less drawn": lambda event: less_drawn([event], [NOISE]),
-    "less drawn of it": lambda event: less_drawn([], [NOISE, event]),
-    "whether it draws noise": lambda event: draws_noise([NOISE, event]),
-    # What stands before it decides already.
-    "whether it draws noise, or not": lambda event: draws_noise([EpsilonDeltaEvent(1, 0), event]),
     "written": lambda event: events_to_json([event]),
     "read": lambda event: event_from_json({"kind": "laplace", "epsilon": 0.1}),
     "read among others": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
     "a price": lambda event: replace(planted_plan(event).price, verb="items"),
     "a price as JSON": lambda event: planted_plan(event).to_json(),
     "booked": lambda event: Booking((NOISE, event), 0.1, 1e-9),
-    "booked as drawn": lambda event: Booking((NOISE,), 0.1, 1e-9, drew=(event,)),
     "a booking checked": lambda event: checked_booking([NOISE, event], 0.1, 1e-9),
     "a booking of it alone": lambda event: checked_booking([event], 0.1, 1e-9),
-    "a draw checked": lambda event: checked_draw([NOISE], [event]),
-    "given back of it": lambda event: checked_draw([NOISE, event], [NOISE]),
-    "how a cap is kept": lambda event: rule_for_first_run(planted([event]), 1e-6),
     "whether it fits": lambda event: fits([planted([event])], CAP),
     "whether it fits beside": lambda event: fits([planted([NOISE]), planted([event])], CAP),
     "spent": lambda event: spent([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
-    "given back": lambda event: given_back([replace(planted([NOISE]), drew=(event,))], CAP),
-    "its part of a cap": lambda event: share([], CAP, planted([event])),
+    "its part of a cap": lambda event: share(planted([event]), CAP),
     "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
 }
 
@@ -177,7 +164,7 @@ def planted_request(source: Source, unknown: Any, **named: str) -> Request:
 
 @pytest.mark.parametrize("capped", [True, False])
 @pytest.mark.parametrize("analyst", [None, "ann"])
-def test_it_is_not_reserved(
+def test_it_is_not_booked(
     book: Ledger, reviews: Source, unknown: Any, capped: bool, analyst: str | None
 ) -> None:
     named = {}
@@ -187,11 +174,11 @@ def test_it_is_not_reserved(
         named = {"account": "reviews"}
     asking = Ledger(book.path, analyst=analyst if capped else None)
     with pytest.raises(UnpricedEventError):
-        asking.reserve("a", asked(reviews, [NOISE, unknown], **named))
-    for look in (asking.reserve, lambda _, request: asking.outlook(request).refusal):
-        if look == asking.reserve or capped:
+        asking.book(asked(reviews, [NOISE, unknown], **named), {})
+    for look in (lambda request: asking.book(request, {}), asking.outlook):
+        if look != asking.outlook or capped:
             with pytest.raises(UnpricedEventError):
-                look("a", planted_request(reviews, unknown, **named))
+                look(planted_request(reviews, unknown, **named))
     assert book.runs() == []
 
 
@@ -199,42 +186,22 @@ def _cap() -> tuple[float, float]:
     return CAP.epsilon, CAP.delta
 
 
-@pytest.mark.parametrize("capped", [True, False])
-def test_nothing_is_given_back_for_it(
-    book: Ledger, reviews: Source, unknown: Any, capped: bool
-) -> None:
-    if capped:
-        book.add("reviews", reviews, *_cap())
-    hold = book.reserve("a", asked(reviews)).hold
-    book.begin(hold)
-    with pytest.raises(UnpricedEventError):
-        book.settle(hold, {}, b"rows", [unknown])
-    (run,) = book.runs()
-    assert (run.state, run.drawn) == ("running", None)
-
-
-@pytest.mark.parametrize("where", ["runs", "drawn"])
 def test_a_ledger_that_holds_one_says_so_and_grants_nothing(
-    book: Ledger, reviews: Source, tmp_path: Path, where: str
+    book: Ledger, reviews: Source, tmp_path: Path
 ) -> None:
     book.add("reviews", reviews, *_cap())
     book.set_share("reviews", "ann", *_cap())
-    hold = book.reserve("a", asked(reviews, [NOISE, NOISE])).hold
-    book.begin(hold)
-    book.settle(hold, {}, b"rows", [NOISE])
-    for trigger, table in tampered(
-        book, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'"
-    ):
-        if table == where:
-            tampered(book, f"DROP TRIGGER {trigger}")
-    tampered(book, f"UPDATE {where} SET events = '{WRITTEN}'")
+    run = book.book(asked(reviews, [NOISE, NOISE]), {})
+    book.settle(run, {}, b"rows")
+    tampered(book, "DROP TRIGGER requests_stand")
+    tampered(book, f"UPDATE runs SET events = '{WRITTEN}'")
     for look in (
         lambda: book.status("reviews"),
         book.accounts,
         book.runs,
-        lambda: export(book.runs(), tmp_path / "runs.csv", book.path),
-        lambda: book.outlook(asked(reviews)).refusal,
-        lambda: book.reserve("b", asked(reviews)),
+        lambda: book.export(tmp_path / "runs.csv"),
+        lambda: book.outlook(asked(reviews)),
+        lambda: book.book(asked(reviews), {}),
     ):
         with pytest.raises(LedgerError, match=r"cannot price.*'laplace'.*newer dphh"):
             look()
@@ -277,10 +244,8 @@ def test_a_new_kind_is_one_class_and_all_else_charges_it(
     event, same = Laplace(0.1, "a step"), EpsilonDeltaEvent(0.1, 0.0)
     assert compose([event, NOISE]) == compose([same, NOISE])
     assert drawn([event, NOISE], 2.0) == drawn([same, NOISE], 2.0)
-    assert not draws_noise([event, NOISE])
-    assert not less_drawn([event], [NOISE])
     book.add("reviews", reviews, *_cap())
-    book.reserve("a", Request(reviews, "items", {}, [event], 0.1, 0.0))
+    book.book(Request(reviews, "items", {}, [event], 0.1, 0.0), {})
     assert book.status("reviews").spent.epsilon == pytest.approx(0.1, rel=1e-3)
     assert [run.events for run in book.runs()] == [(event,)]
     assert event_from_json(event.to_json()) == event
@@ -313,7 +278,6 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(
     assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
     taken, nothing = drawn([Planted()], 2.0), drawn([], 2.0)
     assert not taken.within(nothing)
-    assert not less_drawn([Planted()], [])
     booked = checked_booking([Planted()], 50.0, 0.5)
     assert booked.events == (Planted(),)  # and no claim in the place of what is free
 
@@ -321,8 +285,8 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(
 def test_what_is_told_beside_costs_nothing_and_is_shown(book: Ledger, reviews: Source) -> None:
     assert compose([LocalEvent(5.0), NOISE]) == compose([NOISE])
     assert drawn([LocalEvent(5.0)], 2.0) == drawn([], 2.0)
-    book.reserve("a", asked(reviews, [NOISE, LocalEvent(5.0), LocalEvent(2.0)]))
-    book.reserve("b", asked(reviews))
+    book.book(asked(reviews, [NOISE, LocalEvent(5.0), LocalEvent(2.0)]), {})
+    book.book(asked(reviews), {})
     assert [local_epsilon(run) for run in book.runs()] == [7.0, None]
 
 

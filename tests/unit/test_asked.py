@@ -89,7 +89,7 @@ def test_what_is_of_another_kind_is_told():
         (lambda: CORPUS("x.parquet", user="u", text=3), "text or item: found 3"),
         (lambda: CORPUS("x.parquet", user="u", text="t", lower="yes"), "lower: found 'yes'"),
         (lambda: CORPUS("x.parquet", user="u", text="t", strip=None), "strip: found None"),
-        (lambda: CORPUS("x.parquet", user="u", text="t", name=3), "name: found 3"),
+        (lambda: CORPUS("x.parquet", user="u", text="t", account=3), "account: found 3"),
         (lambda: plan.run(corpus="x.parquet"), "corpus: found a str"),
         (lambda: plan.run(run_id=7), "run_id: "),
         (lambda: plan.run(threads="2"), "threads: found '2'"),

@@ -43,7 +43,7 @@ def test_what_is_well_is_well_and_nothing_is_written(folder, ledger):
     assert verdicts(checked) == {
         ("columns", "good"), ("files", "good"), ("users", "good"), ("ledger", "mind"),
     }  # fmt: skip
-    assert "nobody has capped this corpus" in repr(checked)
+    assert "no account holds this corpus" in repr(checked)
     assert not ledger.path.exists()
     ledger.add("survey", source_of(corpus), 1.0, 1e-6)
     assert ("ledger", "good") in verdicts(dphh.check(corpus, ledger=ledger))

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from dphh import Corpus, Ledger, Release, items
 from dphh.errors import EngineError
-from dphh.ledger.requests import request_of
+from dphh.ledger import Request
 from dphh.sources.finding import unreadable
 from dphh.sources.lakes import GIVING_UP, _remote_tables
 
@@ -92,31 +92,30 @@ def test_a_run_that_fails_after_payment_says_so(dphh, weeks, tmp_path):
 
 
 def test_what_others_spend_meanwhile_is_not_what_this_run_spent(dphh, weeks, ledger, monkeypatch):
-    reserve = Ledger.reserve
+    look = Ledger.before_reading
 
-    def after_another(book, run_id, request, **options):
-        other = reserve(Ledger(book.path), f"other-{run_id}", small)
-        assert other.release is None
-        return reserve(book, run_id, request, **options)
+    def after_another(book, request, run_id):
+        assert Ledger(book.path).book(small, {}).release is None
+        return look(book, request, run_id)
 
     corpus = ledger.corpus("notes")
-    small = request_of(items(corpus, epsilon=0.01, delta=1e-9).price, corpus)
-    monkeypatch.setattr(Ledger, "reserve", after_another)
+    small = Request.of(items(corpus, epsilon=0.01, delta=1e-9).price, corpus)
+    monkeypatch.setattr(Ledger, "before_reading", after_another)
     code, out, _ = dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--json")
     assert (code, json.loads(out)["error"]["spent"]) == (3, False)
     assert len(ledger.runs()) == 1
 
 
 def test_of_two_that_ask_the_same_one_is_told_that_it_spent(dphh, weeks, monkeypatch):
-    reserve, asked = Ledger.reserve, ("items", "notes", *COST, "--json", "--quiet")
+    book_it, asked = Ledger.book, ("items", "notes", *COST, "--json", "--quiet")
     others = []
 
-    def after_the_same(book, run_id, request, **options):
-        monkeypatch.setattr(Ledger, "reserve", reserve)
+    def after_the_same(book, request, setting, **options):
+        monkeypatch.setattr(Ledger, "book", book_it)
         others.append(json.loads(dphh(*asked)[1]))
-        return reserve(book, run_id, request, **options)
+        return book_it(book, request, setting, **options)
 
-    monkeypatch.setattr(Ledger, "reserve", after_the_same)
+    monkeypatch.setattr(Ledger, "book", after_the_same)
     mine = json.loads(dphh(*asked)[1])
     assert mine["run_id"] == others[0]["run_id"]
     assert (mine["spent"], others[0]["spent"]) == (False, True)
@@ -138,21 +137,18 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
     assert len(ledger.runs()) == 1
 
 
-def test_a_ledger_that_is_lost_or_cannot_be_read_is_not_the_requests_fault(
-    dphh, weeks, ledger, monkeypatch
-):
+def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, ledger, monkeypatch):
     file = ledger.path
     asked = [
         ("items", "notes", *COST, "--json"),
         ("items", weeks / "week-1.parquet", *READ, *COST, "--json"),
         ("ledger", "show"),
         ("ledger", "cap", "notes", "--epsilon", "1", "--delta", "1e-7"),
-        ("ledger", "backup", weeks / "copy"),
         ("ledger", "export", weeks / "runs.csv"),
     ]
     whole = file.read_bytes()
     assert dphh("items", "notes", *COST)[0] == 0
-    broken = [None, b"no ledger" * 99, whole[: len(whole) // 2]]
+    broken = [b"no ledger" * 99, whole[: len(whole) // 2]]
     for found in broken:
         file.unlink(missing_ok=True)
         if found is not None:
@@ -189,9 +185,9 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     other = tmp_path / "other.parquet"
     pl.DataFrame({"who": [1], "what": ["a"]}).write_parquet(other)
     code, _, err = dphh("items", "notes", *COST, "--files", other)
-    assert code == 2 and "leave name= out" in err
+    assert code == 2 and "Leave account out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
-    assert code == 2 and "the ledger has no corpus" in err
+    assert code == 2 and "the ledger has no account" in err
 
 
 @pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError, items
-from dphh.corpus import as_sequences, corpus_from_json
+from dphh.corpus import as_sequences, corpus_from_json, replace_corpus
 from dphh.ledger import Source, source_of
-from dphh.ledger.corpora import corpus_of
 
 HERE = {"user": "who", "text": "what"}
 
@@ -48,7 +47,7 @@ def test_equal_corpora_are_equal_and_hash_alike():
     one, two = (Corpus("/a.parquet", **HERE, **TRIEHH_WORDS) for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
-    assert one != one.named("other")
+    assert one != replace_corpus(one, account="other")
     item = Corpus("/a.parquet", user="who", item="what")
     assert item != as_sequences(item, 2)
 
@@ -61,13 +60,14 @@ def test_a_corpus_is_frozen():
 def test_a_corpus_of_paths_goes_through_json():
     corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
     assert corpus_from_json(corpus.to_json()) == corpus
-    assert corpus_of(source_of(corpus)) == corpus
+    assert corpus_from_json(source_of(corpus).to_json()) == corpus
 
 
-def test_data_in_memory_cannot_be_opened_from_the_ledger():
+def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
     source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
+    ledger.add("frames", source, 1.0, 1e-6)
     with pytest.raises(UsageError, match="table in memory"):
-        corpus_of(source, name="frames")
+        ledger.corpus("frames")
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_what_is_no_connection_is_refused_by_its_type():
 def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
     frame = pl.DataFrame({"who": [1], "what": ["a secret"]})
     for source in (frame, frame.lazy(), frame.to_arrow(), duckdb.sql("SELECT * FROM frame")):
-        printed = repr(Corpus(source, user="who", text="what", lower=True, name="diary"))
+        printed = repr(Corpus(source, user="who", text="what", lower=True, account="diary"))
         assert "secret" not in printed
-        assert "user='who', text='what', lower=True, name='diary')" in printed
+        assert "user='who', text='what', lower=True, account='diary')" in printed
     assert repr(Corpus("/a.parquet", user="u", item="i", unit=2)) == (
         "Corpus('/a.parquet', user='u', item='i', unit=2)"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from math import nan, sqrt
 from typing import Any
 
@@ -13,13 +13,10 @@ from click.testing import CliRunner
 
 from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
-from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
-from dphh.price import Price
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent, priced_in
+from dphh.privacy.events import GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
-from dphh.refunds import drawn_events
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
@@ -132,42 +129,12 @@ def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)
 
 
-@pytest.mark.parametrize("how", ["sips", "dpne", "forecast"])
-def test_what_is_given_back_of_levels_that_never_ran_leaves_the_counts_paid(how):
-    plan = VERBS[how](counts=0.3, **BUDGET)
-    paid, unpaid = (drawn_events(plan.price, plan.levels[:1], counted) for counted in (True, False))
-    (counts,) = (event for event in plan.events if event.note == NOTE)
-    assert counts in paid and counts not in unpaid
-    assert len(paid) < len(plan.events)
-
-
 @pytest.mark.parametrize("how", VERBS)
-def test_events_are_found_by_what_they_are_and_not_by_their_notes(how):
+def test_the_event_of_counts_is_found_by_what_it_is_and_not_by_its_note(how):
     price = VERBS[how](counts=0.3, **BUDGET).price
     said: dict[str, Any] = {"note": "in other words"}
     worded = [replace(event, **said) for event in price.events]
-    other = replace(price, events=tuple(worded))
-    for ran, counted in product((price.levels[:1], price.levels), (True, False)):
-        drew = drawn_events(price, ran, counted)
-        assert priced_in(drawn_events(other, ran, counted)) == priced_in(drew)
-        assert checked_draw(worded, drew) == drew
     assert found_counts(worded, price.counting.max_items, Counting()) == price.counting
-
-
-@pytest.mark.parametrize("how", ["sips", "dpne", "forecast"])
-def test_all_that_is_no_levels_stays_paid(how):
-    """What the arithmetic may lose is lost by the levels that ran, and by the counts."""
-    price = VERBS[how](counts=0.3, **BUDGET).price
-    *_, arithmetic = price.events
-    assert isinstance(arithmetic, DeltaEvent) and arithmetic.role is None
-    assert drawn_events(price, price.levels[:1], False)[-1] is arithmetic
-
-
-def test_of_a_price_that_was_read_back_no_level_is_given_back():
-    price = VERBS["dpne"](**BUDGET).price
-    back = Price.from_json(price.to_json())
-    assert drawn_events(price, price.levels[:1], True) != price.events
-    assert drawn_events(back, back.levels[:1], True) == price.events
 
 
 def test_numbers_of_people_are_asked_of_one_column_of_users():

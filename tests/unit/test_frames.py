@@ -28,7 +28,7 @@ ASKED = {
 def test_a_namespaces_verb_is_the_typed_function(verb, kind):
     source = FRAME if kind == "frame" else FRAME.lazy()
     plan = getattr(source.dphh, verb)(
-        user="who", text="what", lower=True, name=None, **COST, **ASKED[verb]
+        user="who", text="what", lower=True, account=None, **COST, **ASKED[verb]
     )
     corpus = dphh.Corpus(FRAME, user="who", text="what", lower=True)
     typed = getattr(dphh, verb)(corpus, **COST, **ASKED[verb])

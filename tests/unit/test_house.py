@@ -129,7 +129,6 @@ KNOWS_NOTHING_OF = {
         "dphh.report",
         "dphh.engines",
         "dphh.mechanisms",
-        "dphh.price",
         "dphh.registry",
         "dphh.run",
         "dphh.plan",
@@ -154,8 +153,8 @@ KNOWS_NOTHING_OF = {
 #: All else has a folder that says its idea.
 SPINE = {
     "__init__", "__main__", "_tree", "columns", "corpus", "detection", "errors", "evaluation",
-    "folders", "journal", "plan", "price", "prior", "refunds", "registry", "release",
-    "replay", "run", "testing", "together",
+    "folders", "journal", "plan", "price", "prior", "registry", "release",
+    "replay", "run", "testing",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -16,9 +17,8 @@ from dphh import items
 from dphh.engines import ENGINES
 from dphh.engines.answering import DRAWING, HOLDING, Answering
 from dphh.errors import LedgerError
-from dphh.journal import as_stored, journaled, setting_of
-from dphh.ledger import Hold, Ledger, Request, Source
-from dphh.ledger.requests import request_of
+from dphh.journal import as_stored, journaled
+from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
 from dphh.session.protocol import Session
 from dphh.udfs.kernel.reading import Reading
@@ -65,10 +65,9 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
     corpus = written([(1, "a")])
     plan = items(corpus, epsilon=1.0, delta=1e-6, method="gaussian")
     (level,) = plan.levels
-    hold = ledger.reserve("one", request_of(plan.price, corpus)).hold
+    run = ledger.book(Request.of(plan.price, corpus), {})
     with session_on("duckdb", corpus, no_noise) as session:
-        ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, is_test=True), bytes(32))
-        journal = journaled(session, ledger, hold)
+        journal = journaled(session, ledger, run)
         journal.hold(Reading())
         journal.draw(level, "items/round 1")
         with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
@@ -88,12 +87,10 @@ class Drawn:
     hold = draw = _next
 
 
-def begun(ledger: Ledger, run: str) -> Hold:
+def begun(ledger: Ledger, run: str) -> Booked:
     asked = Request(Source("path", ("/not/there",), "who", {"column": "what"}), "x", {"run": run},
                     [GaussianEvent(9.0)], 1.0, 1e-6)  # fmt: skip
-    hold = ledger.reserve(run, asked).hold
-    ledger.begin(hold, {"plan": "one"}, bytes(32))
-    return hold
+    return ledger.book(asked, {"plan": "one"}, run_id=run)
 
 
 def number(drawn: Any) -> int:
@@ -101,9 +98,9 @@ def number(drawn: Any) -> int:
 
 
 def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
-    hold, session = begun(ledger, "one"), Drawn()
+    run, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
-        journal = journaled(session, ledger, hold)
+        journal = journaled(session, ledger, run)
         assert number(journal.draw(None, "round 1")) == 1
         assert number(journal.draw(None, "counts")) == 2
         assert session.last == 2, f"attempt {attempt} drew again"
@@ -124,36 +121,35 @@ def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
 
 
 def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) -> None:
-    hold, other = begun(ledger, "one"), Drawn()
+    run, other = begun(ledger, "one"), Drawn()
     other.last = 41
 
     class Slower(Drawn):
         def draw(self, *asked: object) -> pa.Table:
-            first = journaled(other, ledger, hold).draw(*asked)
+            first = journaled(other, ledger, run).draw(*asked)
             assert number(first) == 42
             return super().draw(*asked)
 
     session = Slower()
-    assert number(journaled(session, ledger, hold).draw(None, "round 1")) == 42
+    assert number(journaled(session, ledger, run).draw(None, "round 1")) == 42
     assert session.last == 1
-    assert number(journaled(Drawn(), ledger, hold).draw(None, "round 1")) == 42
+    assert number(journaled(Drawn(), ledger, run).draw(None, "round 1")) == 42
 
 
 def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
-    hold, session = begun(ledger, "one"), Drawn()
+    run, session = begun(ledger, "one"), Drawn()
     for _ in range(2):
-        journaled(session, ledger, hold).hold(Reading(ends=True))
+        journaled(session, ledger, run).hold(Reading(ends=True))
     assert session.last == 2
 
 
-def test_a_run_that_is_settled_or_somebody_elses_draws_nothing(ledger: Ledger) -> None:
-    hold, session = begun(ledger, "one"), Drawn()
-    theirs = Hold(hold.run_id, "f" * 32)
+def test_a_run_that_is_settled_or_unknown_draws_nothing(ledger: Ledger) -> None:
+    run, session = begun(ledger, "one"), Drawn()
     with pytest.raises(LedgerError):
-        journaled(session, ledger, theirs).draw(None, "round 1")
-    ledger.settle(hold, {}, b"rows")
+        journaled(session, ledger, replace(run, key=bytes(32))).draw(None, "round 1")
+    ledger.settle(run, {}, b"rows")
     with pytest.raises(LedgerError):
-        journaled(session, ledger, hold).draw(None, "round 1")
+        journaled(session, ledger, run).draw(None, "round 1")
     assert session.last == 0
 
 

@@ -214,7 +214,7 @@ def test_a_local_event_costs_no_budget_and_comes_back_from_json():
 def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
     source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 2.0, 1e-6)
-    ledger.reserve("one", Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7))
+    ledger.book(Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7), {})
     assert ledger.status("words").spent.epsilon >= 1.49
 
 
@@ -261,8 +261,8 @@ def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
     source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 9.0, 1e-6)
     events = [LocalEvent(20.0), EpsilonDeltaEvent(2.0, 1e-7)]
-    ledger.reserve("one", Request(source, "ldp_trie", {}, events, 2.0, 1e-7))
-    ledger.reserve("two", Request(source, "items", {}, [EpsilonDeltaEvent(1.0, 1e-7)], 1.0, 1e-7))
+    ledger.book(Request(source, "ldp_trie", {}, events, 2.0, 1e-7), {})
+    ledger.book(Request(source, "items", {}, [EpsilonDeltaEvent(1.0, 1e-7)], 1.0, 1e-7), {})
     show = ["ledger", "show", "words", "--ledger", str(own_ledger)]
     said = CliRunner().invoke(cli, show).stdout
     assert said.count("to the curator") == 1

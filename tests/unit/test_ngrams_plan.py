@@ -182,7 +182,7 @@ def test_no_number_is_promised_where_a_user_may_not_count_for_all_pieces():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_plans_go_through_json_and_back(method):
-    corpus = Corpus("/not/there/*.parquet", user="who", text="what", name="n")
+    corpus = Corpus("/not/there/*.parquet", user="who", text="what", account="n")
     for options in ({}, {"decay": 0.8}, {"shares": (3, 2, 1), "pruning": "single"}):
         if method == "forecast" and options:
             continue

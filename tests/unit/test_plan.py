@@ -127,7 +127,7 @@ def test_whole_numbers_and_floats_ask_for_the_same():
 
 @pytest.mark.parametrize("method", ["auto", "gaussian", "sips", "adaptive"])
 def test_plans_go_through_json_and_back(method):
-    plan = items(corpus(name="tweets", lower=True), epsilon=1, delta=1e-7, method=method)
+    plan = items(corpus(account="tweets", lower=True), epsilon=1, delta=1e-7, method=method)
     assert plan_from_json(plan.dumps()) == plan
     assert plan_from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
@@ -234,7 +234,7 @@ def test_a_plan_prints_what_it_promises(ledger):
             f"noise: {number(level.sigma)} users",
             f"threshold: {number(level.threshold)} users, so {math.ceil(level.threshold)} who hold",
             "probability 0.9",
-            "nobody has capped this corpus",
+            "no account holds this corpus",
         ):  # fmt: skip
             assert promised in text
         for _, users in plan.finds.users_by_held:
@@ -257,7 +257,7 @@ def test_numbers_are_written_out(value, said):
 
 
 def test_a_print_says_what_the_ledger_has_left(tmp_path, ledger):
-    named = Corpus(tmp_path / "a.parquet", user="who", text="what", name="tweets")
+    named = Corpus(tmp_path / "a.parquet", user="who", text="what", account="tweets")
     ledger.add("tweets", source_of(named), 2.0, 1e-6)
     plan = items(named, epsilon=1, delta=1e-7)
     for text in (repr(plan), plan._repr_html_(), plan.describe(ledger)):
@@ -282,7 +282,7 @@ def test_printing_and_pricing_write_nothing(own_ledger):
 
 
 def test_a_print_escapes_what_html_would_read(tmp_path):
-    plan = items(Corpus("/a.parquet", user="u", text="t", name="<b>"), epsilon=1, delta=1e-7)
+    plan = items(Corpus("/a.parquet", user="u", text="t", account="<b>"), epsilon=1, delta=1e-7)
     assert "<b>&lt;" not in plan._repr_html_().replace("&lt;b&gt;", "")
     assert "'<b>'" not in plan._repr_html_()
 

@@ -21,8 +21,8 @@ from dphh import (
     items,
     ngrams,
 )
+from dphh.corpus import replace_corpus
 from dphh.engines.duckdb.session import DuckDBSession
-from dphh.ledger import source_of
 from dphh.replay import Note
 from dphh.testing import SeededRandomness
 
@@ -64,7 +64,7 @@ def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_fir
         return items(corpus, **ASK).run(ledger=ledger, run_id="one")
 
     first = run("a")
-    with pytest.warns(UserWarning, match="run one was made before.*use a new run id"):
+    with pytest.warns(UserWarning, match="run one was made before.*is not seen"):
         again = run("b")
     assert again.to_arrow() == first.to_arrow()
     assert len(ledger.runs()) == 1
@@ -73,7 +73,7 @@ def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_fir
 def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
     items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
     corpus = written([(user, "b") for user in range(300)])
-    with pytest.warns(UserWarning, match="run one was made before.*they have changed since"):
+    with pytest.warns(UserWarning, match="run one was made before.*its files have changed since"):
         again = items(corpus, **ASK).run(ledger=ledger, run_id="one")
     assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
@@ -93,8 +93,8 @@ def test_the_default_ledger_is_used(corpus, own_ledger):
 
 
 def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
-    named = corpus.named("reviews")
-    ledger.add("reviews", source_of(named), 1.0, 1e-7)
+    named = replace_corpus(corpus, account="reviews")
+    ledger.add("reviews", named, 1.0, 1e-7)
     items(named, **ASK).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
@@ -103,24 +103,44 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
+def test_an_account_must_hold_the_files(corpus, ledger, tmp_path):
     other = Corpus(tmp_path / "other.parquet", user="who", text="what")
-    ledger.add("other", source_of(other), 1.0, 1e-7)
-    with pytest.raises(UsageError, match=r"^name: the account 'other' is of .*other\.parquet"):
-        items(corpus.named("other"), **ASK).run(ledger=ledger)
-    with pytest.raises(UsageError, match="no account 'nobody'"):
-        items(corpus.named("nobody"), **ASK).run(ledger=ledger)
+    ledger.add("other", other, 1.0, 1e-7)
+    with pytest.raises(UsageError, match=r"^account: 'other' is of .*other\.parquet"):
+        items(replace_corpus(corpus, account="other"), **ASK).run(ledger=ledger)
+    with pytest.raises(UsageError, match="no account 'none'"):
+        items(replace_corpus(corpus, account="none"), **ASK).run(ledger=ledger)
     assert ledger.runs() == []
 
 
 def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
     path = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    ledger.add("reviews", source_of(path), 1.0, 1e-7)
+    ledger.add("reviews", path, 1.0, 1e-7)
     frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
-    items(Corpus(frame, user="who", text="what", name="reviews"), **ASK).run(ledger=ledger)
+    items(Corpus(frame, user="who", text="what", account="reviews"), **ASK).run(ledger=ledger)
     assert ledger.status("reviews").runs == 1
     with pytest.raises(BudgetRefused, match="the account 'reviews' protects users by"):
-        items(Corpus(frame, user="other", text="what", name="reviews"), **ASK).run(ledger=ledger)
+        items(Corpus(frame, user="other", text="what", account="reviews"), **ASK).run(ledger=ledger)
+
+
+@pytest.mark.parametrize("kind", [lambda f: f, lambda f: f.lazy(), pl.DataFrame.to_arrow])
+def test_where_the_ledger_has_accounts_a_table_names_the_one_that_pays(ledger, tmp_path, kind):
+    ledger.add("reviews", Corpus(tmp_path / "c.parquet", user="who", text="what"), 2.0, 1e-6)
+    frame = kind(pl.DataFrame({"who": range(300), "what": ["a"] * 300}))
+    with pytest.raises(BudgetRefused, match=r"which account pays.*account='reviews'"):
+        items(Corpus(frame, user="who", text="what"), **ASK).run(ledger=ledger)
+    assert ledger.runs() == []
+    items(Corpus(frame, user="who", text="what", account="reviews"), **ASK).run(ledger=ledger)
+    assert ledger.status("reviews").runs == 1
+
+
+def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):
+    """The ledger is asked before rows are looked at, so a refusal tells nothing of them."""
+    for rows in (ROWS, [*ROWS, (None, "b")]):
+        corpus = written(rows)
+        ledger.add("reviews", corpus, 0.5, 1e-7, if_missing=True)
+        with pytest.raises(BudgetRefused, match="'reviews'"):
+            items(corpus, **ASK).run(ledger=ledger)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +155,7 @@ def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
         ({"out": __file__}, UsageError),
         ({"out": __file__ + "/below"}, UsageError),
         ({"corpus": Corpus("/not/there.parquet", user="who", text="what")}, CorpusError),
-        ({"corpus": Corpus("/no.parquet", user="who", text="what", name="none")}, UsageError),
+        ({"corpus": Corpus("/no.parquet", user="who", text="what", account="none")}, UsageError),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -247,7 +267,6 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
     assert found["privacy"] == plan.privacy.to_json()
     # Three items are few: one round took the place of the second and third.
     assert [level["round"] for level in found["levels"]] == [1, 2]
-    assert len(found["drawn"]) < len(found["events"])
     assert sum(level["released"] for level in found["levels"]) == 3
     assert (found["randomness"], found["is_test"]) == ("operating system", False)
     assert found["engine"]["name"] == "duckdb"
@@ -296,7 +315,7 @@ def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     said = []
     items(corpus, method="gaussian", **ASK).run(ledger=ledger, progress=said.append)
     (note,) = (line for line in said if isinstance(line, Note))
-    assert note.startswith("note: nobody has capped this corpus")
+    assert note.startswith("note: no account holds this corpus")
     numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
     assert numbers == [1, 3]  # level 1: 3 released
 
@@ -316,18 +335,6 @@ def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
     corpus = Corpus(path, user="who", item="what")
     with pytest.raises((EngineError, UsageError), match="memory"):
         items(corpus, **ASK).run(ledger=ledger, memory_limit="3MB")
-
-
-def test_files_without_the_column_are_told_before_a_run_pays(tmp_path, ledger):
-    for name, rows in (("a", {"who": [1], "what": ["x"]}), ("b", {"who": [2], "else": ["y"]})):
-        pl.DataFrame(rows).write_parquet(tmp_path / f"{name}.parquet")
-    said: list[str] = []
-    plan = items(Corpus(tmp_path, user="who", text="what"), epsilon=1.0, delta=1e-6)
-    plan.run(ledger=ledger, progress=said.append)
-    told = "note: text or item: some files have no column 'what', so it is NULL in their rows"
-    assert said.count(told) == 1
-    plan.run(ledger=ledger, progress=said.append)  # which spends nothing, and reads nothing
-    assert said.count(told) == 1
 
 
 def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):

@@ -71,7 +71,7 @@ def test_of_an_item_by_country_each_has_a_line():
 def test_plans_and_accounts_fit(columns, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     book = Ledger(tmp_path / "ledger.sqlite")
-    corpus = Corpus(tmp_path / "a.parquet", user="who", text="what", name="notes")
+    corpus = Corpus(tmp_path / "a.parquet", user="who", text="what", account="notes")
     book.add("notes", corpus, epsilon=3, delta=1e-6)
     plan = ngrams(corpus, max_n=3, epsilon=1, delta=1e-7)
     for said in (plan.describe(book), repr(book.status("notes"))):

@@ -116,7 +116,7 @@ def test_a_rate_by_hand_is_rounded_down_to_what_is_drawn(p):
 @pytest.mark.parametrize("asked", [ASK, BY_HAND, PAPER, ASK | {"choice": "most-frequent"}])
 @pytest.mark.parametrize("unit", [1, 3])
 def test_plans_go_through_json_and_back(asked, unit):
-    corpus = Corpus("/not/there/*.parquet", user="who", item="what", name="n", lower=True)
+    corpus = Corpus("/not/there/*.parquet", user="who", item="what", account="n", lower=True)
     plan = trie(corpus, **asked, unit=unit)
     assert plan.corpus.content.unit == unit
     assert plan_from_json(plan.dumps()) == plan

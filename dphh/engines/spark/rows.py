@@ -60,7 +60,7 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
     if corpus.content.where is not None:
         raise UsageError(
             "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
-            "(frame.where(...)) and name its account (name=), or use another engine"
+            "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path":
         rows = _path_rows(run, corpus)

@@ -26,12 +26,12 @@ from dphh.levels.counts import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
-from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
+from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
-#: The note of the counts' event. Code identifies the event by its role.
+#: The note of the counts' event.
 NOTE = "counts of what was found, and what bounding removed"
 
 
@@ -130,7 +130,7 @@ def _check_min_users(min_users: int | None, counts: float | None, by: str | None
 
 
 def counts_event(sigma: float) -> GaussianEvent:
-    return GaussianEvent(sigma, NOTE, role=Role.COUNTS)
+    return GaussianEvent(sigma, NOTE, of_counts=True)
 
 
 def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
@@ -154,7 +154,7 @@ def found_counts(
     hide everything."""
     for event in events:
         sigma = cost_of(event).sigma
-        if sigma is not None and event.role is Role.COUNTS:
+        if sigma is not None and event.of_counts:
             counting = FoundCounts(
                 sigma,
                 max_items,

@@ -28,7 +28,7 @@ from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -100,12 +100,9 @@ def price_dpne(
     ]
     new = new_item_delta(noise, bits, bounds[0], threshold)
     events: tuple[Event, ...] = (
-        GaussianEvent(base.sigma, "weighted Gaussian, level 1", role=Role.LEVEL),
-        DeltaEvent(new, "new words over the threshold, level 1", role=Role.LEVEL),
-        *(
-            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}", role=Role.LEVEL)
-            for x in above
-        ),
+        GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
+        DeltaEvent(new, "new words over the threshold, level 1"),
+        *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
         *counting.events(total),
         DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
     )

@@ -10,7 +10,7 @@ from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.terms import set_aside
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -119,8 +119,8 @@ def price_rounds(
     for level in levels:
         said = f"round {level.round}"
         events += [
-            GaussianEvent(level.sigma, f"weighted Gaussian, {said}", role=Role.LEVEL),
-            DeltaEvent(new_delta(level), f"new items over the threshold, {said}", role=Role.LEVEL),
+            GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
+            DeltaEvent(new_delta(level), f"new items over the threshold, {said}"),
         ]
     events += counting.events(total)
     events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))

@@ -35,7 +35,7 @@ from dphh.mechanisms.set_union.rounds import least_threshold, new_delta
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.prior import Prior
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast_rounds import draws_delta, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
@@ -149,9 +149,9 @@ def price_forecast(
         ),
     )
     events: tuple[Event, ...] = (
-        GaussianEvent(budget.sigma, "all rounds of all levels", role=Role.LEVEL),
+        GaussianEvent(budget.sigma, "all rounds of all levels"),
         *(
-            DeltaEvent(each, f"new words over the threshold, round {index}", role=Role.LEVEL)
+            DeltaEvent(each, f"new words over the threshold, round {index}")
             for index, each in enumerate(new, start=1)
         ),
         *counting.events(budget.total),

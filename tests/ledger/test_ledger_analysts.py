@@ -1,0 +1,234 @@
+"""Analysts: what a share allows, which runs are theirs, and their tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from dphh import BudgetRefused, Ledger, UsageError
+from dphh.errors import ElsewhereRefused
+from dphh.ledger import Booked, Source, analysts
+from tests.ledger.asked import ask, asked, items_price
+
+SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
+
+
+@pytest.fixture
+def shared(ledger):
+    ledger.add("reviews", SOURCE, 3.0, 1e-6, "sums")
+    ledger.set_share("reviews", "alice", 1.0, 1e-6)
+    ledger.set_share("reviews", "bob", 2.5, 1e-6)
+    return ledger
+
+
+def spend(
+    ledger: Ledger, analyst: str | None, run_id: str | None, epsilon: float, **how: Any
+) -> Booked:
+    how = {"account": "reviews", **how}
+    return ask(Ledger(ledger.path, analyst), run_id, SOURCE, epsilon, 1e-8, **how)
+
+
+@pytest.mark.parametrize(("second", "granted"), [(0.4, True), (0.4000001, False)])
+def test_a_share_is_spent_and_then_refuses(shared, second, granted):
+    spend(shared, "alice", "a", 0.6)
+    if granted:
+        spend(shared, "alice", "b", second)
+    else:
+        with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
+            spend(shared, "alice", "b", second)
+    (alice,) = shared.shares("alice")
+    assert (alice.runs, alice.account, alice.user) == (1 + granted, "reviews", "who")
+    assert alice.left.epsilon == pytest.approx(0.0 if granted else 0.4)
+    assert len(shared.runs()) == 1 + granted
+
+
+def test_a_share_is_kept_by_the_accounts_rule(ledger):
+    for kept, fitting in (("sums", 5), ("divergence", 20)):
+        book = Ledger(ledger.path.with_name(f"{kept}.sqlite"))
+        book.add("reviews", SOURCE, 1.0, 1e-6, kept)
+        book.set_share("reviews", "alice", 0.5, 5e-7)
+        how = {"account": "reviews", "events": items_price(0.1, 1e-8)}
+        granted = 0
+        with suppress(BudgetRefused):
+            for number in range(60):
+                ask(Ledger(book.path, "alice"), f"run {number}", SOURCE, 0.1, 1e-8, **how)
+                granted += 1
+        assert granted == fitting
+
+
+def test_one_analyst_does_not_spend_anothers_share_but_the_cap_holds_for_all(shared):
+    spend(shared, "alice", "a", 1.0)
+    spend(shared, "bob", "b", 1.9)
+    spend(shared, None, "of the owner", 0.0)
+    assert [share.runs for share in shared.shares()] == [1, 1]
+    (bob,) = shared.shares("bob")
+    assert bob.left.epsilon == pytest.approx(0.1)  # of the account, though 0.6 of the share
+    with pytest.raises(BudgetRefused, match="of the account 'reviews'"):
+        spend(shared, "bob", "c", 0.5)
+
+
+def test_an_analyst_without_a_share_gets_nothing(shared):
+    with pytest.raises(BudgetRefused, match="carol has no share"):
+        spend(shared, "carol", "a", 0.1)
+    for account, said in ((None, "must name the account"), ("other", "no account")):
+        with pytest.raises((BudgetRefused, UsageError), match=said):
+            spend(shared, "alice", "a", 0.1, account=account)
+    assert shared.runs() == []
+
+
+def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
+    shared.add("wide", SOURCE, 5.0, 1e-6, "sums")
+    shared.set_share("wide", "alice", 3.0, 1e-6)
+    spend(shared, "alice", "a", 0.7, account="wide")
+    assert [share.runs for share in shared.shares("alice")] == [1, 1]
+    with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
+        spend(shared, "alice", "b", 0.7, account="wide")
+    spend(shared, "bob", "c", 0.7)  # who has no share of the other
+
+
+def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
+    shared.set_share("reviews", "alice", 0.1, 1e-6)
+    with pytest.raises(BudgetRefused):
+        spend(shared, "alice", "a", 0.2)
+    for epsilon, delta in ((4.0, 1e-6), (1.0, 1e-5)):
+        with pytest.raises(UsageError, match="more than the cap"):
+            shared.set_share("reviews", "alice", epsilon, delta)
+    with pytest.raises(UsageError, match="no account"):
+        shared.set_share("elsewhere", "alice", 0.1, 1e-6)
+    for name in ("", "a\nb", "a" * 101):
+        with pytest.raises(UsageError, match="analyst: give a printable name"):
+            shared.set_share("reviews", name, 0.1, 1e-6)
+
+
+def test_a_share_set_to_what_it_was_is_no_change(shared):
+    (share,) = shared.shares("alice")
+    before = shared.history()
+    shared.set_share(share.account, "alice", share.cap.epsilon, share.cap.delta)
+    assert shared.history() == before
+    shared.set_share(share.account, "alice", share.cap.epsilon / 2, share.cap.delta)
+    assert len(shared.history()) == len(before) + 1
+
+
+def test_many_threads_do_not_pass_a_share(shared):
+    def one(number: int) -> None:
+        with suppress(BudgetRefused):
+            spend(shared, "alice", f"run {number}", 0.3)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (alice,) = shared.shares("alice")
+    assert alice.runs == 3
+
+
+def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
+    shared.add("secret-project", SOURCE, 0.2, 1e-6, "sums")
+    for refused in (
+        lambda: spend(shared, "alice", "a", 0.5),
+        lambda: Ledger(shared.path, "alice").before_reading(
+            asked(SOURCE, 0.5, 1e-8, account="reviews"), None
+        ),
+    ):
+        with pytest.raises(ElsewhereRefused) as why:
+            refused()
+        assert not re.search(r"secret|0\.2|0\.1", str(why.value))
+    spend(shared, "alice", "b", 0.1)
+    assert shared.status("secret-project").runs == 1  # it pays all the same
+    outlook = Ledger(shared.path, "alice").outlook(asked(SOURCE, 0.5, 1e-8, account="reviews"))
+    assert "secret" not in (outlook.refusal or "")
+    assert outlook.accounts == ()
+    assert [run.accounts for run in Ledger(shared.path, "alice").runs()] == [("reviews",)]
+    assert [run.accounts for run in shared.runs()] == [("reviews", "secret-project")]
+    assert outlook.scarcest[:2] == ("reviews", pytest.approx(0.5))
+
+
+# Tokens
+
+
+def test_a_token_finds_its_analyst_until_it_is_withdrawn_or_replaced(ledger):
+    first, bob = ledger.give_token("alice"), ledger.give_token("bob")
+    assert ledger.analysts() == ["alice", "bob"]
+    assert [ledger.analyst_with(each) for each in (first, bob)] == ["alice", "bob"]
+    second = ledger.give_token("alice")
+    assert [ledger.analyst_with(each) for each in (first, second)] == [None, "alice"]
+    assert ledger.withdraw_token("alice") is True
+    assert ledger.withdraw_token("alice") is False
+    assert [ledger.analyst_with(each) for each in (first, second, bob)] == [None, None, "bob"]
+    assert ledger.analysts() == ["bob"]
+    assert [ledger.analyst_with(each) for each in ("", "bob", bob[:-1], bob + "x")] == [None] * 4
+    with pytest.raises(UsageError, match="analyst: give a printable name"):
+        ledger.give_token("a\nb")
+
+
+def test_a_token_is_random_and_only_its_hash_is_stored(ledger):
+    tokens = {ledger.give_token(f"analyst {number}") for number in range(20)}
+    assert len(tokens) == 20
+    assert min(map(len, tokens)) == 43  # 256 bits, six a character
+    stored = ledger.path.read_bytes()
+    for token in tokens:
+        assert token.encode() not in stored
+        assert hashlib.sha256(token.encode()).hexdigest().encode() in stored
+    assert not any(token in repr(change) for token in tokens for change in ledger.history())
+
+
+TOKENS = """
+import sys
+from dphh.ledger import Ledger
+book = Ledger(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(30):
+    if sys.argv[2] == "gives":
+        token = book.give_token(f"analyst {number}")
+        assert book.analyst_with(token) == f"analyst {number}"
+    else:
+        book.withdraw_token(f"left {number}")
+        assert book.analyst_with(sys.argv[3 + number]) is None
+"""
+
+
+@pytest.mark.slow
+def test_a_withdrawn_token_stays_withdrawn_while_another_process_gives_some(ledger):
+    left = [ledger.give_token(f"left {number}") for number in range(30)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOKENS, str(ledger.path), what, *left],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for what in ("gives", "withdraws")
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert [process.wait(120) for process in processes] == [0, 0]
+    assert sorted(ledger.analysts()) == sorted(f"analyst {number}" for number in range(30))
+    assert [ledger.analyst_with(token) for token in left] == [None] * 30
+    told = [(change.analyst, change.was, change.now) for change in ledger.history()]
+    assert len(told) == 90
+    assert told.count(("left 7", "given", None)) == 1
+
+
+def test_a_change_and_its_note_are_one_transaction(ledger, monkeypatch):
+    def fails(*_: object) -> None:
+        raise sqlite3.OperationalError("no note")
+
+    token = ledger.give_token("alice")
+    monkeypatch.setattr(analysts, "note", fails)
+    for change in (lambda: ledger.withdraw_token("alice"), lambda: ledger.give_token("alice")):
+        with suppress(Exception):
+            change()
+        assert ledger.analyst_with(token) == "alice"

@@ -1,0 +1,335 @@
+"""Which account pays: the one that is named, and every account whose folder or pattern holds a
+file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from dphh import Corpus
+from dphh.corpus import absolute
+from dphh.errors import BudgetRefused, UsageError
+from dphh.ledger import Ledger, Source
+from dphh.ledger.source import files_of, files_state, holds, places_of, source_of
+from tests.ledger.asked import ask, asked
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """reviews/year=2024/{a,b[1]}.parquet, reviews/.h.parquet, other/c.parquet, and ways around."""
+    root = tmp_path / "data"
+    for name in ("reviews/year=2024/a", "reviews/year=2024/b[1]", "reviews/.h", "other/c"):
+        path = root / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        duckdb.sql(f"COPY (SELECT 1 AS who, 'x' AS what) TO '{path}'")
+    (root / "link.parquet").symlink_to(root / "reviews/year=2024/a.parquet")
+    (root / "folder-link").symlink_to(root / "reviews")
+    (root / "around").mkdir()
+    (root / "around/circle").symlink_to(root / "around")
+    (root / "around/deep").symlink_to(root / "reviews/year=2024")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HOME", str(root))
+    return root
+
+
+def paths(*where: str, user: str = "who") -> Source:
+    return Source("path", tuple(map(absolute, where)), user)
+
+
+def pays(book: Ledger, *where: str) -> list[str]:
+    """The accounts of these paths."""
+    corpus = Corpus([*where] if len(where) > 1 else where[0], user="who", text="what")
+    return [account.label for account in book.accounts_of(corpus)]
+
+
+#: The first `..` follows a link.
+SAME = """
+around/deep/../year=2024/a.parquet other/../reviews/year=2024/a.parquet
+reviews/year=2024/a.parquet ./reviews//year=2024/./a.parquet ~/reviews/year=2024/a.parquet
+/proc/self/cwd/reviews/year=2024/a.parquet link.parquet l*.parquet
+reviews reviews/ reviews/* reviews/** reviews/*/*.parquet reviews/**/*.parquet **/a.parquet
+*/*/a.parquet reviews/year=202?/a.parquet reviews/year=[0-9]*/[a-b].parquet
+reviews/year=2024/[!x].parquet folder-link folder-link/year=2024/a.parquet folder-link/*/a.parquet
+around around/**/*.parquet
+""".split()  # noqa: SIM905 - one a line is longer
+
+
+@pytest.mark.parametrize("where", SAME)
+def test_an_account_of_one_file_pays_however_the_file_is_named(book, data, where):
+    book.add("reviews", paths("reviews/year=2024/a.parquet"), 1.0, 0.0)
+    assert pays(book, where) == ["reviews"]
+    with pytest.raises(BudgetRefused):
+        ask(book, "a", paths(where), 1.5)
+
+
+OVER_LINKS = ("l*.parquet", "around", "around/**/*.parquet")
+
+
+@pytest.mark.parametrize("where", [where for where in SAME if where not in OVER_LINKS])
+def test_an_account_named_in_any_way_pays_for_the_plain_file(book, data, where):
+    book.add("reviews", paths(where), 1.0, 0.0)
+    assert pays(book, "reviews/year=2024/a.parquet") == ["reviews"]
+    assert pays(book, where) == ["reviews"]
+
+
+@pytest.mark.parametrize("where", SAME)
+def test_the_ledger_sees_every_file_that_duckdb_would_read(data, where):
+    where = absolute(where)
+    try:
+        read = duckdb.execute("SELECT DISTINCT filename FROM read_parquet(?)", [where]).fetchall()
+    except duckdb.Error:
+        return  # this engine does not read it so
+    assert {os.path.realpath(name) for (name,) in read} <= places_of(paths(where))
+
+
+@pytest.mark.parametrize(
+    ("own", "where", "same"),
+    [
+        ("reviews/**", "reviews/.h.parquet", True),
+        ("reviews/*.parquet", "reviews/.h.parquet", True),
+        ("reviews/year=*", "reviews/year=2025/new.parquet", True),  # a folder that matches
+        ("reviews/**/*.parquet", "reviews/year=2025/month=1/new.parquet", True),
+        ("reviews/year=2024/b[1].parquet", "reviews/year=2024/b[1].parquet", True),
+        ("reviews/year=2024/b[[]1].parquet", "reviews/year=2024/b[1].parquet", True),
+        ("reviews/year=2024/b[1].parquet", "reviews/year=2024/*1*.parquet", True),
+        ("reviews/year=2024/a.parquet", "other/c.parquet", False),
+        ("reviews/year=2024/a.parquet", "other", False),
+        ("reviews/year=2024/a.parquet", "reviews/year=2023", False),
+        ("reviews/year=2024/a.parquet", "reviews/year=2024/b*", False),
+        ("reviews/*.parquet", "reviews/year=2024/a.parquet", False),
+        ("reviews/.h.parquet", "reviews/*.parquet", True),
+        ("other", "other/../reviews/year=2024/a.parquet", False),
+        ("reviews/year=202[!4]/*", "reviews/year=2024/a.parquet", False),
+        ("reviews/year=202[!4]/*", "reviews/year=2025/a.parquet", True),
+        ("review", "reviews/year=2024/a.parquet", False),  # a name that begins alike
+        ("reviews/year=2024/a.parquet", "reviews/year=2024/a.parquet.bak", False),
+        ("reviews/year=2024/?.parquet", "reviews/year=2024/ab.parquet", False),
+    ],
+)
+def test_a_folder_or_a_pattern_holds_what_is_in_it(book, data, own, where, same):
+    book.add("reviews", paths(own), 1.0, 0.0)
+    assert pays(book, where) == ["reviews"] * same
+
+
+@pytest.mark.parametrize("link", ["linked.parquet", "year=2024/linked.parquet", "folder/c.parquet"])
+@pytest.mark.parametrize("own", ["reviews", "reviews/**/*.parquet", "folder-link"])
+@pytest.mark.parametrize("way", ["reviews", "folder-link"])
+def test_a_link_in_an_accounts_folder_is_the_accounts(book, data, own, link, way):
+    """As in a cache whose files are links to a store of its own."""
+    (data / "reviews/linked.parquet").symlink_to(data / "other/c.parquet")
+    (data / "reviews/year=2024/linked.parquet").symlink_to(data / "other/c.parquet")
+    (data / "reviews/folder").symlink_to(data / "other")
+    book.add("reviews", paths(own), 1.0, 0.0)
+    assert pays(book, f"{way}/{link}") == ["reviews"]
+
+
+def test_a_file_of_an_account_among_many_is_enough(book, data):
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    book.add("others", paths("other"), 1.0, 0.0)
+    both = ("nowhere.parquet", "other/c.parquet", "link.parquet")
+    assert pays(book, *both) == ["reviews", "others"]
+    assert ask(book, "a", paths(*both), 0.6).accounts == ("reviews", "others")
+    for one in ("reviews", "others"):
+        with pytest.raises(BudgetRefused, match=one):
+            ask(book, one, book.status(one).source, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("s3://bucket/a/*.parquet", "s3://bucket/a/b.parquet", True),
+        ("s3://bucket/a/b.parquet", "s3://bucket/a/*.parquet", True),
+        ("s3://bucket/a", "s3://bucket/a/b.parquet", True),
+        ("s3://bucket/a/b.parquet", "s3://bucket/a/", True),
+        ("s3://bucket/a/b.parquet", "s3://bucket/a/c.parquet", False),
+        ("s3://bucket/a", "s3://bucket/ab", False),
+        ("s3://bucket/a/b.parquet", "gs://bucket/a/b.parquet", False),
+        ("s3://bucket/a", "/bucket/a", False),
+        ("https://host/a/b.parquet", "https://host/a/b.parquet", True),
+    ],
+)
+def test_addresses_are_compared_as_they_are_written(book, one, other, same):
+    book.add("remote", paths(one), 1.0, 0.0)
+    assert pays(book, other) == ["remote"] * same
+
+
+@pytest.mark.parametrize("own", ["app.duckdb/reviews", "app.duckdb"])
+def test_all_tables_of_a_database_are_one_place(book, data, own):
+    """A table may hold what another one holds."""
+    duckdb.connect(str(data / "app.duckdb")).execute("CREATE TABLE reviews (who INTEGER)").close()
+    (data / "link.duckdb").symlink_to(data / "app.duckdb")
+    account = book.add("reviews", paths(own), 1.0, 0.0).source
+    same = "app.duckdb/reviews app.duckdb/users app.duckdb/main.reviews app.duckdb . *.duckdb"
+    for where in f"{same} link.duckdb/reviews app.duckdb.wal".split():
+        assert holds(account, places_of(paths(where))), where
+    for where in ["other.duckdb/reviews", "other", "app.duckdb2"]:
+        assert not holds(account, places_of(paths(where))), where
+
+
+@pytest.mark.parametrize("own", OVER_LINKS)
+def test_what_a_link_of_an_account_leads_to_is_not_looked_for(book, data, own):
+    """The links in its folder are the account's; the files that they lead to are not."""
+    book.add("reviews", paths(own), 1.0, 0.0)
+    assert pays(book, "reviews/year=2024/a.parquet") == []
+    assert pays(book, own) == ["reviews"]
+
+
+def copied(file: Path, other: Path) -> None:
+    shutil.copy2(file, other)
+
+
+def moved(file: Path, other: Path) -> None:
+    file.rename(other)
+
+
+def hard_linked(file: Path, other: Path) -> None:
+    other.hardlink_to(file)
+
+
+@pytest.mark.parametrize("brought", [copied, moved, hard_linked])
+def test_data_that_were_brought_elsewhere_are_another_corpus(book, data, brought):
+    """Not looked for (docs/threats.md). `ledger.move` says where an account's data went."""
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    ask(book, "before", paths("reviews"), 0.4)
+    brought(data / "reviews/year=2024/a.parquet", data / "elsewhere.parquet")
+    assert pays(book, "elsewhere.parquet") == []
+    ask(book, "there", paths("elsewhere.parquet"), 0.5)
+    account = book.move("reviews", data / "elsewhere.parquet")
+    assert (account.spent.epsilon, account.runs) == (0.9, 2)  # what ran there before counts
+    assert pays(book, "elsewhere.parquet") == ["reviews"]
+    assert pays(book, "reviews") == []
+
+
+def test_where_an_account_is_does_not_depend_on_the_working_folder(book, data, monkeypatch):
+    account = book.add("reviews", Corpus("reviews", user="who", text="what"), 1.0, 0.0)
+    assert account.source.where == (str(data / "reviews"),)
+    monkeypatch.chdir("/")
+    assert pays(book, str(data / "folder-link")) == ["reviews"]
+    assert book.status("reviews").source.where == (str(data / "reviews"),)
+
+
+def test_names_that_are_not_utf_8_are_kept(book, data):
+    odd = os.fsdecode(b"odd-\xff.parquet")
+    (data / odd).touch()
+    book.add("odd", paths(odd), 1.0, 0.0)
+    ask(book, "a", paths("odd*"), 0.5)
+    assert book.status("odd").runs == 1
+
+
+ODD = r"[ [] []] [z-a] [[] a[ [!] [^ {} ** a\b ( [\] ][".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("where", ODD)
+def test_odd_globs_do_no_harm(data, where):
+    assert holds(paths(where), places_of(paths(where)))
+
+
+# The account that a request names
+
+
+def test_a_table_in_memory_names_the_account_that_pays(book, data):
+    frame = pl.DataFrame({"who": [1], "what": ["x"]})
+    unnamed = source_of(Corpus(frame, user="who", text="what"))
+    assert ask(book, "nothing is capped", unnamed, 5.0).accounts == ()
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    book.add("frames", unnamed, 10.0, 0.0)
+    for table in (unnamed, Source("table", ("duckdb:relation",), "who")):
+        with pytest.raises(BudgetRefused, match=r"which account pays\?.*account='reviews'"):
+            ask(book, "a", table, 0.1)
+        with pytest.raises(BudgetRefused, match="which account pays"):
+            book.before_reading(asked(table), None)
+        with pytest.raises(BudgetRefused, match="'reviews'"):
+            ask(book, "b", table, 5.0, account="reviews")
+    assert ask(book, "c", unnamed, 0.5, account="reviews").accounts == ("reviews",)
+    assert ask(book, "d", unnamed, 0.5, account="frames").accounts == ("frames",)
+
+
+def test_an_account_that_does_not_hold_the_path_is_refused(book, data):
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    book.add("cheap", paths("other"), 100.0, 0.0)
+    for where, name in (("reviews", "cheap"), ("nowhere.parquet", "cheap"), ("other", "reviews")):
+        with pytest.raises(UsageError, match=rf"'{name}' is of .*not of .*{where}.* was spent"):
+            ask(book, "a", paths(where), 0.1, account=name)
+    with pytest.raises(UsageError, match="no account 'typo'"):
+        ask(book, "a", paths("reviews"), 0.1, account="typo")
+    assert book.runs() == []
+
+
+@pytest.mark.parametrize("account", [None, "reviews"])
+def test_another_user_column_is_refused(book, data, account):
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    for user in ("row_number", ("who", "week")):
+        source = Source("path", paths("link.parquet").where, user)
+        with pytest.raises(BudgetRefused, match="protects users by the column 'who'"):
+            ask(book, "a", source, 0.1, account=account)
+    book.add("weeks", Source("path", paths("other").where, ("who", "week")), 1.0, 0.0)
+    with pytest.raises(BudgetRefused, match="combinations of the columns 'who', 'week'"):
+        ask(book, "a", paths("other"), 0.1)
+    assert book.runs() == []
+
+
+def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
+    added = Corpus("reviews/**/*.parquet", user="who", text="what")
+    book.add("reviews", added, 1.0, 0.0)
+    corpus = book.corpus("reviews")
+    assert (corpus.where, corpus.user, corpus.account) == (added.where, "who", "reviews")
+    some = book.corpus("reviews", files="reviews/year=2024/a.parquet")
+    assert some.where == (str(data / "reviews/year=2024/a.parquet"),)
+    for other in ("other/c.parquet", ["reviews/year=2024/a.parquet", "other"]):
+        with pytest.raises(UsageError, match="'reviews' is of"):
+            book.corpus("reviews", files=other)
+    frame = Corpus(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what")
+    book.add("frames", frame, 1.0, 0.0)
+    with pytest.raises(UsageError, match="pass that table with account='frames'"):
+        book.corpus("frames")
+    with pytest.raises(UsageError, match="no account"):
+        book.corpus("typo")
+
+
+# What recognises files
+
+
+def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
+    def state(where: str = "reviews/**") -> str:
+        return files_state(paths(where))
+
+    file, seen = data / "reviews/year=2024/a.parquet", [state()]
+    os.utime(file, (1, 1))
+    seen.append(state())
+    file.write_bytes(b"other")
+    os.utime(file, (1, 1))
+    seen.append(state())
+    (data / "reviews/new.parquet").touch()
+    seen.append(state())
+    file.rename(file.with_name("renamed.parquet"))
+    seen.append(state())
+    assert len(set(seen)) == 5
+    assert state("folder-link/**") == state("reviews")  # the same files in other words
+    assert files_state(paths("reviews", "s3://bucket/a")) == ""
+    assert files_state(Source("frame", ("f",), "who")) == ""
+
+
+def test_a_ledger_beside_the_data_is_not_of_their_state(data):
+    book = Ledger(data / "reviews/ledger.sqlite")
+    before = files_state(paths("reviews"), str(book.path))
+    book.add("reviews", paths("reviews"), 1.0, 0.0)
+    ask(book, "a", paths("reviews"))
+    assert files_state(paths("reviews"), str(book.path)) == before
+    assert str(book.path) in files_of(paths("reviews"))
+
+
+def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data):
+    file = data / "app.duckdb"
+    con = duckdb.connect(str(file))
+    con.execute("CREATE TABLE reviews (who INTEGER)")
+    con.execute("CHECKPOINT")
+    before = files_state(paths(f"{file}/reviews"))
+    con.execute("SET wal_autocheckpoint = '1GB'")
+    con.execute("INSERT INTO reviews VALUES (1)")
+    assert files_state(paths(f"{file}/reviews")) != before
+    con.close()
