@@ -16,11 +16,8 @@ from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
-from dphh.public.asked_prior import with_prior
-from dphh.public.counted_items import with_items
+from dphh.public.counted_items import with_public
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.page import plan_card
-from dphh.report.terminal import plan_text
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
@@ -156,12 +153,16 @@ class Plan:
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
+        from dphh.report.terminal import plan_text  # with Polars
+
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
         return self.describe()
 
     def _repr_html_(self) -> str:
+        from dphh.report.page import plan_card
+
         return plan_card(self.price, self.corpus)
 
 
@@ -224,14 +225,6 @@ def _price_again(plan: Plan) -> Plan:
     return Plan(price, plan.corpus and verb.read(plan.corpus, price))
 
 
-#: What reads the public lists that options name, before the price is known.
-_READERS_OF_OPTIONS: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
-    "items": lambda options, corpus: with_prior(with_items(options, corpus), corpus),
-    "ngrams": with_prior,
-    "counts": with_items,
-}
-
-
 class VerbFunction(Protocol, Generic[Options]):
     """A verb as a function of a corpus (optional until the run) and the options of its price."""
 
@@ -255,9 +248,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
         _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
-        given: Any = {name: plain(value) for name, value in options.items()}
-        if verb.name in _READERS_OF_OPTIONS:
-            given = _READERS_OF_OPTIONS[verb.name](given, corpus)
+        given: Any = with_public({name: plain(value) for name, value in options.items()}, corpus)
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 

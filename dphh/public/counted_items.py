@@ -60,26 +60,23 @@ def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Releas
         ) from None
 
 
-def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:
-    """The options, with what they name of public knowledge: a release to count, a prior."""
-    named = with_release(options, ledger, files=files)
-    return with_prior(named, corpus, ledger, files=files)
-
-
-def with_items(options: Options, corpus: Corpus | None) -> Options:
-    """The options, with the items of `of` or `domain` as lists of tokens, tokenised as the corpus
-    is."""
-    if all(options.get(option) is None for option in _OPTIONS_WITH_ITEMS):
+def with_public(
+    options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
+) -> Options:
+    """The options of a verb, with what they name of public knowledge: the items of `of` or
+    `domain` as lists of tokens, tokenised as the corpus is, and a prior as its counts."""
+    if all(options.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
         return options
-    loaded = with_release(options, Ledger(), files=True)
+    book = ledger or Ledger()
+    named = with_release(options, book, files=files)
     content = None if corpus is None else corpus.content
     for option in _OPTIONS_WITH_ITEMS:
-        of = loaded.get(option)
+        of = named.get(option)
         if isinstance(of, Release):
-            loaded[option] = released_items(option, of, content)
+            named[option] = released_items(option, of, content)
         elif isinstance(of, Sequence):
-            loaded[option] = [_tokens_of_item(option, item, content) for item in of]
-    return loaded
+            named[option] = [_tokens_of_item(option, item, content) for item in of]
+    return with_prior(named, corpus, book, files=files)
 
 
 def released_items(option: str, release: Release, content: Content | None) -> list[tuple[str, ...]]:

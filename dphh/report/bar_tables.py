@@ -9,8 +9,10 @@ counted and is never shown.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import polars as pl
 
 from dphh.report.people import Count, People, Released, Tokens, people_of
 
@@ -37,25 +39,36 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first rows, and the rest: a table of people has all of its rows in one or the other."""
+    """The first rows; how many more there are, and as many of these as were asked for."""
 
     title: str
     groups: tuple[str, ...]
     first: Sequence[Row]
     rest: Sequence[Row]
+    more: int
     #: The value of a bar that is as long as its column.
     scale: float
 
-
-def tables_of(
-    release: Released, top: int, least: int = 1, without: Collection[Tokens] = ()
-) -> list[Table]:
-    """Users, if they were counted; else scores. The first `top` rows of each table are those to
-    read first. Left out: items of fewer than `least` tokens, and, of scores, those in `without`."""
-    return people_tables(release, top, least) or score_tables(release, top, least, without)
+    def cut(self, top: int) -> Table:
+        more = self.more + max(0, len(self.first) - top)
+        return replace(self, first=self.first[:top], rest=(), more=more)
 
 
-def people_tables(release: Released, top: int, least: int = 1) -> list[Table]:
+@dataclass(frozen=True)
+class Rows:
+    """Which rows of a table: the first `top`, up to `rest` more, of `least` tokens or more each."""
+
+    top: int
+    rest: int = 0
+    least: int = 1
+
+
+def tables_of(release: Released, asked: Rows) -> list[Table]:
+    """Users, if they were counted; else scores."""
+    return people_tables(release, asked) or score_tables(release, asked)
+
+
+def people_tables(release: Released, asked: Rows) -> list[Table]:
     """Phrases, then single tokens, by where their intervals begin, the highest first.
 
     Of more than `top` only those come first that stand out of the noise: an interval begins above
@@ -68,55 +81,75 @@ def people_tables(release: Released, top: int, least: int = 1) -> list[Table]:
     order = sorted(people.counts, key=lambda of: (*people.rank(of), -len(of), texts[of]))
     tables = []
     for several in (True, False):
-        those = [of for of in order if (len(of) > 1) == several and len(of) >= least]
+        those = [of for of in order if (len(of) > 1) == several and len(of) >= asked.least]
         first = [of for of in those if of not in parts]
-        if len(first) > top:  # what is all shown was not chosen
-            first = [of for of in first if people.stands_out(of)][:top]
-        rows = {of: Row(texts[of], tuple(map(_bar_of_count, people.counts[of]))) for of in those}
+        if len(first) > asked.top:  # what is all shown was not chosen
+            first = [of for of in first if people.stands_out(of)][: asked.top]
+        opened = set(first)
+        rest = [of for of in those if of not in opened]
         title = f"{name_of_length(release, 2)} and more" if several else name_of_length(release, 1)
+        best, others = (
+            [Row(texts[of], tuple(map(_bar_of_count, people.counts[of]))) for of in each]
+            for each in (first, rest[: asked.rest])
+        )
         if those:
-            best = [rows.pop(of) for of in first]
-            rest = list(rows.values())
-            tables.append(Table(title + by, people.groups or (), best, rest, scale))
+            groups = people.groups or ()
+            tables.append(Table(title + by, groups, best, others, len(rest), scale))
     return tables
 
 
-def group_tables(release: Released, top: int, least: int = 1) -> list[Table]:
+def group_tables(release: Released, asked: Rows) -> list[Table]:
     """What stands out of the noise in each group: phrases, or single tokens if nothing longer was
     counted. Empty if nothing was counted within groups."""
     people, texts = people_of(release), _texts(release)
+    if people.groups is None:
+        return []
     parts = _redundant(release, people)
     whole = [of for of in people.counts if of not in parts]
-    long = [of for of in whole if len(of) > 1 and len(of) >= least] or whole
+    long = [of for of in whole if len(of) > 1 and len(of) >= asked.least] or whole
     scale = _scale(count.high for each in people.counts.values() for count in each)
     tables = []
-    for place, group in enumerate(people.groups or ()):
+    for place, group in enumerate(people.groups):
         counts = [(people.counts[of][place], texts[of]) for of in long]
         clear = [(-count.low, -count.users, text, count) for count, text in counts if count.low > 0]
-        rows = [Row(text, (_bar_of_count(count),)) for *_, text, count in sorted(clear)[:top]]
-        tables.append(Table(f"{people.by}: {group}", (), rows, (), scale))
+        rows = [
+            Row(text, (_bar_of_count(count),)) for *_, text, count in sorted(clear)[: asked.top]
+        ]
+        tables.append(Table(f"{people.by}: {group}", (), rows, (), 0, scale))
     return tables
 
 
-def score_tables(
-    release: Released, top: int, least: int = 1, without: Collection[Tokens] = ()
-) -> list[Table]:
+def score_tables(release: Released, asked: Rows, without: Collection[Tokens] = ()) -> list[Table]:
     """The items of each length by score, the longest first. Of a trie the sequences that end come
-    first, and without scores all lengths are in one table."""
-    there: dict[Tokens, dict[str, Any]] = {}
-    for row in sorted(release.table.to_pylist(), key=_place_of_score):
-        there.setdefault(tuple(row["tokens"]), row)  # a sequence that ends has a row as a beginning
-    left = {of: row for of, row in there.items() if len(of) >= least and of not in without}
-    scored = any(row.get("score") is not None for row in left.values())
+    first, and without scores all lengths are in one table. `without`: what is shown elsewhere."""
+    names = [name for name in ("score", "error", "ended") if name in release.table.column_names]
+    found = pl.from_arrow(release.table.select(["item", "tokens", *names]))
+    assert isinstance(found, pl.DataFrame)
+    new = [pl.lit(None, pl.Float64).alias(name) for name in ("score", "error") if name not in names]
+    new += [pl.lit(True).alias("ended")] if "ended" not in names else []
+    # A sequence that ends has a row as a beginning too; an item in groups, a row in each.
+    frame = (
+        found.with_columns(*new, length=pl.col("tokens").list.len())
+        .filter(pl.col("length") >= asked.least)
+        .sort(~pl.col("ended"), "score", "item", descending=[False, True, False], nulls_last=True)
+        .unique("tokens", keep="first", maintain_order=True)
+    )
+    if without:
+        keep = [tuple(tokens) not in without for tokens in frame["tokens"].to_list()]
+        frame = frame.filter(pl.Series(keep, dtype=pl.Boolean))
+    scored = frame["score"].null_count() < len(frame)
     tables = []
-    for length in sorted({len(of) if scored else 0 for of in left}, reverse=True):
-        those = [row for of, row in left.items() if length in (0, len(of))]
-        rows = [Row(row["item"], (_bar_of_score(row),)) for row in those]
-        ends = sum(row.get("ended") is not False for row in those)
-        first = min(top, ends or top)
-        title = name_of_length(release, length) if scored else "sequences"
-        scale = _scale(row.get("score") or 0.0 for row in those)
-        tables.append(Table(title, (), rows[:first], rows[first:], scale))
+    for length in frame["length"].unique().sort(descending=True) if scored else [None]:
+        those = frame if length is None else frame.filter(pl.col("length") == length)
+        first = min(asked.top, int(those["ended"].sum()) or asked.top)
+        rows = [
+            Row(row["item"], (_bar_of_score(row),))
+            for row in those.head(first + asked.rest).iter_rows(named=True)
+        ]
+        title = "sequences" if length is None else name_of_length(release, length)
+        more, scale = len(those) - len(rows[:first]), _scale(those["score"].drop_nulls())
+        if rows:
+            tables.append(Table(title, (), rows[:first], rows[first:], more, scale))
     return tables
 
 
@@ -149,17 +182,12 @@ def _scale(values: Any) -> float:
     return max(values, default=0.0) or 1.0
 
 
-def _place_of_score(row: dict[str, Any]) -> tuple[bool, float, str]:
-    score = row.get("score")
-    return row.get("ended") is False, float("inf") if score is None else -score, row["item"]
-
-
 def _bar_of_count(count: Count) -> Bar:
     return Bar(f"{count.users:,.0f}", *count)
 
 
 def _bar_of_score(row: dict[str, Any]) -> Bar:
-    if row.get("score") is None:
-        return Bar("goes on" if row.get("ended") is False else "")
-    error = "" if row.get("error") is None else f" ± {row['error']:,.1f}"
+    if row["score"] is None:
+        return Bar("" if row["ended"] else "goes on")
+    error = "" if row["error"] is None else f" ± {row['error']:,.1f}"
     return Bar(f"{row['score']:,.1f}{error}", row["score"])

@@ -17,7 +17,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.report.bar_tables import Table, group_tables, people_tables, score_tables, tables_of
+from dphh.report.bar_tables import Rows, Table, group_tables, people_tables, score_tables, tables_of
 from dphh.report.counted import (
     held_by_nobody,
     how_many,
@@ -89,12 +89,11 @@ def page_of(
             several.append(counts)
     return _template().render(
         whole=True,
-        most=MOST_ROWS,
         title=title or "What people share",
         warning=_warning(release),
         head=[*_head(several), *(() if ledger is None else paid_lines(ledger, several))],
         sections=[
-            *_found(several, top, min_length),
+            *_found(several, Rows(top, MOST_ROWS, min_length)),
             *map(_promise_section, several),
             _origin_section(release),
         ],
@@ -104,12 +103,10 @@ def page_of(
 def release_card(release: Released) -> str:
     """What was found, as bars, with the privacy statement folded away."""
     manifest = release.manifest
-    tables = tables_of(release, MANY)
-    if len(tables) > 1:
-        tables = tables_of(release, FEW)
+    tables = tables_of(release, Rows(MANY))
+    tables = [each.cut(MANY if len(tables) == 1 else FEW) for each in tables]
     return _template().render(
         whole=False,
-        most=0,
         title=how_many(release.table, manifest),
         warning=_warning(release),
         head=[("promise", _promise(manifest)), ("run", manifest["run_id"])],
@@ -125,7 +122,6 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     proof = "The theorem, and how delta is shared out"
     return _template().render(
         whole=False,
-        most=0,
         title=f"plan: {price.verb}",
         warning="",
         head=[("options", asked(price)), *promise_lines(price, corpus)],
@@ -202,7 +198,7 @@ def _summary(release: Released) -> str:
     return said
 
 
-def _found(several: Sequence[Released], top: int, least: int) -> list[Section]:
+def _found(several: Sequence[Released], asked: Rows) -> list[Section]:
     """What was counted, of each release; then what was found and not counted."""
     release = several[0]
     heading = f"What was {'counted' if is_of_list(release.manifest) else 'found'}"
@@ -213,12 +209,12 @@ def _found(several: Sequence[Released], top: int, least: int) -> list[Section]:
             continue
         counted |= people.counts.keys()
         by = "How many people" if people.groups is None else f"By {people.by}"
-        tables = people_tables(each, top, least)
+        tables = people_tables(each, asked)
         sections.append(_table_section(each, by if sections else heading, tables))
-        if lists := group_tables(each, top, least):
+        if lists := group_tables(each, asked):
             in_each = f"In each {people.by}, what stands out of the noise"
             sections.append(Section(in_each, (), lists))
-    rest = score_tables(release, top, least, without=counted)
+    rest = score_tables(release, asked, without=counted)
     if rest or not sections:
         others = "Found, and not counted" if sections else heading
         sections.append(_table_section(release, others, rest))

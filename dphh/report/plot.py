@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dphh.errors import UsageError
-from dphh.report.bar_tables import Table, tables_of
+from dphh.report.bar_tables import Rows, Table, tables_of
 from dphh.report.counted import by_of, how_many
 from dphh.report.people import Released
 from dphh.wording.options import check_whole
@@ -28,7 +28,11 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
         import altair as alt
     except ImportError:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
-    tables = [each for each in tables_of(release, top) if each.first and each.first[0].bars[0].said]
+    tables = [
+        table
+        for table in tables_of(release, Rows(top))
+        if any(bar.value is not None for row in table.first for bar in row.bars)
+    ]
     if not tables:
         raise UsageError("plot: this release has neither counts nor scores to draw")
     charts = [_chart(table, by_of(release.manifest)) for table in tables]

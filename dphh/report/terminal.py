@@ -9,7 +9,7 @@ from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.prior import poor_fit
-from dphh.report.bar_tables import Table, tables_of
+from dphh.report.bar_tables import Rows, Table, tables_of
 from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
 from dphh.report.people import Released
 from dphh.report.plan_lines import asked, plan_sections
@@ -55,13 +55,13 @@ def release_text(release: Released) -> str:
         lines += wrapped(f"note: {badly}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
-    tables = tables_of(release, SHOWN_ROWS)
+    tables = tables_of(release, Rows(SHOWN_ROWS))
     bars = [bar for table in tables for row in table.first for bar in row.bars]
     if any(bar.value is not None for bar in bars):
         people = any(bar.low is not None for bar in bars)
         lines += wrapped(meaning_of_numbers(manifest, people=people), "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
-    lines += _lines_of_tables(tables_of(release, -(-SHOWN_ROWS // max(1, several))))
+    lines += _lines_of_tables([each.cut(-(-SHOWN_ROWS // several)) for each in tables])
     if not tables:
         lines += wrapped(what_is_missing(manifest), "  ", "  ")
     return "\n".join(lines)
@@ -87,6 +87,6 @@ def _lines_of_tables(tables: Sequence[Table]) -> list[str]:
             number = f"{said:>{widest[1]}}  {interval:<{widest[2]}}  {group}"
             name = shorten(item, room) if item else ""
             lines.append(f"    {padded(name, width)}  {number}".rstrip())
-        if table.rest:
-            lines.append(f"    ... and {len(table.rest):,} more")
+        if table.more:
+            lines.append(f"    ... and {table.more:,} more")
     return lines

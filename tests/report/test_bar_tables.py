@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dphh.report.bar_tables import group_tables, people_tables, score_tables, tables_of
+from dphh.report.bar_tables import Rows, group_tables, people_tables, score_tables, tables_of
 from tests.report.made import PHRASES, counted, items, ladder, trie, within_country
 
-TOP = 25
+TOP = Rows(25, 99)
 
 
 def names(rows):
@@ -15,13 +15,16 @@ def names(rows):
 
 
 def test_each_length_has_a_table_and_a_scale_of_its_own_and_the_longest_comes_first():
-    tables = score_tables(ladder(), 2)
+    tables = score_tables(ladder(), Rows(2, 99))
     assert [table.title for table in tables] == ["3 words", "2 words", "1 word"]
     assert [table.scale for table in tables] == [15, 60, 90]
     assert names(tables[2].first) == ["see", "you"]
     assert [len(table.rest) for table in tables] == [0, 3, 3]
     assert sum(len(table.first) + len(table.rest) for table in tables) == len(PHRASES)
-    assert [table.title for table in score_tables(ladder(), 2, least=2)] == ["3 words", "2 words"]
+    assert [table.title for table in score_tables(ladder(), Rows(2, least=2))] == [
+        "3 words",
+        "2 words",
+    ]
 
 
 def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
@@ -47,10 +50,10 @@ def test_without_counts_a_table_has_scores_and_without_scores_a_list():
 def test_of_more_than_are_shown_first_those_come_first_that_stand_out_of_the_noise():
     noise = {f"word {n}": (90 + n, 0, 200) for n in range(9)}
     release = counted({**noise, "my order": (80, 20, 140)})
-    (table,) = people_tables(release, 4)
+    (table,) = people_tables(release, Rows(4, 99))
     assert names(table.first) == ["my order"] and len(table.rest) == 9
     # Where all are shown, nothing was chosen: what was asked for is there, and comes last.
-    (table,) = people_tables(release, 10)
+    (table,) = people_tables(release, Rows(10))
     assert names(table.first)[0] == "my order" and len(table.first) == 10
 
 
@@ -105,7 +108,7 @@ def test_rows_by_country_go_by_the_sum_of_where_their_lines_begin():
     )
     (table,) = people_tables(release, TOP)
     assert names(table.first) == ["hello you", "my order", "in please"]
-    (table,) = people_tables(release, 1)
+    (table,) = people_tables(release, Rows(1, 99))
     assert names(table.first) == ["hello you"]
     assert names(table.rest) == ["my order", "in please"]
 

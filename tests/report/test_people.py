@@ -11,7 +11,7 @@ from dphh.columns import OTHER
 from dphh.levels.counts import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
-from dphh.report.bar_tables import group_tables, people_tables
+from dphh.report.bar_tables import Rows, group_tables, people_tables
 from dphh.report.page import page_of
 from dphh.testing import SeededRandomness
 from tests.report.made import Seen, within_country
@@ -52,7 +52,7 @@ def simulated(seed: int, *, simultaneous: bool = False) -> Release:
 
 def lists_of(release: Release) -> dict:
     """The list of each country."""
-    return dict(zip(GROUPS, group_tables(release, 15), strict=True))
+    return dict(zip(GROUPS, group_tables(release, Rows(15)), strict=True))
 
 
 def test_of_a_country_where_nobody_holds_anything_nothing_is_listed():
@@ -70,7 +70,7 @@ def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
             for group, table in lists_of(release).items()
             for row in table.first
         ]
-        (table,) = people_tables(release, 15)
+        (table,) = people_tables(release, Rows(15))
         bars += [
             (bar, TRUTH[row.item][group])
             for row in table.first
