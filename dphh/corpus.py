@@ -43,7 +43,7 @@ HELP = {
     "max_token_length": "The most characters of a token.",
     "too_long": "truncate, drop or error: longer tokens.",
     "max_text_length": "Characters of a text that are read.",
-    "null_users": "Rows without a user (NULL).",
+    "null_users": "refuse or drop: rows without a user.",
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}
