@@ -148,6 +148,8 @@ KNOWS_NOTHING_OF = {
     "dphh.run": ("dphh.plan", "dphh.public", "dphh.asking", "dphh.cli", "dphh.gateway"),
     "dphh.registry": ("dphh.engines", "dphh.run", "dphh.plan"),
     "dphh.planning": ("dphh.asking", "dphh.cli", "dphh.gateway"),
+    "dphh.asking": ("dphh.cli", "dphh.gateway"),
+    "dphh.gateway": ("dphh.cli",),
 }
 
 #: All else has a folder that says its idea.
