@@ -18,7 +18,7 @@ from dphh.testing import SeededRandomness
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
-#: What a plain install brings, and pandas, which is asked for by its own name.
+#: What a plain install brings; and pandas and dp_accounting, which are asked for by their own names.
 CORE = {"click", "duckdb", "jinja2", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy"}
 
 
