@@ -263,7 +263,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.finding import is_in_memory, refuse_missing_columns  # slow to import
+    from dphh.corpora.files import refuse_missing_columns  # slow to import
+    from dphh.corpora.tables import is_in_memory
 
     if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns

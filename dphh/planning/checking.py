@@ -16,15 +16,14 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpora.files import files_named, parquet_pattern
 from dphh.corpus import Corpus
-from dphh.engines import engine_of, has_rows_of_null_users, open_session
+from dphh.engines import engine_of, open_session, refuse_rows_without_user
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.sentences import usage_phrase
-from dphh.rows.user import PROVIDED, columns_of, counted_by
+from dphh.rows.user import PROVIDED, counted_by
 from dphh.session.protocol import Limits
-from dphh.sources.finding import parquet_pattern
-from dphh.sources.lacking import parquet_files
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words
@@ -84,42 +83,40 @@ def check(
     *,
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
-    look: bool = False,
 ) -> Checked:
-    """Check a corpus before anything is spent on it. Free, and reveals nothing about any user.
-
-    look: if finding rows with a NULL user id needs more than a quick look (a lazy frame or a view
-    that is more than Parquet files unchanged, remote files), read the corpus to find them. That is
-    free too, but takes as long as reading.
-    """
+    """Check a corpus before anything is spent on it. Free, and reveals nothing about any user."""
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    opened = _check_opening(corpus, engine or engine_of(corpus))
-    findings = [opened]
-    if opened.verdict != "stops":
-        findings += [
-            *_check_columns(corpus),
-            *_check_row_by_row(corpus),
-            _check_user_ids(corpus, look),
-        ]
+    findings = [*_check_opening(corpus, engine or engine_of(corpus))]
+    if all(finding.what != "columns" or finding.verdict == "good" for finding in findings):
+        findings += [*_check_columns(corpus), *_check_row_by_row(corpus)]
     findings += _check_accounts(corpus, book)
     return Checked(repr(corpus), tuple(findings))
 
 
-def _check_opening(corpus: Corpus, engine: str) -> Finding:
-    """Open the corpus as a run would before it pays."""
+def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
+    """Open the corpus, and look at it, as a run does before it pays."""
     try:
-        open_session(engine, corpus, SystemRandomness(), Limits()).close()
+        session = open_session(engine, corpus, SystemRandomness(), Limits())
     except DphhError as problem:
-        return Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
+        yield Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
+        return
     named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
-    return Finding("columns", "good", f"{named}: there, and of types that can be read")
+    yield Finding("columns", "good", f"{named}: there, and of types that can be read")
+    try:
+        refuse_rows_without_user(corpus, session)
+        yield Finding("users", "good", "no row is without a user")
+    except DphhError as problem:
+        yield Finding("users", "stops", str(problem), "No run begins, and nothing is spent.")
+    finally:
+        session.close()
 
 
 def _check_columns(corpus: Corpus) -> Iterator[Finding]:
     """Whether all files have the columns, each with one type."""
-    files = parquet_files(corpus)
+    named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
+    files = [file for file in named if file.endswith((".parquet", ".pq", ".parq"))]
     if not files:
         return
     kinds: dict[str, set[str | None]] = {column: set() for column in corpus.columns.values()}
@@ -149,8 +146,8 @@ def _check_columns(corpus: Corpus) -> Iterator[Finding]:
             differ = True
             yield Finding(
                 "files", "mind", f"{column!r} is {' in some and '.join(types)} in others",
-                "It is widened for all rows: numbers may be written otherwise, and numbers of "
-                "users past 2^53 fall together. Write all files with one schema.",
+                "It is widened for all rows: numbers may be written otherwise. Write all files "
+                "with one schema.",
             )  # fmt: skip
     if not differ and not unread:
         yield Finding("files", "good", "all have these columns, each of one type")
@@ -175,36 +172,6 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
             "rows", "unknown", f"the promise holds provided that {PROVIDED}",
             "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
-
-
-def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
-    """Whether each row has a user id."""
-    try:
-        found = has_rows_of_null_users(corpus, look)
-    except DphhError as problem:
-        return Finding("users", "stops", str(problem), "A run would meet it too.")
-    if found is None:
-        return Finding(
-            "users", "unknown", "whether rows are without a user (NULL) was not looked at",
-            "If some are, a run finds it while it reads, fails, and its price stays spent. "
-            "look=True (--look) reads the corpus to see, which is free.",
-        )  # fmt: skip
-    if found:
-        return Finding(
-            "users", "stops", "rows without a user (NULL) were found",
-            f"A run is refused for them. Leave them out, as by {_where_users_known(corpus)}, or "
-            "give "
-            "each a user of its own.",
-        )  # fmt: skip
-    return Finding("users", "good", "no row is without a user")
-
-
-def _where_users_known(corpus: Corpus) -> str:
-    names = columns_of(corpus.user)
-    if engine_of(corpus) == "spark":
-        return " AND ".join(f"{name} IS NOT NULL" for name in names).join(('frame.where("', '")'))
-    columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
-    return f"where={columns!r} (on the command line --where {columns!r})"
 
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpora.files import files_named
 from dphh.corpus import Corpus
 from dphh.files.paths import is_remote
 from dphh.files.whole_files import write_whole
 from dphh.prior import Prior, PublicGrams, prior_of
-from dphh.sources.finding import files_named
 
 
 def folder() -> Path | None:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import duckdb
 
+from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.sources.quoted import literal
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
