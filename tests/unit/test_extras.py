@@ -18,8 +18,10 @@ from dphh.testing import SeededRandomness
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
-#: What a plain install brings; and pandas and dp_accounting, which are asked for by their own names.
-CORE = {"click", "duckdb", "jinja2", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy"}
+#: What a plain install brings.
+CORE = {"click", "duckdb", "jinja2", "numpy", "polars", "pyarrow", "rich", "scipy"}
+#: What is asked for by its own name, where it is installed.
+CORE |= {"dp_accounting", "pandas"}
 
 
 #: What comes with a package that an extra names.
