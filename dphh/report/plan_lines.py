@@ -63,6 +63,7 @@ def proof_lines(price: Price, corpus: Corpus | None) -> Lines:
             for caveat in privacy.caveats
             if privacy.provided is None or privacy.provided not in caveat
         ),
+        *([] if corpus is None else [("note", corpus.content.limits)]),
     ]
 
 
