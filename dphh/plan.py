@@ -158,7 +158,8 @@ class Plan:
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
-        return self.describe()
+        """What people decide by; `describe` has the rest."""
+        return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
         return plan_card(self.price, self.corpus)
