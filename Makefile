@@ -37,7 +37,7 @@ test-all: $(VENV)/ready
 # The long-term line of DuckDB, beside the current one that `make test` uses. What DuckDB decides is
 # tested on both: which files, types, texts and dates it reads and how; its SQL, against the
 # specification; the functions registered in it; its errors, plans and memory; a run of every method.
-# The gateway needs this line. What users are bounded to, prices, draws, the journal and the command
+# DuckDB's shell over the gateway needs this line. What users are bounded to, prices, draws, the journal and the command
 # line are the same Python, called with the same batches, and are tested on the current line alone.
 OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile lake_logs ldp_trie \
 	listed_words look_first memory no_files odd_texts one_sequence plain_sql \

@@ -12,8 +12,8 @@ from dphh.rows.conditions import both, rows_kept
 from dphh.rows.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
-    Characters,
     Content,
+    NullUsers,
     Reading,
     TooLong,
 )
@@ -22,8 +22,8 @@ from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
 _UNREAD_TABLES = {
-    "deltalake": "give the table's folder, which is read as its log has it now",
-    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and account=",
+    "deltalake": "give pl.scan_delta(table) and account=",
+    "pyiceberg": "give table.scan().to_arrow() and account=",
 }
 
 #: What each option of a corpus does, in one line, those that most corpora need first.
@@ -43,7 +43,7 @@ HELP = {
     "max_token_length": "The most characters of a token.",
     "too_long": "truncate, drop or error: longer tokens.",
     "max_text_length": "Characters of a text that are read.",
-    "characters": "code points, graphemes or bytes.",
+    "null_users": "refuse or drop: rows without a user.",
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}
@@ -54,17 +54,15 @@ class Corpus:
     """Files, or a table that is already in memory, and the columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); the folder of a
-    Delta or an Iceberg table (docs/sources.md); or a DuckDB relation or a Spark frame, or the name
-    of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
-    Polars or a pandas frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB
+    relation or a Spark frame, or the name of a table or view beside `connection=`; or anything that
+    offers Arrow data: an Arrow table, a Polars or a pandas frame.
 
     `user=` names the column of users. With several columns, `["author", "month"]`, each combination
     of values is protected by itself; a person who is in several combinations is not.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
-    "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
-    a character is: "code points", "graphemes" (clusters) or "bytes".
+    "words", "characters", "whole" or "list" (a list column, taken as is).
 
     Each row of a frame, a relation or a view must have been made from rows of its own user: dphh
     does not look at how they were made, and the privacy statement says so (docs/corpus.md).
@@ -100,12 +98,12 @@ class Corpus:
         max_token_length: int = MAX_TOKEN_LENGTH,
         too_long: TooLong = "truncate",
         unit: int | None = None,
-        characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
         account: str | None = None,
         where: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        null_users: NullUsers = "refuse",
         connection: Any = None,
     ) -> None:
         column = text if text is not None else item
@@ -130,9 +128,9 @@ class Corpus:
             max_token_length=max_token_length,
             too_long=too_long,
             unit=unit,
-            characters=characters,
             max_text_length=max_text_length,
             where=rows_kept(where, since, until),
+            null_users=null_users,
         )
         for key, value in {
             "source": opened,

@@ -18,8 +18,6 @@ from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS, Options, Verb
-from dphh.report.page import plan_card
-from dphh.report.terminal import plan_text
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run
 from dphh.wording.options import (
@@ -155,6 +153,8 @@ class Plan:
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
+        from dphh.report.terminal import plan_text  # with Polars
+
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
@@ -162,6 +162,8 @@ class Plan:
         return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
+        from dphh.report.page import plan_card
+
         return plan_card(self.price, self.corpus)
 
 
@@ -262,7 +264,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.finding import is_in_memory, refuse_missing_columns  # slow to import
+    from dphh.corpora.files import refuse_missing_columns  # slow to import
+    from dphh.corpora.tables import is_in_memory
 
     if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns

@@ -21,8 +21,6 @@ from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_named, write_whole
 from dphh.privacy.events import events_from_json
-from dphh.report.page import release_card
-from dphh.report.terminal import release_text
 from dphh.wording.options import named_in_words
 from dphh.wording.unseen import steerless_json
 
@@ -274,9 +272,13 @@ class Release:
         return steerless_json(said)
 
     def __repr__(self) -> str:
+        from dphh.report.terminal import release_text  # with Polars
+
         return release_text(self)
 
     def _repr_html_(self) -> str:
+        from dphh.report.page import release_card
+
         return release_card(self)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dphh.columns import described, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import checked_engine, engine_of, open_session, refuse_if_run_would_fail
+from dphh.engines import checked_engine, engine_of, open_session, refuse_rows_without_user
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import journaled
@@ -27,7 +27,7 @@ from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_run_id, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.mechanisms.counts.levels import with_counts
-from dphh.mechanisms.released_rows import LevelDone, as_text
+from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price, stated
 from dphh.prior import check_same_tokens, fit_numbers
 from dphh.privacy.events import events_to_json
@@ -98,7 +98,7 @@ def run(
     booked = None
     try:
         if run_id is None or run_id == given:
-            refuse_if_run_would_fail(engine, corpus, session)
+            refuse_rows_without_user(corpus, session)
         booked = book.book(
             request,
             _setting_of(price, session, state, is_test=source.is_test),
@@ -252,7 +252,7 @@ def released(
         counted, table = with_counts(table, price.counting, session)
         manifest["counting"] = counted
     manifest["columns"] = meanings(table.schema.names)
-    return Release(described(sorted_rows(as_text(table, corpus.content))), manifest)
+    return Release(described(sorted_rows(table)), manifest)
 
 
 def _manifest_of(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from dphh.as_sql.query_text import literal
+from dphh.corpora.files import parquet_pattern
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import corpus_statements, user_statements
-from dphh.sources.finding import parquet_pattern
+from dphh.engines.duckdb.content import corpus_statements
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
@@ -23,7 +23,7 @@ def rows_of(corpus: Corpus | None) -> str:
     if content.reading == "list":
         types[content.column] = "VARCHAR[]"
     relation = relation_of(corpus)
-    statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
+    statements = corpus_statements(corpus, types, relation)
     kind = "a list of texts" if content.reading == "list" else "text"
     said = [
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",

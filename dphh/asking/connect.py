@@ -1,10 +1,9 @@
 """`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
 
-A request is drawn once. If it is repeated, in the same statement or a later one, its release comes
-back and costs nothing: a query may contain a macro twice, an optimiser may run it twice, and a
-relation is executed each time it is shown. One statement sees one release. A later statement sees
-it only if the data are the same, compared as `dphh.replay` does; other data are another request.
-For files, this also holds on later connections. To draw again, pass a `run_id` of your own.
+A request is drawn once. One statement sees one release, however often it names a macro. A later
+statement gets the release of the same files from the ledger, for nothing; of a table or view it
+gets the one that this connection made before. To draw again of a table whose rows have changed,
+give the run a name of its own: `run_id := 'after the update'`.
 """
 
 from __future__ import annotations
@@ -14,31 +13,32 @@ import re
 import threading
 import weakref
 from collections import defaultdict
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dphh.asking.answers import (
-    Arguments,
-    answered,
-    corpus_name,
-    given_content,
-    owners_corpus,
-    plan_of,
-    plan_table,
-    queries_table,
+from dphh.asking import answers
+from dphh.asking.macros import (
+    SQL_NAMES,
+    Macro,
+    argument_as_text,
+    columns_sql,
+    content_parameters,
+    macro_sql,
+    macros,
 )
-from dphh.asking.help import help_sql
-from dphh.asking.macros import Macro, install
-from dphh.corpus import WHICH_ROWS, Corpus, narrowed
-from dphh.errors import UsageError
+from dphh.asking.typed import typed
+from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.plan import Plan
+from dphh.plan import Plan, verb_function
 from dphh.public.asked_prior import with_prior
 from dphh.public.counted_items import with_declared, with_release
-from dphh.registry import Verb
 from dphh.release import Release
+from dphh.replay import Note, notice
 from dphh.report.plan_lines import plan_sections
 from dphh.wording.options import named_in_words
 
@@ -52,6 +52,8 @@ BUFFERED_RESULT_SIZE = "1GB"
 #: How many statements that go on at once see one release each, whatever the data become.
 KEPT_STATEMENTS = 100
 
+Arguments = dict[str, str]
+
 
 @named_in_words
 def connect(
@@ -62,8 +64,8 @@ def connect(
     engine: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
-    the release; `dphh_plan_ngrams(...)`, `dphh_sql_ngrams(...)`, `dphh_ledger()`,
-    `dphh_releases()` and `dphh_release(run_id)` cost nothing.
+    the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`, `dphh_releases()` and
+    `dphh_release(run_id)` cost nothing, and `FROM dphh_help()` lists all.
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
     `item_column :=`, a table or view of the connection, a Parquet path or a glob.
@@ -72,16 +74,66 @@ def connect(
     where cursors are needed, leave `database` out and say `ATTACH 'app.duckdb'`.
     """
     import duckdb
+    from duckdb.func import PythonUDFType
 
     con = duckdb.connect(str(database), config=config or {})
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    # In memory, cursors share the macros. In a file they are temporary: they need this process.
-    temporary = str(database) != ":memory:"
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
-    install(con, _Owner(con, book, engine), temporary=temporary)
-    con.execute(help_sql(temporary))
+    owner = _Owner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
+    for macro in _macros().values():
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in columns_sql(macro).items())
+        con.create_function(
+            f"dphh_answer_{macro.name}",
+            _vectorised(macro, owner),
+            ["VARCHAR", "VARCHAR"],
+            f"STRUCT({columns})[]",
+            type=PythonUDFType.ARROW,
+            # DuckDB must neither evaluate it while planning a query nor for EXPLAIN.
+            side_effects=True,
+        )
+        # In memory, cursors share the macros. In a file they are temporary: they need this process.
+        con.execute(macro_sql(macro, _source, temporary=str(database) != ":memory:"))
     return con
+
+
+def _macros() -> dict[str, Macro]:
+    return macros(of_tables=True)
+
+
+def _source(macro: Macro) -> str:
+    packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
+    given = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
+    statement = "concat_ws('.', current_query_id(), txid_current())"
+    answer = f"dphh_answer_{macro.name}({given}, {statement})"
+    return f"(SELECT unnest({answer}, recursive := true))"
+
+
+def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
+    """Answers each row of a batch, though queries rarely have more than one."""
+    columns = pa.schema([("refused", pa.string()), *macro.columns])
+
+    def answer(given: str, statement: str) -> pa.Table:
+        try:
+            arguments = {k: v for k, v in json.loads(given).items() if v is not None}
+            return answers.with_columns(owner.answer(macro, arguments, statement), columns)
+        except DphhError as problem:
+            told = pa.table({"refused": pa.array([str(problem)])})
+            return answers.with_columns(told, columns)
+
+    def answer_batch(given: Any, statements: Any) -> Any:
+        asked = zip(given.to_pylist(), statements.to_pylist(), strict=True)
+        tables = [answer(*each) for each in asked]
+        ends = [0]
+        for table in tables:
+            ends.append(ends[-1] + table.num_rows)
+        rows = pa.concat_tables(tables).to_struct_array()
+        return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _one(rows))])
+
+    return answer_batch
+
+
+def _one(column: Any) -> Any:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 class _Asked:
@@ -89,6 +141,8 @@ class _Asked:
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
+        #: Of a table or view, which later statements cannot recognise.
+        self.release: Release | None = None
         #: By the statement, oldest first.
         self.tables: dict[str, pa.Table] = {}
 
@@ -108,63 +162,92 @@ class _Owner:
         self._guard = threading.Lock()
         self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
 
-    def __call__(self, what: str, arguments: Arguments, statement: str) -> pa.Table:
-        def priced_or_run(macro: Macro, arguments: Arguments) -> pa.Table:
-            return self._priced_or_run(macro, arguments, statement)
-
-        return answered(
-            what,
-            arguments,
-            accounts=self._ledger.accounts,
-            groups=self._ledger.declared_groups,
-            releases=lambda: (self._ledger.runs(), None),
-            release=self._release,
-            verb=priced_or_run,
-        )
-
-    def _release(self, run_id: object) -> pa.Table:
-        if not isinstance(run_id, str):
-            raise UsageError("run_id: give the id of a release; FROM dphh_releases() lists them")
-        manifest, parquet = self._ledger.release(run_id)
-        return Release.from_parquet(parquet, manifest).table
-
-    def _priced_or_run(self, macro: Macro, arguments: Arguments, statement: str) -> pa.Table:
-        assert macro.verb is not None
-        arguments = with_declared(arguments, self._ledger, arguments.get("corpus"))
+    def answer(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         if macro.spends:
-            return self._run_once(macro.verb, arguments, statement)
-        kind = "sql" if macro.shows_queries else "plan"
-        plan = self._plan(macro.verb, f"{kind}_{macro.verb.name}", arguments)
-        if macro.shows_queries:
-            return queries_table(plan)
-        return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
+            return self._run_once(macro, given, statement)
+        if macro.verb is not None:
+            plan = self._plan(macro, given)
+            return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
+        of_the_ledger: dict[str, Callable[[], pa.Table]] = {
+            "ledger": lambda: answers.ledger_table(self._ledger.accounts()),
+            "corpora": lambda: answers.corpora_table(self._ledger, self._names()),
+            "releases": lambda: answers.releases_table(self._ledger.runs()),
+            "release": lambda: answers.release_table(self._ledger, given.get("run_id", "")),
+            "help": lambda: answers.help_table(_macros()),
+            "options": lambda: answers.options_table(given.get("verb", ""), _said_of_corpora()),
+        }
+        return of_the_ledger[macro.name]()
 
-    def _run_once(self, verb: Verb[...], arguments: Arguments, statement: str) -> pa.Table:
-        request = json.dumps([verb.name, arguments], sort_keys=True)
+    def _names(self) -> list[str]:
+        return [each.name for each in self._ledger.accounts() if each.name is not None]
+
+    def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:
-            asked = self._asked[request]
+            asked = self._asked[json.dumps([macro.name, given], sort_keys=True)]
         with asked.answering:  # the same request on another thread waits for this one
             if statement not in asked.tables:
-                asked.keep(statement, self._release_of(verb, arguments, asked).table)
+                asked.keep(statement, self._release_of(macro, given, asked).table)
             return asked.tables[statement]
 
-    def _release_of(self, verb: Verb[...], arguments: Arguments, asked: _Asked) -> Release:
-        return self._plan(verb, verb.name, arguments).run(
+    def _release_of(self, macro: Macro, given: Arguments, asked: _Asked) -> Release:
+        run_id = given.get("run_id")
+        if run_id is None and asked.release is not None:
+            notice(_note_of_kept(asked.release))
+            return asked.release
+        plan = self._plan(macro, given)
+        release = plan.run(
             ledger=self._ledger,
             engine=self._engine,
-            run_id=arguments["run_id"],
+            run_id=run_id,
             **self._limits_of_connection(),
         )
+        if plan.corpus is not None and plan.corpus.kind != "path":
+            asked.release = release
+        return release
 
-    def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
-        corpus = self._corpus(what, arguments)
-        con, prior = self._con(), arguments.get("prior")
-        if con is not None and isinstance(prior, str):
-            cursor = con.cursor()
-            if cursor.execute(_FIND_TABLE_OR_VIEW, [prior]).fetchall():
-                arguments = {**arguments, "prior": cursor.table(prior)}
-        asked = with_release(arguments, self._ledger, files=False)
-        return plan_of(verb, with_prior(asked, corpus, self._ledger), corpus)
+    def _plan(self, macro: Macro, given: Arguments) -> Plan:
+        assert macro.verb is not None
+        asked = {name: text for name, text in given.items() if name in macro.verb.options}
+        corpus = self._corpus(macro, given)
+        options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
+        options = with_declared(options, self._ledger, corpus.account)
+        con, prior = self._con(), options.get("prior")
+        if con is not None and isinstance(prior, str) and _has_table(con, prior):
+            options["prior"] = con.cursor().table(prior)
+        options = with_release(options, self._ledger, files=False)
+        return verb_function(macro.verb)(corpus, **with_prior(options, corpus, self._ledger))
+
+    def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
+        name = answers.asked_corpus(given, macro.name)
+        python = {sql: name for name, sql in SQL_NAMES.items()}
+        said = {python.get(key, key): given[key] for key in content_parameters() if key in given}
+        content = typed(signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus")
+        if "user" not in content:
+            return self._corpus_of_account(name, content)
+        con = self._con()
+        if con is not None and _has_table(con, name):
+            return Corpus(name, connection=con.cursor(), **content)
+        if re.fullmatch(r"\w+", name) and not Path(name).exists():
+            raise UsageError(
+                f"corpus: found no table, view or file {name!r}; if it is a Python frame, make a "
+                f"table of it with CREATE TABLE {name} AS FROM frame"
+            )
+        return Corpus(name, **content)
+
+    def _corpus_of_account(self, name: str, content: dict[str, Any]) -> Corpus:
+        if name not in self._names():
+            raise UsageError(
+                f"corpus: the ledger has no corpus {name!r}; for a table or a path, name its "
+                "columns: user_column := ..., and text_column := ... or item_column := ..."
+            )
+        rows = {key: content.pop(key) for key in WHICH_ROWS & content.keys()}
+        if content:
+            said = ", ".join(SQL_NAMES.get(key, key) for key in content)
+            raise UsageError(
+                f"{said}: the ledger has the corpus {name!r}, whose owner has declared how it is "
+                "read; leave these out"
+            )
+        return narrowed(self._ledger.corpus(name), **rows)
 
     def _limits_of_connection(self) -> dict[str, Any]:
         """The memory and threads that were set on the connection. A run on DuckDB obeys them in its
@@ -181,30 +264,20 @@ class _Owner:
             if value != usual[name]
         }
 
-    def _corpus(self, what: str, arguments: Arguments) -> Corpus:
-        asked = corpus_name(what, arguments)
-        content = given_content(arguments)
-        if "user" not in content:
-            rows = {name: content.pop(name) for name in WHICH_ROWS & content.keys()}
-            named = owners_corpus(asked, self._ledger, content)
-            if named is not None:
-                return narrowed(named, **rows)
-            raise UsageError(
-                f"corpus: the ledger has no corpus {asked!r}; for a table or a path, name its "
-                "columns: user_column := ..., and text_column := ... or item_column := ..."
-            )
-        con = self._con()
-        if (
-            con is not None
-            and (cursor := con.cursor()).execute(_FIND_TABLE_OR_VIEW, [asked]).fetchall()
-        ):
-            return Corpus(asked, connection=cursor, **content)
-        if re.fullmatch(r"\w+", asked) and not Path(asked).exists():
-            raise UsageError(
-                f"corpus: found no table, view or file {asked!r}; if it is a Python frame, make a "
-                f"table of it with CREATE TABLE {asked} AS FROM frame"
-            )
-        return Corpus(asked, **content)
+
+def _said_of_corpora() -> dict[str, str]:
+    python = {sql: name for name, sql in SQL_NAMES.items()}
+    said = {name: HELP.get(python.get(name, name), "") for name in content_parameters()}
+    said["account"] = "The account in the ledger that pays, of a table or a view."
+    return {**said, "run_id": "A name for the run: the same name gives the same release."}
+
+
+def _note_of_kept(release: Release) -> Note:
+    return Note(
+        f"nothing is spent: this is the release of run {release.run_id}, which this connection "
+        "made before of this table; whether its rows have changed is not seen. A run_id of your "
+        "own spends again"
+    )
 
 
 def _read_limits(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
@@ -212,6 +285,10 @@ def _read_limits(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
         ((memory, threads),) = con.execute(asked).fetchall()
     return {"memory_limit": memory, "threads": threads}
+
+
+def _has_table(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    return bool(con.cursor().execute(_FIND_TABLE_OR_VIEW, [name]).fetchall())
 
 
 _FIND_TABLE_OR_VIEW = """

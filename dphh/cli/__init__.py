@@ -23,7 +23,7 @@ _COMMANDS_AFTER_VERBS = {
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
     "serve": "dphh.cli.gateway",
-    "shell": "dphh.cli.gateway",
+    "shell": "dphh.cli.shell",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dphh.checking import check as look_at
 from dphh.cli.grouped import Command
 from dphh.cli.options import (
     content_options_given,
@@ -18,13 +19,11 @@ from dphh.cli.options import (
 )
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.planning.checking import check as look_at
 
 
 @click.command(cls=Command)
 @click.argument("corpus")
 @corpus_options()
-@click.option("--look", is_flag=True, help="Read the corpus, if need be, for NULL users.")
 @engine_option
 @ledger_option
 @json_option
@@ -34,7 +33,6 @@ def check(
     /,
     corpus: str,
     engine: str | None,
-    look: bool,
     as_json: bool,
     ledger_file: str | None,
     **_: Any,
@@ -50,6 +48,6 @@ def check(
     if ledger_file is not None and (said := book.absent()) is not None:
         raise UsageError(said)  # whoever names a file means one that is there
     read = corpus_of_command(corpus, book, content_options_given(context))
-    checked = look_at(read, ledger=book, engine=engine, look=look)
+    checked = look_at(read, ledger=book, engine=engine)
     click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))
     context.exit(0 if checked.ok else 2)

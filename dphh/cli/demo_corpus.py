@@ -7,8 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from dphh.corpora.quoted import literal
 from dphh.release import Release
-from dphh.sources.quoted import literal
 from dphh.sql import query
 
 USERS, WORDS = 100_000, 5_000

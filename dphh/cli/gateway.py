@@ -1,18 +1,12 @@
-"""`dphh serve` and `dphh shell`: corpora of the ledger, asked about from DuckDB shells."""
+"""`dphh serve`: analysts ask about the ledger's corpora by HTTP; and who they are."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import signal
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,14 +15,9 @@ from dphh.cli.raising import confirm, describe_raise
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.sentences import usage_phrase
-
-if TYPE_CHECKING:
-    from dphh.gateway.analysts import Analysts
-    from dphh.gateway.provider import SignedIn
-    from dphh.gateway.server import Gateway
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_PORT = 9494
 
 
 def terms_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,85 +37,55 @@ def terms_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--host", default="localhost", show_default=True, help="Where to listen.")
-@click.option("--port", default=9494, show_default=True, help="Where to listen.")
-@click.option("--jobs", default=2, show_default=True, help="Runs at once.")
-@click.option("--jobs-each", default=1, show_default=True, help="Runs at once of one analyst.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=_PORT, show_default=True, help="Where to listen.")
+@click.option("--certificate", metavar="FILE", help="TLS: the certificate and its chain, in PEM.")
+@click.option("--key", metavar="FILE", help="TLS: the certificate's key, in PEM.")
 @click.option(
     "--plain-http",
     is_flag=True,
-    help="Listen beyond the loopback without TLS: only inside a network that is a wall itself.",
-)
-@click.option("--oidc-issuer", metavar="URL", help="Take tokens of this identity provider too.")
-@click.option("--oidc-audience", metavar="NAME", help="Whom its tokens are for: this gateway.")
-@click.option(
-    "--oidc-claim",
-    default="preferred_username",
-    show_default=True,
-    help="What in them is the analyst's name.",
+    help="Listen beyond the loopback without TLS: only behind a proxy that has it.",
 )
 @terms_options
 @click.pass_context
 def serve(
     context: click.Context,
+    /,
     host: str,
     port: int,
-    jobs: int,
-    jobs_each: int,
+    certificate: str | None,
+    key: str | None,
     plain_http: bool,
-    oidc_issuer: str | None,
-    oidc_audience: str | None,
-    oidc_claim: str,
     ledger_file: str | None,
-    engine: str,
-    memory_limit: str | None,
-    threads: int | None,
+    **run_options: Any,
 ) -> None:
-    """Let analysts ask about the ledger's corpora from their own DuckDB shells.
+    """Let analysts ask about the ledger's corpora: from DuckDB, Polars, curl or a browser.
 
-    They see releases and what is left of their share, and no row. For other machines, put a proxy
-    with TLS before it: docs/gateway.md has one.
+    They get releases and what is left of their share, and no row.
     """
     context.obj = ledger_file
     if context.invoked_subcommand is not None:
         return
-    from dphh.gateway.analysts import Analysts
+    from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
-    from dphh.gateway.service import Terms
 
-    if host not in _LOOPBACK and not plain_http:
+    if host not in _LOOPBACK and certificate is None and not plain_http:
         raise click.UsageError(
-            f"--host: {host!r} is not the loopback, and this server speaks HTTP without TLS. "
-            "Listen on the loopback behind a proxy with TLS (docs/gateway.md), or pass --plain-http"
+            f"--host: {host!r} is not the loopback, and tokens would cross the network in the "
+            "open. Give --certificate and --key, or --plain-http behind a proxy with TLS"
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
     book = Ledger(ledger_file)
-    terms = Terms(jobs, jobs_each, engine, memory_limit, threads)
-    known = Analysts.of(book)
-    analysts: Analysts | SignedIn = known
-    if oidc_issuer is not None:
-        analysts = _sign_in_checker(known, oidc_issuer, oidc_audience, oidc_claim)
-    gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, lambda *_: ended.set())
-    count = len(Analysts.of(book).names())
-    click.echo(f"serving {gateway.uri} to {count} analyst{'' if count == 1 else 's'}", err=True)
-    ended.wait()
-    click.echo("stopping; what runs is stopped, and stays spent if it had begun", err=True)
-    gateway.close()
-
-
-def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
-    from dphh.gateway.provider import Provider, SignedIn
-
-    if audience is None:
-        raise click.UsageError(
-            "--oidc-audience: missing, so tokens for other services of the provider would be "
-            "accepted too; give the audience that the provider puts into tokens for this gateway"
-        )
-    return SignedIn(known, Provider(issuer, audience, claim))
+    gateway = Gateway(book, run_options)
+    server = Server(
+        gateway.app(), gateway.close, host=host, port=port, certificate=certificate, key=key
+    )
+    count = len(book.analysts())
+    address = f"http{'s' if certificate else ''}://{host}:{server.port}"
+    click.echo(f"serving {address} to {count} analyst{'' if count == 1 else 's'}", err=True)
+    server.run_until_stopped()
+    click.echo("stopped; a run that was cut short goes on when it is asked for again", err=True)
 
 
 @serve.command("add-analyst")
@@ -134,6 +93,13 @@ def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: 
 @click.option("--corpus", required=True, help="A name in the ledger.")
 @click.option("--epsilon", type=float, required=True, help="The analyst's share of the cap.")
 @click.option("--delta", type=float, required=True, help="The analyst's share of the cap.")
+@click.option(
+    "--address",
+    metavar="URL",
+    default=f"http://127.0.0.1:{_PORT}",
+    show_default=True,
+    help="Where the analyst finds the gateway.",
+)
 @click.option("--new-token", is_flag=True, help="Replace the token of an analyst who has one.")
 @click.option("--yes", is_flag=True, help="Raise a share without asking.")
 @ledger_option
@@ -144,6 +110,7 @@ def add_analyst(
     corpus: str,
     epsilon: float,
     delta: float,
+    address: str,
     new_token: bool,
     yes: bool,
     ledger_file: str | None,
@@ -151,26 +118,32 @@ def add_analyst(
     """Give an analyst a share of a corpus, and a token if they have none. Raising a share asks
     first.
 
-    The token is printed once, alone on standard output; only its hash is kept.
+    On standard output: the token, once (the ledger keeps its hash alone), in an init file for
+    DuckDB's shell. On standard error: lines for Polars and curl.
     """
-    from dphh.gateway.analysts import Analysts
+    from dphh.asking.clients import init_sql, other_clients
 
     book = Ledger(ledger_file or context.obj)
-    analysts = Analysts.of(book)
-    known = name in analysts.names()
-    analysts.check_name(name)
-    shares = (each.cap for each in book.shares(name) if each.account == corpus)
-    if (higher := describe_raise(next(shares, None), epsilon, delta)) and not yes:
+    before = next((each for each in book.shares(name) if each.account == corpus), None)
+    raised = describe_raise(None if before is None else before.cap, epsilon, delta)
+    if raised and not yes:
         confirm(
-            f"{corpus}: raise the share of {name} from {higher}? What is spent of a higher one is "
+            f"{corpus}: raise the share of {name} from {raised}? What is spent of a higher one is "
             "never taken back"
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
-    if any(each.used > 1 for each in book.shares(name) if each.account == corpus):
+    if before is not None and (before.spent.epsilon > epsilon or before.spent.delta > delta):
         click.echo(f"{name} has spent more than that already, so no run may follow", err=True)
-    if new_token or not known:
-        click.echo(analysts.add(name))
+    if new_token or name not in book.analysts():
+        token, address = book.give_token(name), address.rstrip("/")
+        click.echo(init_sql(address, token), nl=False)
+        click.echo(
+            f"the token of {name}, shown once: {token}\n\nin DuckDB's shell: save what is on "
+            f"standard output as dphh.sql, then duckdb -init dphh.sql\n\n"
+            f"{other_clients(address, token)}",
+            err=True,
+        )
 
 
 @serve.command("remove-analyst")
@@ -178,10 +151,9 @@ def add_analyst(
 @ledger_option
 @click.pass_context
 def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -> None:
-    """Take an analyst's token out of force, at once. What they spent stays in the ledger."""
-    from dphh.gateway.analysts import Analysts
-
-    Analysts.of(Ledger(ledger_file or context.obj)).remove(name)
+    """Withdraw an analyst's token, at once. What they spent stays in the ledger."""
+    if not Ledger(ledger_file or context.obj).withdraw_token(name):
+        raise UsageError(f"{name}: has no token; `dphh serve show` lists who has one")
     click.echo(f"{name}'s token is no longer accepted; what was spent stays spent", err=True)
 
 
@@ -189,13 +161,10 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @ledger_option
 @click.pass_context
-def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> None:
+def show(context: click.Context, as_json: bool, ledger_file: str | None) -> None:
     """Who may ask, and what each has spent and has left."""
-    from dphh.gateway.analysts import Analysts
-
     book = Ledger(ledger_file or context.obj)
-    with_token = set(Analysts.of(book).names())
-    shares = book.shares()
+    with_token, shares = set(book.analysts()), book.shares()
     if as_json:
         listed = [{**asdict(share), "token": share.analyst in with_token} for share in shares]
         click.echo(json.dumps({"shares": listed}))
@@ -203,70 +172,8 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
     for share in shares:
         click.echo(
             f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
-            f"{share.cap.delta:g}); {usage_phrase(share)}"
+            f"{share.cap.delta:g}); {share.used:.0%} is used"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
     for analyst in sorted(with_token - {share.analyst for share in shares}):
         click.echo(f"{analyst}  has a token and no share of any corpus")
-
-
-@click.command()
-@click.option("--connect", "uri", metavar="URI", help="A gateway elsewhere: quack:HOST[:PORT].")
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    help="With --connect: the file with your token, if not $DPHH_TOKEN.",
-)
-@click.option(
-    "--ca-cert",
-    type=click.Path(path_type=Path),
-    help="With --connect: file of the certificates to trust, instead of those this machine trusts.",
-)
-@terms_options
-@click.argument("shell_arguments", nargs=-1)
-def shell(
-    uri: str | None,
-    token_file: Path | None,
-    ca_cert: Path | None,
-    ledger_file: str | None,
-    engine: str,
-    memory_limit: str | None,
-    threads: int | None,
-    shell_arguments: tuple[str, ...],
-) -> None:
-    """Open the DuckDB shell with dphh's macros in it: FROM dphh_ledger(); and so on.
-
-    Without --connect, over the corpora that your own ledger names. What follows -- goes to the
-    shell itself: dphh shell -- -csv
-    """
-    from dphh.gateway import shell as stock
-    from dphh.gateway.service import Terms
-
-    gateway: Gateway | None = None
-    stop: Callable[[], None]
-    if uri is None:
-        if token_file is not None or ca_cert is not None:
-            option = "--ca-cert" if token_file is None else "--token-file"
-            raise UsageError(
-                f"{option}: applies only to a gateway on another machine; give that gateway's "
-                f"address with --connect quack:HOST:PORT, or leave {option} out"
-            )
-        terms = Terms(engine=engine, memory=memory_limit, threads=threads)
-        gateway, address = stock.own_gateway(Ledger(ledger_file), terms)
-        stop = partial(gateway.stop, None)
-    else:
-        token = stock.read_token(token_file, os.environ.get("DPHH_TOKEN"))
-        address = stock.Address(uri, token, ca_cert)
-        stop = partial(stock.remote_stop, address)
-    try:
-        typed = sys.stdin.isatty() and sys.stdout.isatty()
-        if typed or uri is not None:  # of a gateway elsewhere, it tells whether it answers
-            banner = stock.banner(address)
-            if typed:
-                click.echo(banner, err=True)
-        code = stock.open_shell(address, stop, shell_arguments)
-    finally:
-        if gateway is not None:
-            gateway.close()
-    if code:
-        raise UsageError(f"The DuckDB shell ended with code {code}") if code < 0 else SystemExit(1)

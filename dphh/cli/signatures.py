@@ -32,6 +32,7 @@ METAVARS = {
     "characters": "WHAT",
     "method": "METHOD",
     "too_long": "WHAT",
+    "null_users": "WHAT",
     "where": "CONDITION",
     "since": "COLUMN=VALUE",
     "until": "COLUMN=VALUE",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 from dphh.corpus import Corpus
-from dphh.errors import UsageError
+from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
 
@@ -24,7 +25,7 @@ def checked_engine(engine: str) -> str:
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus. Reads names and types only, no row."""
     checked_engine(engine)
-    from dphh.sources.formats import opened  # here, because it imports all file formats
+    from dphh.corpora.formats import opened  # here, because it imports all file formats
 
     try:
         opener = import_module(f"dphh.engines.{engine}.session")
@@ -44,18 +45,15 @@ def engine_of(corpus: Corpus) -> str:
     return home if home in ENGINES else ENGINES[0]
 
 
-def refuse_if_run_would_fail(engine: str, corpus: Corpus, session: Session) -> None:
-    """Before a run pays, refuse a corpus on which it would fail."""
-    look = import_module(f"dphh.engines.{engine}.look")
-    look.refuse_if_run_would_fail(corpus, session)
+def refuse_rows_without_user(corpus: Corpus, session: Session) -> None:
+    """Before a run pays, refuse a corpus with rows that have NULL in all of the user's columns.
 
-
-def has_rows_of_null_users(corpus: Corpus, thorough: bool) -> bool | None:
-    """Whether a row has a NULL user id; None if it is not known. `thorough`: also where it takes a
-    query or the reading of files from stores. Raises any other fault that would end a run."""
-    look = import_module(f"dphh.engines.{engine_of(corpus)}.look")
-    found: bool | None = look.has_rows_of_null_users(corpus, thorough)
-    return found
+    They belong to no user, so either both of two neighbouring corpora have them or neither does.
+    All rows are looked at, whatever `where` says, and nothing else: what a request is answered
+    depends on no user's rows, however many requests are made.
+    """
+    if corpus.content.null_users == "refuse" and session.has_rows_without_user():
+        raise CorpusError(f"{ROWS_WITHOUT_USER}. Nothing was spent")
 
 
 def tokens_of(text: str, content: Content) -> tuple[str, ...]:

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from dphh.corpora.tables import bad_line
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
-from dphh.sources.finding import NOT_UTF8, ROWS_OF_NULL_USERS, TOO_LONG
+from dphh.rows.content import NOT_UTF8, TOO_LONG
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
 OUR_OWN = {
     "dphh: too long": TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
-    "dphh: NULL user": ROWS_OF_NULL_USERS,
+    "dphh: NULL user": ROWS_WITHOUT_USER,
 }
 
 
@@ -79,5 +81,7 @@ class Failures:
         for sign, told in OUR_OWN.items():
             if sign in said:
                 return told
+        if (line := bad_line(said)) is not None:
+            return line
         foreign = self.not_utf8 is not None and self.not_utf8.search(said)
         return NOT_UTF8 if foreign else None

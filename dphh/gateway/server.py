@@ -1,397 +1,329 @@
-"""The gateway's core: authenticates clients and has their statements answered.
+"""Requests in, tables out: `GET /v1/ngrams?corpus=reviews&max_n=3&epsilon=1&delta=1e-8`.
 
-A client's input comes through the front, complete and small, as one of four messages. A statement
-goes to a sandbox. Its rows are stored in the DuckDB that serves them, which only runs queries that
-read such rows. So nothing that an analyst writes is executed, or even parsed, where the answers are
-stored. Refusals are sent from here.
+A path names a macro, whose parameters are those of the query string. An answer is a Parquet file;
+with `.jsonl` after the path, lines of JSON. A refusal is a table too, with one column, `refused`,
+and status 200: readers of tables throw the words of an error away. A program that accepts
+`application/json` gets JSON, and a refusal with its status.
+
+The same request is one run: while it goes on, those who repeat it wait for it, and afterwards the
+ledger has its release. Whether the client waits or hangs up changes nothing of a run.
 """
 
 from __future__ import annotations
 
-import secrets
-import threading
+import asyncio
+import hashlib
+import hmac
+import io
+import json
+import logging
+import re
 import time
-import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
+import polars as pl
 import pyarrow as pa
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from dphh.errors import BudgetRefused, DphhError, UsageError
-from dphh.gateway import wire
-from dphh.gateway.analysts import Analysts, OnlyOwner
-from dphh.gateway.answer_rows import Rows, of_table, reading
-from dphh.gateway.child import Gone
-from dphh.gateway.front import ConnectionLimits, Front
-from dphh.gateway.sandbox import Sandbox
-from dphh.gateway.served import Served
-from dphh.gateway.service import Service, Terms, log
+from dphh.asking.answers import as_parquet, asked_corpus
+from dphh.asking.clients import page
+from dphh.asking.macros import Macro, macros
+from dphh.asking.typed import typed
+from dphh.errors import DphhError, UsageError
+from dphh.gateway.sight import Answer, Sight
+from dphh.gateway.worker import Order, Worker
 from dphh.ledger import Ledger
+from dphh.wording.options import check_given, check_known, nearest
 
-if TYPE_CHECKING:
-    from dphh.gateway.provider import SignedIn
+log = logging.getLogger("dphh.gateway")
 
-#: What a client asks by itself when it attaches: the schemas and tables. There are none.
-_STARTUP_QUERIES = {
-    "SELECT catalog_name, schema_name FROM information_schema.schemata "
-    "WHERE catalog_name NOT IN ('system', 'temp') ORDER BY ALL": (
-        "SELECT 'dphh' AS catalog_name, 'main' AS schema_name"
-    ),
-    "SELECT schema_name, sql, 'table' FROM duckdb_tables() "
-    "UNION ALL SELECT schema_name, view_name, 'view' FROM duckdb_views()": (
-        "SELECT '' AS schema_name, '' AS sql, '' AS kind WHERE false"
-    ),
+#: The most bytes of a query string, and characters of a refusal.
+LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
+#: Requests of one analyst at the same time, and runs of theirs that go on or wait.
+MOST_REQUESTS = 8
+#: Clients ask for a file twice and more, for its size and for its parts. They get the same bytes
+#: for so long: of a run at each request, of all else where they ask for a part.
+KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
+_SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
+#: Pricing reads no data, so only an absurd option takes longer.
+PRICING_SECONDS = 30.0
+_TOO_SLOW = "Pricing takes too long or too much memory; give smaller options. Nothing was spent"
+_CUT_SHORT = "The run was cut short. Ask again: it goes on, at no further price"
+
+_MEDIA = {
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/x-ndjson",
+    "json": "application/json",
 }
 
-_NOT_IN_FORCE = "Not authorised: connect again with a token that is in force"
-_DESKS, _DESKS_EACH = 6, 3  # statements at the same time, in all and per analyst
-_SESSIONS, _SESSIONS_EACH = 512, 128  # beyond these, the least recently used sessions end
-_KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # per session, for clients that fetch slowly
-_STORED_BYTES_EACH = 512 * 2**20  # per analyst, so that there is room for others
-_STORED_BYTES = 1024 * 2**20  # in all
-_WATCH_SECONDS = 0.5  # between two checks for removed tokens
+
+class Refused(UsageError):  # noqa: N818 - it is an answer
+    """A request that is refused before the ledger or a worker is asked."""
+
+    def __init__(self, words: str, status: int) -> None:
+        super().__init__(words)
+        self.status = status
 
 
-@dataclass(eq=False)
-class _Session:
-    """A client's connection: its analyst, its token and its stored answers."""
-
-    analyst: str
-    token: str = field(repr=False)
-    used: float = field(default_factory=time.monotonic)
-    ended: bool = False
-    quack: tuple[Served, str] | None = None  # its session in the process that serves answers
-
-
-@dataclass(eq=False)
-class _Answer:
-    """An answer that is stored as a table in the process that serves rows."""
-
-    session: _Session
-    where: Served
-    table: str
-    size: int  # in bytes
-    made: float = field(default_factory=time.monotonic)
-    gone: bool = False
+class _Kept(NamedTuple):
+    made: float
+    body: bytes
+    status: int
+    is_release: bool
 
 
 class Gateway:
-    """A running gateway for the corpora that a ledger names.
-
-    `guarded=False` is for a test of the attack tests: statements then run as written, in an
-    instance that may open files, and the attacks must be noticed. No command sets it.
-    """
+    """Answers requests, and runs plans with these options of `Plan.run`. With an `owner_token`, of
+    an owner's own shell, there are no analysts: that token may ask about all corpora."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        analysts: Analysts | OnlyOwner | SignedIn,
-        *,
-        host: str = "localhost",
-        port: int = 9494,
-        terms: Terms | None = None,
-        allowed: ConnectionLimits | None = None,
-        guarded: bool = True,
+        self, ledger: Ledger, run_options: Mapping[str, Any], owner_token: str | None = None
     ) -> None:
-        self.uri = f"quack:{host}:{port}"
-        self.ledger, self._analysts, self._guarded = ledger, analysts, guarded
-        self._sessions: dict[str, _Session] = {}
-        self._answers: list[_Answer] = []  # oldest first
-        self._sandboxes: dict[Sandbox, _Session] = {}  # busy sandboxes and their sessions
-        self._idle: list[tuple[str, Sandbox]] = []
-        self._lock = threading.Lock()
-        self._starting = threading.Lock()
-        self._served: Served | None = None
-        self._ended = threading.Event()
-        self._service = Service(ledger, terms or Terms())
-        self._front: Front | None = None
-        try:
-            self._serving_process()
-            self._front = Front(host, port, self._answer_bytes, allowed)
-        except BaseException:
-            self.close()
-            raise
-        threading.Thread(target=self._watch_tokens, daemon=True).start()
+        self._ledger, self._owner_token = ledger, owner_token
+        self._in_flight: Counter[str | None] = Counter()
+        self._kept: dict[tuple[object, ...], _Kept] = {}
+        self._going_on: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
+        self._turns: defaultdict[tuple[str | None, bool], asyncio.Lock]
+        self._turns = defaultdict(asyncio.Lock)
+        # Each does one thing at a time: plans do not wait for a run, and a run not for plans.
+        self._planner, self._runner = Worker(None), Worker(run_options)
+        self._workers = [
+            (ThreadPoolExecutor(1), each.ask) for each in (self._planner, self._runner)
+        ]
 
-    def stop(self, analyst: str | None = None) -> None:
-        """Stop the statements and runs of one analyst, or of all. What had begun stays spent."""
-        # Desks first, under the lock, so that no sandbox goes to a later query meanwhile.
-        with self._lock:
-            for sandbox, session in self._sandboxes.items():
-                if analyst in (None, session.analyst):
-                    sandbox.stop()
-        self._service.stop(analyst)
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/", _page),
+                Route("/healthz", lambda _: PlainTextResponse("ok")),
+                Route("/v1/{path:path}", self),
+            ]
+        )
 
     def close(self) -> None:
-        self._ended.set()
-        self.stop()
-        if self._front is not None:
-            self._front.close()
-        self._service.close()
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for _, sandbox in idle:
-            sandbox.close()
-        if self._served is not None:
-            self._served.close()
+        """Interrupt what runs. It goes on when it is asked for again."""
+        self._runner.close()
+        self._planner.close()
 
-    # Messages
-
-    def _answer_bytes(self, data: bytes) -> bytes:
-        """The answer to any message."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        path: str = request.path_params["path"]
+        form = "json" if "application/json" in request.headers.get("accept", "") else "parquet"
+        if path.endswith(".jsonl"):
+            path, form = path.removesuffix(".jsonl"), "jsonl"
+        analyst: str | None = ""
         try:
-            return self._answer_message(wire.read(data))
-        except (UsageError, BudgetRefused) as problem:
-            # About the request and its price, which the analyst may know.
-            return wire.refused(str(problem))
-        except DphhError as problem:
-            # About the ledger or the machine: only the owner may see it.
-            log.error("%s", problem)
-            return wire.refused("The gateway failed, and why is for its owner to see")
-        except Exception as problem:
-            log.exception("a defect of the gateway")
-            return wire.refused(f"A defect of the gateway, {type(problem).__name__}")
-
-    def _answer_message(self, message: wire.Message) -> bytes:
-        if isinstance(message, wire.Connect):
-            return wire.connected(self._open_session(message.token))
-        session = self._session_of(message.session)
-        match message:
-            case wire.Prepare():
-                return self._answer_prepare(session, message)
-            case wire.Fetch():
-                return self._answer_fetch(session, message)
-            case wire.Disconnect():
-                with self._lock:
-                    self._sessions.pop(message.session, None)
-                self._forget_sessions([session])
-                return wire.disconnected()
-
-    def _open_session(self, token: str) -> str:
-        analyst = self._analyst_of_token(token)
-        if analyst is None:
-            log.warning("a client came with a token of nobody's")
-            raise UsageError("Authentication failed")
-        session = secrets.token_hex(16).upper()
-        with self._lock:
-            ended = self._take_oldest_sessions(analyst)
-            self._sessions[session] = _Session(analyst, token)
-        self._forget_sessions(ended)
-        return session
-
-    def _take_oldest_sessions(self, analyst: str) -> list[_Session]:
-        """Remove and return the oldest session of this analyst, and the oldest of all, where a
-        limit is reached: they end, so that the analyst can have one more."""
-        ended = []
-        for most, whose in ((_SESSIONS_EACH, {analyst}), (_SESSIONS, None)):
-            names = [n for n, s in self._sessions.items() if whose is None or s.analyst in whose]
-            if len(names) >= most:
-                oldest = min(names, key=lambda name: self._sessions[name].used)
-                ended.append(self._sessions.pop(oldest))
-        return ended
-
-    def _session_of(self, name: str) -> _Session:
-        session = self._sessions.get(name)
-        if session is None:
-            raise UsageError(_NOT_IN_FORCE)
-        if self._analyst_of_token(session.token) != session.analyst:
-            raise UsageError(_NOT_IN_FORCE)
-        session.used = time.monotonic()
-        return session
-
-    def _token_is_valid(self, session: _Session) -> bool:
-        try:
-            return self._analysts.still(session.analyst, session.token)
-        except DphhError as problem:
-            log.error("%s", problem)
-            return False
-
-    def _analyst_of_token(self, token: str) -> str | None:
-        try:
-            return self._analysts.who(token)
-        except DphhError as problem:
-            log.error("%s", problem)
-            return None
-
-    def _watch_tokens(self) -> None:
-        """Stop the statements and runs of analysts whose token was removed."""
-        while not self._ended.wait(_WATCH_SECONDS):
-            with self._lock:
-                busy = list(self._sandboxes.items())
-            for sandbox, session in busy:
-                if not self._token_is_valid(session):
-                    sandbox.stop()
-                    self._service.stop(session.analyst)
-
-    def _answer_prepare(self, session: _Session, message: wire.Prepare) -> bytes:
-        statement = message.statement
-        if (fixed := _STARTUP_QUERIES.get(" ".join(statement.split()))) is not None:
-            return self._serve_rows(session, message, None, fixed)
-        if "".join(statement.lower().split()).rstrip(";") == _STOP_STATEMENT:
-            self.stop(session.analyst)
-            return self._serve_rows(session, message, of_table(pa.table({"stopped": [True]})), "")
-        with self._borrowed_sandbox(session) as sandbox:
-            return self._serve_rows(
-                session, message, self._run_statement(session, sandbox, statement), ""
-            )
-
-    def _serve_rows(
-        self, session: _Session, message: wire.Prepare, rows: Rows | None, sql: str
-    ) -> bytes:
-        """Serve the rows; if the serving process dies of them, try once more with a new one."""
-        for _ in range(2):
+            analyst = await self._analyst_of(request)
+            if self._in_flight[analyst] >= MOST_REQUESTS:
+                raise Refused("Too many requests at once; repeat this one in a moment", 429)
+            self._in_flight[analyst] += 1
             try:
-                served, quack = self._quack_session(session)
-                if rows is not None:
-                    table = self._store_answer(session, served, rows)
-                    sql = reading(f"answers.{table}", rows.names)
-                return served.send(wire.Prepare(quack, sql, message.query))
-            except Gone:
-                continue
-        raise UsageError("The answer cannot be served; select fewer rows or columns")
+                response = await self._response(request, analyst, path, form)
+                async with asyncio.timeout(_SENDING_SECONDS):
+                    await response(scope, receive, send)
+            finally:
+                self._in_flight[analyst] -= 1
+        except DphhError as problem:
+            answer = Sight(str(self._ledger.path), analyst).told(problem)
+            _log(answer, path, analyst)
+            await _sent(request, *_encoded(answer, form), form)(scope, receive, send)
+        except (TimeoutError, ClientDisconnect):
+            pass  # uvicorn closes the connection
 
-    def _answer_fetch(self, session: _Session, message: wire.Fetch) -> bytes:
-        if session.quack is not None:
-            served, quack = session.quack
-            try:
-                return served.send(wire.Fetch(quack, message.result, message.query))
-            except Gone:
-                pass
-        raise UsageError("Result has been closed; ask again, what was paid for costs nothing")
+    async def _analyst_of(self, request: Request) -> str | None:
+        kind, _, token = ", ".join(request.headers.getlist("authorization")).partition(" ")
+        if kind.lower() == "bearer" and token.isascii():
+            if self._owner_token is None:
+                analyst = await asyncio.to_thread(self._ledger.analyst_with, token)
+                if analyst is not None:
+                    return analyst
+            elif hmac.compare_digest(token, self._owner_token):
+                return None
+        raise Refused(
+            "Not authorised: send a token that is in force, as Authorization: Bearer TOKEN. The "
+            "corpus's owner gives tokens",
+            401,
+        )
 
-    def _serving_process(self) -> Served:
-        """The process that serves answers, started again if it has died."""
-        with self._starting:
-            if self._served is None or not self._served.alive():
-                if self._served is not None:
-                    log.error("what serves answers has died, and is started again")
-                    self._served.close()
-                self._served = Served()
-            return self._served
-
-    def _quack_session(self, session: _Session) -> tuple[Served, str]:
-        served = self._serving_process()
-        if session.quack is None or session.quack[0] is not served:
-            session.quack = (served, served.connect())
-        return session.quack
-
-    # Statements
-
-    def _run_statement(self, session: _Session, sandbox: Sandbox, statement: str) -> Rows:
-        def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
-            if not self._token_is_valid(session):
-                raise UsageError(_NOT_IN_FORCE)
-            return self._service.answer(session.analyst, what, arguments)
-
-        return sandbox.ask(statement, answering)
-
-    @contextmanager
-    def _borrowed_sandbox(self, session: _Session) -> Iterator[Sandbox]:
-        sandbox = self._take_sandbox(session)
+    async def _response(
+        self, request: Request, analyst: str | None, path: str, form: str
+    ) -> Response:
+        macro, given = _asked(request, path)
+        key = (analyst, path, request.scope["query_string"], form)
+        part = request.method == "GET" and "range" in request.headers
+        kept = self._kept.get(key)
+        is_new = kept is not None and kept.made > time.monotonic() - KEPT_SECONDS
+        if kept is not None and is_new and (part or kept.is_release):
+            return _sent(request, kept.body, kept.status, form)
+        sight = Sight(str(self._ledger.path), analyst)
         try:
-            yield sandbox
-        finally:
-            sandbox.forget()
-            self._return_sandbox(sandbox, session.analyst)
+            if macro.verb is None:
+                table = await asyncio.to_thread(sight.table, macro, given)
+                answer = Answer(as_parquet(table))
+            else:
+                order = await asyncio.to_thread(_order, sight, macro, given)
+                answer = await _unless_gone(request, self._run(order, pays=macro.spends))
+        except UsageError as problem:
+            answer = sight.told(problem)
+        _log(answer, macro.name, analyst)
+        await self._analyst_of(request)  # a token that was withdrawn meanwhile is shown nothing
+        body, status = await asyncio.to_thread(_encoded, answer, form)
+        is_release = macro.spends and answer.refused is None
+        self._keep(key, _Kept(time.monotonic(), body, status, is_release))
+        return _sent(request, body, status, form)
 
-    def _take_sandbox(self, session: _Session) -> Sandbox:
-        analyst = session.analyst
-        with self._lock:
-            busy = Counter(each.analyst for each in self._sandboxes.values())
-            if busy.total() >= _DESKS or busy[analyst] >= _DESKS_EACH:
-                raise UsageError(
-                    "The gateway has reached its limit of concurrent queries, in all or for you; "
-                    "repeat the query in a moment"
-                )
-            # A sandbox belongs to one analyst for good, so that analysts share no state.
-            own = next((each for each in self._idle if each[0] == analyst), None)
-            if own is not None:
-                self._idle.remove(own)
-            sandbox = own[1] if own else Sandbox(guarded=self._guarded)
-            self._sandboxes[sandbox] = session
-            return sandbox
+    def _keep(self, key: tuple[object, ...], new: _Kept) -> None:
+        self._kept.pop(key, None)
+        self._kept[key] = new
+        size = sum(len(each.body) for each in self._kept.values())
+        for old, each in list(self._kept.items())[:-1]:
+            if size > KEPT_BYTES or each.made < new.made - KEPT_SECONDS:
+                size -= len(self._kept.pop(old).body)
 
-    def _return_sandbox(self, sandbox: Sandbox, analyst: str) -> None:
-        with self._lock:
-            del self._sandboxes[sandbox]
-            closing = [sandbox] if sandbox.stopped else []
-            if not sandbox.stopped:
-                self._idle.append((analyst, sandbox))
-            while len(self._idle) > _DESKS:
-                closing.append(self._idle.pop(0)[1])
-        for each in closing:
-            each.close()
+    def _run(self, order: Order, *, pays: bool) -> asyncio.Task[Answer]:
+        """The task that answers this order; a repeated one waits for the first."""
+        key = (order.analyst, pays, repr(order))
+        if (task := self._going_on.get(key)) is None:
+            if sum(each[0] == order.analyst for each in self._going_on) >= MOST_REQUESTS:
+                raise Refused("Too many runs of yours wait; repeat this in a moment", 429)
+            task = self._going_on[key] = asyncio.create_task(self._in_turn(order, pays=pays))
+            task.add_done_callback(lambda _: self._going_on.pop(key))
+        return task
 
-    # Answers
-
-    def _store_answer(self, session: _Session, served: Served, rows: Rows) -> str:
-        """Store the rows as a table. Old answers are dropped first, to stay within the limits."""
-        answer = _Answer(session, served, f"answer_{uuid.uuid4().hex}", rows.size)
-        with self._lock:
-            self._answers.append(answer)
-            going = _answers_to_drop(self._answers)
-            self._remove_answers(going)
-        self._drop_tables(going)
-        try:
-            served.keep(answer.table, rows, lambda: not answer.gone)
-        except (UsageError, Gone):
-            with self._lock:
-                self._remove_answers([answer])
-            raise
-        return answer.table
-
-    def _remove_answers(self, going: Sequence[_Answer]) -> None:
-        for each in going:
-            each.gone = True
-        self._answers = [each for each in self._answers if not each.gone]
-
-    def _forget_sessions(self, sessions: Iterable[_Session]) -> None:
-        """Drop all answers of ended sessions."""
-        for session in sessions:
-            session.ended = True
-            with self._lock:
-                going = [each for each in self._answers if each.session is session]
-                self._remove_answers(going)
-            self._drop_tables(going)
-            if session.quack is not None and session.quack[0].alive():
-                served, quack = session.quack
-                with suppress(Gone):
-                    served.send(wire.Disconnect(quack))
-
-    def _drop_tables(self, answers: Iterable[_Answer]) -> None:
-        listed = list(answers)
-        for served in {each.where for each in listed if each.where.alive()}:
-            with suppress(Gone):
-                served.drop(each.table for each in listed if each.where is served)
+    async def _in_turn(self, order: Order, *, pays: bool) -> Answer:
+        """Price the order, in little time; then, if it pays, run it. One order of an analyst goes
+        on at a time, so that others' orders come between."""
+        loop = asyncio.get_running_loop()
+        async with self._turns[order.analyst, pays]:
+            planner, runner = self._workers
+            answer = await loop.run_in_executor(*planner, order, PRICING_SECONDS)
+            if answer is None:
+                return Answer(refused=_TOO_SLOW, status=400)
+            if pays and answer.refused is None:
+                answer = await loop.run_in_executor(*runner, order)
+            return answer or Answer(refused=_CUT_SHORT, status=503)
 
 
-def _answers_to_drop(answers: Sequence[_Answer]) -> list[_Answer]:
-    """The answers to drop, by the limits per session, per analyst and in all."""
-    *_, latest = answers
-    of_session: Counter[_Session] = Counter()
-    of_analyst: Counter[str] = Counter()
-    of_all, going = 0, []
-    for each in reversed(answers):
-        session = each.session
-        size = of_analyst[session.analyst] + each.size
-        late = session is latest.session and each.made < latest.made - _KEPT_SECONDS
-        if each is not latest and (
-            session.ended
-            or late
-            or of_session[session] >= _KEPT_ANSWERS
-            or size > _STORED_BYTES_EACH
-            or of_all + each.size > _STORED_BYTES
-        ):
-            going.append(each)
-            continue
-        of_session[session] += 1
-        of_analyst[session.analyst] = size
-        of_all += each.size
-    return going
+def _log(answer: Answer, what: str, analyst: str | None) -> None:
+    if answer.log is not None:
+        log.error("%s for %s: %s", what, analyst, answer.log)
 
 
-#: `FROM dphh_stop()`, with or without a semicolon: sent by Ctrl-C in `dphh shell`.
-_STOP_STATEMENT = "fromdphh_stop()"
+def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
+    """The macro that a request names, and its arguments: each known, and given once."""
+    headers, query = request.headers, request.scope["query_string"]
+    if request.method not in ("GET", "HEAD"):
+        raise Refused("Only GET and HEAD are answered", 405)
+    if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+        raise UsageError("A request has no body: its options are in the address")
+    by_path = {macro.path: macro for macro in macros(of_tables=False).values()}
+    first, slash, rest = path.partition("/")
+    macro, given = by_path.get(path), []
+    if macro is None and rest and (macro := by_path.get(first + slash)) is not None:
+        given = [(macro.parameters[0], rest)]
+    if macro is None or (macro.path.endswith("/") and not given):
+        meant = nearest(path, [each for each in by_path if not each.endswith("/")])
+        said = meant or "GET /v1/help says what there is"
+        raise Refused(f"There is no /v1/{path[:100]}; {said}", 404)
+    if len(query) > LONGEST_QUERY:
+        raise Refused(
+            f"The address has {len(query):,} bytes of options, and {LONGEST_QUERY:,} are read; of "
+            "a long list, name a release by its run id",
+            414,
+        )
+    try:
+        said = query.decode("ascii")
+        given += parse_qsl(
+            said, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
+        )
+    except ValueError:
+        raise UsageError(
+            "The options cannot be read: write name=value&..., in UTF-8, with what is no letter or "
+            "digit as %XX"
+        ) from None
+    for name, times in Counter(name for name, _ in given).items():
+        if times > 1:
+            raise UsageError(f"{name[:100]}: is given {times} times; give it once")
+    return macro, dict(given)
+
+
+def _order(sight: Sight, macro: Macro, given: dict[str, str]) -> Order:
+    """The order of a request, whose options have the registry's types."""
+    assert macro.verb is not None
+    check_known(given, macro.parameters, f"dphh_{macro.name}")
+    corpus = asked_corpus(given, macro.name)
+    sight.corpus(corpus)
+    asked = {name: text for name, text in given.items() if name != "corpus"}
+    options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
+    check_given(options, macro.verb.options, f"dphh_{macro.name}")
+    ledger, listed = str(sight.book.path), tuple(sorted(options.items()))
+    return Order(ledger, sight.analyst, macro.verb.name, corpus, listed)
+
+
+async def _unless_gone(request: Request, task: asyncio.Task[Answer]) -> Answer:
+    """The task's answer, if the client waits for it. The task goes on in any case."""
+    while not task.done():
+        await asyncio.wait({task}, timeout=0.5)
+        if await request.is_disconnected():
+            raise ClientDisconnect
+    return task.result()
+
+
+def _encoded(answer: Answer, form: str) -> tuple[bytes, int]:
+    """The body of an answer and its status."""
+    if answer.refused is not None:
+        words = answer.refused[:LONGEST_REFUSAL]
+        if form == "json":
+            return json.dumps({"error": words}).encode(), answer.status
+        if form == "jsonl":
+            return json.dumps({"refused": words}).encode() + b"\n", 200
+        return as_parquet(pa.table({"refused": [words]})), 200
+    if form == "parquet":
+        return answer.parquet, 200
+    frame, file = pl.read_parquet(io.BytesIO(answer.parquet)), io.BytesIO()
+    if form == "json":
+        frame.write_json(file)
+    else:
+        frame.write_ndjson(file)
+    return file.getvalue(), 200
+
+
+def _sent(request: Request, body: bytes, status: int, form: str) -> Response:
+    """The body or, of a GET with a range, the part that it asks for."""
+    etag, size = f'"{hashlib.sha256(body).hexdigest()[:32]}"', len(body)
+    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA[form]}
+    begin, end = 0, size
+    asked = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))
+    same = request.headers.get("if-range", etag) == etag
+    if asked and any(asked.groups()) and same and status == 200 and request.method == "GET":
+        first, last = asked.groups()
+        begin = int(first) if first else max(0, size - int(last))
+        end = min(size, int(last) + 1) if first and last else size
+        if begin >= end:
+            return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
+        status, headers["content-range"] = 206, f"bytes {begin}-{end - 1}/{size}"
+    headers["content-length"] = str(end - begin)
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        # A client that reads slowly holds one of them, and not a copy of all.
+        for place in range(begin, end, _PIECE):
+            yield body[place : min(place + _PIECE, end)]
+
+    return StreamingResponse(pieces(), status, headers)
+
+
+def _page(request: Request) -> Any:
+    host = request.headers.get("host", "")
+    if not re.fullmatch(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9a-f:]+\](:\d+)?", host):
+        host = "localhost"
+    return HTMLResponse(page(f"{request.url.scheme}://{host}"))

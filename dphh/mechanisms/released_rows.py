@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from dphh.columns import SCORED
 from dphh.levels.level import Level
-from dphh.rows.content import Content
-from dphh.udfs.text.text_units import read_bytes
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,6 @@ def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
         schema=SCORED,
     )
-
-
-def as_text(table: Any, content: Content) -> Any:
-    """Released rows whose tokens are bytes in hexadecimal digits, with the item decoded to text."""
-    if not content.tokens_are_bytes:
-        return table
-    items = ["".join(tokens) for tokens in table.column("tokens").to_pylist()]
-    texts = pa.array([read_bytes(digits) for digits in items], pa.string())
-    return table.set_column(table.schema.get_field_index("item"), "item", texts)
 
 
 def whole(column: Any, kind: Any) -> Any:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpora.files import files_named
 from dphh.corpus import Corpus
 from dphh.files.paths import is_remote
 from dphh.files.whole_files import write_whole
 from dphh.prior import Prior, PublicGrams, prior_of
-from dphh.sources.finding import files_named
 
 
 def folder() -> Path | None:
@@ -43,13 +43,23 @@ def folder() -> Path | None:
 
 def name_of(text: Corpus, rule: list[Any]) -> str | None:
     """The name under which a text is kept: it follows from its files, from how it is read and from
-    the rule by which it is counted. None for what is not in files of this machine."""
-    if text.kind != "path" or any(is_remote(place) for place in text.where):
+    the rule by which it is counted. None for what is not in files of this machine, or not in these
+    alone: a database, or a table that a log keeps."""
+    if text.kind != "path" or any(map(is_remote, text.where)) or any(map(_has_log, text.where)):
         return None
-    files = [file for place in text.where for file in files_named(place)]
-    states = [(file, (state := Path(file).stat()).st_size, state.st_mtime_ns) for file in files]
+    try:
+        files = [(file, Path(file).stat()) for place in text.where for file in files_named(place)]
+    except OSError:
+        return None
+    states = [(file, state.st_size, state.st_mtime_ns) for file, state in files]
+    if not states:
+        return None
     said = json.dumps([rule, text.content.to_json(), states])
     return f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
+
+
+def _has_log(place: str) -> bool:
+    return any((Path(place) / log).is_dir() for log in ("_delta_log", "metadata"))
 
 
 def kept(name: str) -> Prior | None:

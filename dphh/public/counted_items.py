@@ -116,10 +116,5 @@ def _tokens_of_item(option: str, item: Any, content: Content | None) -> Any:
             "to the verb, or give each item as a list of its tokens"
         )
     if content.reading == "characters":
-        if content.characters != "code points":
-            raise UsageError(
-                f"{option}: found texts, with characters={content.characters!r}; give each item as "
-                "a list of its tokens"
-            )
         return tuple(item)
     return tuple(item.split()) if content.reading == "words" else (item,)

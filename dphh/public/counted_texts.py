@@ -11,6 +11,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpora.files import parquet_pattern
+from dphh.corpora.formats import opened
+from dphh.corpora.tables import rows_in_memory
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, UsageError
@@ -19,8 +22,6 @@ from dphh.prior import Integers, Prior, PublicGrams, prior_of
 from dphh.release import Release
 from dphh.rows.content import Content
 from dphh.session.protocol import Limits
-from dphh.sources.finding import parquet_pattern, rows_in_memory
-from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import SystemRandomness
 
 #: A word is listed if it occurs so often; in a text of fewer words than SMALL, so often.

@@ -10,14 +10,14 @@ from dphh.rows.conditions import condition
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
-#: What counts as one character where content is read by character or cut into units.
-Characters = Literal["code points", "graphemes", "bytes"]
+#: What is done with rows that have a NULL in a user column.
+NullUsers = Literal["refuse", "drop"]
 
 #: Default: a token longer than this many characters is truncated.
 MAX_TOKEN_LENGTH = 1000
 
 #: Default: at most this many characters of one text count, or this many tokens of a list.
-MAX_TEXT_LENGTH = 1 << 24
+MAX_TEXT_LENGTH = 100_000
 #: The largest limit that all engines can apply.
 _LARGEST_LIMIT = (1 << 31) - 1
 
@@ -31,6 +31,19 @@ TRIEHH_WORDS: dict[str, Any] = {
     "keep": r"[a-z_@#\-;()*:.'/]{3,}",
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
+
+TOO_LONG = (
+    "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
+    "too_long='truncate' or 'drop'"
+)
+NOT_UTF8 = (
+    "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
+    "(whose undecodable values are ignored), or repair it"
+)
+NO_GROUPS = (
+    "by: {column!r} is {kind}, which groups cannot have; name a column of "
+    "texts, whole numbers, dates or booleans, or cast it to text"
+)
 
 _TEXT_OR_NONE = (str, type(None))
 _TYPES_OF_OPTIONS: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
@@ -62,11 +75,11 @@ class Content:
     too_long: TooLong = "truncate"
     #: For `trie`: a whole item is cleaned, then cut into tokens of this many characters.
     unit: int | None = None
-    characters: Characters = "code points"
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int = MAX_TEXT_LENGTH
-    #: Which rows count: a condition in SQL over one row (`rows/conditions.py`); None: all.
+    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all.
     where: str | None = None
+    null_users: NullUsers = "refuse"
 
     def __post_init__(self) -> None:
         for option, kind, what in _TYPES_OF_OPTIONS:
@@ -82,6 +95,11 @@ class Content:
             raise UsageError(
                 f"too_long: found {self.too_long!r}; give one of {', '.join(get_args(TooLong))}"
             )
+        if self.null_users not in get_args(NullUsers):
+            raise UsageError(
+                f"null_users: found {self.null_users!r}; give 'refuse' or 'drop', for rows that "
+                "have no user (NULL)"
+            )
         for option in ("max_text_length", "max_token_length"):
             length = getattr(self, option)
             whole = isinstance(length, int) and not isinstance(length, bool)
@@ -96,8 +114,6 @@ class Content:
             raise UsageError(
                 f"split: applies only to as='words', found as={self.reading!r}; leave split out"
             )
-
-        self._check_characters()
         if self.unit is None:
             return
         if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
@@ -108,26 +124,6 @@ class Content:
                 f"as={self.reading!r}, so leave unit out"
             )
 
-    def _check_characters(self) -> None:
-        if self.characters not in get_args(Characters):
-            raise UsageError(
-                f"characters: found {self.characters!r}; give one of "
-                f"{', '.join(get_args(Characters))}"
-            )
-        if self.characters == "code points":
-            return
-        if self.reading not in ("characters", "whole"):
-            raise UsageError(
-                f"characters: applies only to as='characters' and to whole items, found "
-                f"as={self.reading!r}; leave characters out"
-            )
-        if self.characters == "bytes" and self.reading == "characters" and self.cleans_tokens:
-            raise UsageError(
-                "characters: with 'bytes', tokens are single bytes, which strip, keep and drop "
-                "cannot clean; leave these out, or read whole items (item=), which are cleaned "
-                "before they are cut"
-            )
-
     @property
     def patterns(self) -> dict[str, str]:
         """The regular expressions that the caller gave, by option."""
@@ -136,19 +132,9 @@ class Content:
         return {option: pattern for option, pattern in given.items() if pattern is not None}
 
     @property
-    def cleans_tokens(self) -> bool:
-        return bool(self.strip) or self.keep is not None or self.drop is not None
-
-    @property
     def joiner(self) -> str:
         """The text between the tokens of an item: a space, or nothing between characters."""
         return "" if self.reading == "characters" or self.unit is not None else " "
-
-    @property
-    def tokens_are_bytes(self) -> bool:
-        """Whether tokens are bytes, spelled as two hexadecimal digits each."""
-        cut = self.reading == "characters" or self.unit is not None
-        return cut and self.characters == "bytes"
 
     @property
     def columns_asked(self) -> tuple[str, ...]:
@@ -156,8 +142,6 @@ class Content:
         return () if self.where is None else condition(self.where).columns
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON; a content without a condition is as before conditions existed."""
+        """As JSON; without `where` if all rows count."""
         found = asdict(self)
-        if self.where is None:
-            del found["where"]
-        return found
+        return {name: value for name, value in found.items() if (name, value) != ("where", None)}

@@ -10,6 +10,15 @@ from dphh.errors import UsageError
 UserColumns = str | tuple[str, ...]
 #: The condition of a statement about a frame, a relation or a view, whose rows dphh takes as given.
 PROVIDED = "each row was made from rows of its own user"
+#: Of a type whose equal values may be written in two ways, such as 0.0 and -0.0.
+NO_USERS = (
+    "{option}: column {column} is {kind}; cast it to text or to an integer in a view, so that "
+    "equal users are spelled equally"
+)
+ROWS_WITHOUT_USER = (
+    "user: found rows with a NULL user id, and dphh cannot bound what they add; "
+    "null_users='drop' (--null-users drop) leaves them out, or give each row a user id"
+)
 
 
 def checked_user(user: str | Sequence[str]) -> UserColumns:

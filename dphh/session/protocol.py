@@ -26,6 +26,10 @@ class Session(Protocol):
     name: str
     version: str
 
+    def has_rows_without_user(self) -> bool:
+        """Whether a row has NULL in all of the user's columns, whatever `where` says."""
+        ...
+
     def hold(self, what: object) -> None:
         """Read the corpus once and keep what levels need of it: a `Reading` of whole users' texts,
         `OneSequence` of each user, or users in `Seats`."""

@@ -7,13 +7,13 @@ EXTRAS = {
     "cryptography": "testing",
     "deltalake": "delta",
     "duckdb_cli": "shell",
-    "h11": "shell",
     "ipywidgets": "notebook",
-    "jwt": "oidc",
     "matplotlib": "examples",
     "py4j": "spark",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

@@ -11,7 +11,7 @@ WITH
 everyone AS (
     SELECT DISTINCT
         user_id,
-        CAST(user_id AS VARCHAR) AS name
+        user_id AS name
     FROM local_words
     UNION ALL
     SELECT

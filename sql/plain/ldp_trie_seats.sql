@@ -9,7 +9,7 @@ WITH
 everyone AS (
     SELECT DISTINCT
         user_id,
-        CAST(user_id AS VARCHAR) AS name
+        user_id AS name
     FROM texts
     UNION ALL
     SELECT

@@ -44,6 +44,14 @@ regexp_extract_all(content, '[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[''’][\p{L}\p{
 CREATE OR REPLACE TEMP MACRO pattern_words(content, pattern) AS
 regexp_extract_all(content, pattern);
 
+-- Characters are code points.
+CREATE OR REPLACE TEMP MACRO code_points(content) AS
+string_split(content, '');
+
+-- A whole item, cut into runs of characters; the last may be shorter.
+CREATE OR REPLACE TEMP MACRO cut_code_points(item, size) AS
+list_transform(range(1, length(item[1]) + 1, size), lambda start: substr(item[1], start, size));
+
 -- Binary tokens as text; those that are not UTF-8 become NULL, which no level counts.
 CREATE OR REPLACE TEMP MACRO decoded(tokens) AS
 list_transform(tokens, lambda token: try(decode(token)));

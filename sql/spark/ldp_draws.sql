@@ -23,7 +23,7 @@ made_up AS (
 everyone AS (
     SELECT
         user_id,
-        dphh_user_name(user_id) AS name
+        user_id AS name
     FROM users
     UNION ALL
     SELECT

@@ -2,18 +2,9 @@
 -- In: contents (user_id, content). Out: texts_of_users (name, content); the name's hash stands for
 -- the user where the keys that count are chosen.
 CREATE TEMP VIEW texts_of_users AS
-WITH
-
-named AS (
-    SELECT
-        content,
-        dphh_user_name(user_id) AS name
-    FROM contents
-)
-
 SELECT
-    name,
+    user_id AS name,
     content
-FROM named
+FROM contents
 DISTRIBUTE BY name
 SORT BY name;

@@ -17,7 +17,7 @@ without_sequence AS (
 
 everyone AS (
     SELECT
-        dphh_user_name(user_id) AS name,
+        user_id AS name,
         tokens
     FROM one_each
     UNION ALL

@@ -23,7 +23,7 @@ SELECT
         WHEN array_size(sequences) = 1 THEN try_element_at(sequences, 1)
         ELSE
             try_element_at(in_order(sequences), 1 + CAST(
-                dphh_word(CAST(user_id AS STRING), $purpose) % array_size(sequences)
+                dphh_word(user_id, $purpose) % array_size(sequences)
                 AS INT
             ))
     END AS tokens

@@ -8,7 +8,7 @@ WITH
 
 everyone AS (
     SELECT
-        CAST(user_id AS VARCHAR) AS name,
+        user_id AS name,
         tokens
     FROM one_each
     UNION ALL

@@ -104,7 +104,7 @@ def test_what_analysts_ask_is_answered(
 ) -> None:
     """By the macros that the gateway has too; `tests/gateway` asks through it."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "analysts.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
     (asked,) = re.findall(r"^```sql\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (added,) = re.findall(r"^    (dphh ledger add .*)$", text, re.MULTILINE)
     Running().run(Shown("console", added, None, (0, 0), 0))

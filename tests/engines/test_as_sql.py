@@ -158,13 +158,3 @@ def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path, rows):
     shown = runner.invoke(cli, [*asked, "--sql"])
     assert "-- sql/set_union/words_level.sql" in shown.output
     assert not dphh.Ledger(tmp_path / "ledger").runs()
-
-
-def test_sql_shows_the_queries_and_spends_nothing(tmp_path):
-    con = dphh.connect(tmp_path / "ledger")
-    asked = "user_column := 'who', text_column := 'what', epsilon := 1.0, delta := 1e-6"
-    plan = dphh.items(Corpus("nowhere/*.parquet", user="who", text="what"), epsilon=1.0, delta=1e-6)
-    found = con.execute(f"FROM dphh_sql_items('nowhere/*.parquet', {asked})").fetchall()
-    queries = enumerate(plan.queries(), start=1)
-    assert found == [(one.section, one.sql, line) for line, one in queries]
-    assert con.execute("FROM dphh_ledger()").fetchall() == []

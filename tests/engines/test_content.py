@@ -213,25 +213,21 @@ MONTH = pa.array([pa.MonthDayNano([1, 0, 0])] * 2)
 
 
 @pytest.mark.parametrize(
-    "user, whats, as_",
+    "whats, as_",
     [
-        ("who", MONTH, "whole"),
-        ("what", MONTH, "whole"),
-        ("who", pa.array([[MONTH[0]]] * 2), "list"),
-        ("who", pa.array([5, 6], pa.duration("us")), "whole"),
-        ("who", pa.array([[5], [6]], pa.list_(pa.duration("us"))), "list"),
+        (MONTH, "whole"),
+        (pa.array([[MONTH[0]]] * 2), "list"),
+        (pa.array([5, 6], pa.duration("us")), "whole"),
+        (pa.array([[5], [6]], pa.list_(pa.duration("us"))), "list"),
     ],
 )
-def test_spans_of_time_are_refused_by_polars_before_anything_is_spent(
-    ledger, no_noise, user, whats, as_
-):
+def test_spans_of_time_are_refused_by_polars_before_anything_is_spent(ledger, no_noise, whats, as_):
     table = pa.table({"who": [1, 2], "what": whats})
-    corpus = Corpus(table, user=user, text="what", as_=as_)
+    corpus = Corpus(table, user="who", text="what", as_=as_)
     with pytest.raises(CorpusError, match="cast the column to text, or use engine='duckdb'"):
         items(corpus, epsilon=1, delta=1e-7).run(engine="polars", ledger=ledger)
     assert ledger.runs() == []
-    users = 2 if user == "who" else 1
-    assert sum(histogram("duckdb", corpus, no_noise, 9).values()) == users * 1024
+    assert sum(histogram("duckdb", corpus, no_noise, 9).values()) == 2 * 1024
 
 
 def test_a_file_with_an_interval_is_refused_by_polars(tmp_path, ledger):

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, DphhError, items
-from dphh.sources.wide_files import columns_of_file
 from dphh.testing import SeededRandomness
 
 #: What everybody holds, and is found; beside it stands what is hostile.
@@ -56,82 +55,11 @@ def test_many_columns_are_not_read(engine, tmp_path):
         found(tmp_path / "c.parquet", engine, text="lost")
 
 
-def test_files_of_too_many_columns_are_refused_and_cost_nothing(
-    engine, tmp_path, monkeypatch, ledger
-):
-    table = pa.table({"who": [1], "what": ["a"], **{f"c{i}": [i] for i in range(300)}})
-    pq.write_table(table, tmp_path / "c.parquet")
-    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
-    with pytest.raises(
-        CorpusError, match=r"it has 302 columns, and engines need too long for more than 301"
-    ):
-        found(tmp_path, engine)
-    assert ledger.runs() == []
-    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)
-    assert found(tmp_path, engine) == []
-
-
-def test_csv_of_many_columns_is_opened_by_looking_at_each_name_once(tmp_path, monkeypatch):
-    """20,000 names took 7 seconds and 200,000 did not end, as each was looked for among all."""
-    from dphh.sources import formats
-
-    class Names(tuple):
-        def count(self, name):
-            looked.append(name)
-            return super().count(name)
-
-    looked: list[str] = []
-    fields = formats._fields_of_header
-    monkeypatch.setattr(formats, "_fields_of_header", lambda *line: Names(fields(*line)))
-    names = ["who", *(f"c{i}" for i in range(3_000)), "what"]
-    rows = [f"{i}{',' * 3_001}{SHARED}" for i in range(90)]
-    (tmp_path / "c.csv").write_text("\n".join([",".join(names), *rows]))
-    assert found(tmp_path / "c.csv", "duckdb") == [SHARED]
-    assert set(looked) == {"who", "what"}
-
-
-def test_csv_of_too_many_columns_is_refused_and_costs_nothing(
-    engine, tmp_path, monkeypatch, ledger
-):
-    (tmp_path / "c.csv").write_text(",".join(["who", "what", *(f"c{i}" for i in range(300))]))
-    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
-    with pytest.raises(
-        CorpusError, match=r"it has 302 columns, and engines need too long for more than 301"
-    ):
-        found(tmp_path / "c.csv", engine)
-    assert ledger.runs() == []
-    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)
-    assert found(tmp_path / "c.csv", engine) == []
-
-
 def test_csv_whose_other_columns_nearly_have_a_name_is_read_by_the_name(engine, tmp_path):
     """DuckDB takes names that differ in case alone for one."""
     rows = [f"x,{i},WRONG,{SHARED},y" for i in range(90)]
     (tmp_path / "c.csv").write_text("\n".join(["what 1,who,What,what,WHO", *rows]))
     assert found(tmp_path / "c.csv", engine) == [SHARED]
-
-
-def test_a_wrong_name_of_a_wide_csv_is_told(tmp_path):
-    """By a delimiter that is not there, its first line is one name that is too long."""
-    (tmp_path / "c.csv").write_text(";".join(["who", *(f"c{i:08}" for i in range(20_000))]))
-    with pytest.raises(CorpusError, match=r"no column 'what'; .* has 20,001 fields"):
-        found(tmp_path / "c.csv", "duckdb")
-
-
-@pytest.mark.parametrize("columns", [1, 14, 15, 127, 128, 1000])
-def test_how_many_columns_a_file_has_stands_in_its_footer(tmp_path, columns):
-    row = {f"c{i}": [i] for i in range(columns)}
-    pq.write_table(pa.table(row), tmp_path / "arrow.parquet")
-    pl.DataFrame(row).write_parquet(tmp_path / "polars.parquet")
-    assert columns_of_file(str(tmp_path / "arrow.parquet")) == columns
-    assert columns_of_file(str(tmp_path / "polars.parquet")) == columns
-
-
-@pytest.mark.parametrize("data", [b"", b"PAR1", b"\xff" * 40, b"\x15" + b"\xff" * 30 + b"PAR1"])
-def test_what_is_no_parquet_has_no_columns(tmp_path, data):
-    (tmp_path / "c.parquet").write_bytes(data)
-    assert columns_of_file(str(tmp_path / "c.parquet")) == 0
-    assert columns_of_file(str(tmp_path)) == 0
 
 
 def test_one_endless_text_counts_by_its_start(engine, tmp_path):

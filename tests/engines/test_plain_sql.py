@@ -157,7 +157,7 @@ def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds,
     check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
 
 
-KINDS = ["text", "uuid", "uint64", "hugeint", "date", "boolean", "double"]
+KINDS = ["text", "uuid", "uint64", "hugeint", "date", "boolean"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,6 @@ def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engi
         "hugeint": "(1::HUGEINT << 100) + who",
         "date": "DATE '2020-01-01' + who::INTEGER",
         "boolean": "who % 2 = 0",
-        "double": "who + 0.25::DOUBLE",
     }[kind]
     con = duckdb.connect()
     con.register(

@@ -65,7 +65,7 @@ def test_columns_may_be_texts_whole_numbers_dates_and_truth_values(engine, tmp_p
 
 def test_a_column_whose_equal_values_are_written_apart_is_refused(engine, tmp_path, ledger):
     corpus = written(tmp_path, [("ann", 0.0, "x"), ("ann", -0.0, "y")])
-    with pytest.raises(CorpusError, match=r"^user, column 2: 'month' is .*cast it to one"):
+    with pytest.raises(CorpusError, match=r"^user, column 2: column month is .*; cast it"):
         items(corpus, epsilon=1, delta=1e-6).run(engine=engine, ledger=ledger)
     missing = written(tmp_path, [("ann", 1, "x")], user=["who", "year"])
     with pytest.raises(CorpusError, match=r"^user, column 2: the corpus has no column 'year'"):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import struct
 import traceback
-from base64 import b85encode
 from pathlib import Path
 
 import duckdb
@@ -16,7 +14,7 @@ import pytest
 
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
-from dphh.engines.duckdb.stores import extension_file
+from dphh.corpora.stores import extension_file
 from tests.engines.levels import histogram
 from tests.engines.test_content import expected
 
@@ -108,14 +106,6 @@ def as_table_of_a_database(folder, rows):
     return f"{database(folder / 'app.duckdb', rows)}/reviews"
 
 
-def as_delta(folder, rows):
-    return delta(folder / "d", rows)
-
-
-def as_iceberg(folder, rows):
-    return iceberg(folder, rows)
-
-
 def as_pandas(folder, rows):
     return pytest.importorskip("pandas").DataFrame(rows, columns=["who", "what"])
 
@@ -128,8 +118,6 @@ WAYS = [
     as_json_lines,
     as_zipped_ndjson,
     as_table_of_a_database,
-    as_delta,
-    as_iceberg,
     as_pandas,
 ]
 
@@ -140,7 +128,7 @@ def test_every_source_is_read_by_every_engine(way, tmp_path, engine, no_noise):
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
-@pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines, as_delta])
+@pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines])
 def test_no_writing_of_a_row_changes_what_others_say(way, tmp_path, engine, no_noise):
     corpus = Corpus(way(tmp_path, TRICKY), user="who", text="what")
     told = [(who, what) for who, what in TRICKY if what is not None]
@@ -171,26 +159,12 @@ def test_no_row_decides_how_others_are_read(tmp_path, no_noise):
     assert histogram("duckdb", corpus, no_noise, 1) == {"a": 3 * 1024}
 
 
-def test_649_and_649_0_are_one_user(tmp_path, engine, no_noise):
-    """As whoever writes numbers beside gaps writes them: one person was two."""
-    rows = [("649", "a"), ("649.0", "a"), ("-1", "a"), ("-1.00", "b"), ("6.50", "a"), (".0", "a")]
-    wanted = expected([("649", "a"), ("-1", "a"), ("-1", "b"), ("6.50", "a"), (".0", "a")])
-    (tmp_path / "x.jsonl").write_text(
-        "".join(json.dumps({"who": who, "what": what}) + "\n" for who, what in rows)
-    )
-    for file in (as_csv(tmp_path, rows), tmp_path / "x.jsonl"):
-        found = histogram(engine, Corpus(file, user="who", text="what"), no_noise, 3)
-        assert found == wanted
-    content = Corpus(as_csv(tmp_path, [("1", "649.0")]), user="who", text="what")
-    assert histogram(engine, content, no_noise, 3) == expected([("1", "649.0")])
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
 def test_a_header_of_another_encoding_is_named(name, encoding, tmp_path, ledger):
     text = "who,what\n1,SENTINEL\n" if name == "x.csv" else '{"who": 1, "what": "SENTINEL"}\n'
     (tmp_path / name).write_bytes(text.encode(encoding))
-    with pytest.raises(CorpusError, match=r"line 1 is not UTF-8 .*UTF-16.*iconv") as caught:
+    with pytest.raises(CorpusError) as caught:
         items(Corpus(tmp_path / name, user="who", text="what"), epsilon=1, delta=1e-6).run()
     assert "SENTINEL" not in str(caught.value)
     assert ledger.runs() == []
@@ -231,9 +205,9 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
         (
             "x.jsonl",
             '{"who": 1, "text": "SENTINEL"}\n',
-            "the keys of the first line define",
+            "the first line has no such key",
         ),
-        ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object per line"),
+        ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object a line"),
         ("x.json", "[]", "call it .jsonl"),
         ("x.xlsx", "", r"pl\.read_excel"),
         ("x.sqlite", "", "attach it to a DuckDB connection"),
@@ -281,32 +255,27 @@ def test_formats_are_not_mixed(tmp_path, ledger):
 # Deleted rows
 
 
-def under(made, inner=""):
-    return f"{made}/{inner}"
-
-
-@pytest.mark.parametrize("make", [as_delta, as_iceberg])
-@pytest.mark.parametrize("spelled", ["files", "one file", "above", "link", "listed"])
-def test_files_of_a_table_are_not_read_past_its_log(make, spelled, tmp_path, engine, ledger):
-    made = make(tmp_path / "lake", ROWS)
-    parquet = sorted(Path(made).rglob("*.parquet"))
-    (tmp_path / "link.parquet").symlink_to(parquet[0])
+@pytest.mark.parametrize("make", [delta, iceberg])
+@pytest.mark.parametrize("spelled", ["folder", "files", "one file", "above"])
+def test_files_of_a_table_with_a_log_are_refused(make, spelled, tmp_path, engine, ledger):
+    made = Path(make(tmp_path / "lake", ROWS))
+    parquet = sorted(made.rglob("*.parquet"))
     place = {
-        "files": f"{made}/**/*.parquet",
-        "one file": parquet[0],
+        "folder": made, "files": f"{made}/**/*.parquet", "one file": parquet[0],
         "above": tmp_path / "lake",
-        "link": tmp_path / "link.parquet",
-        "listed": [made, made],
-    }[spelled]
-    if place == made:  # nothing lies above it
-        place = tmp_path
+    }[spelled]  # fmt: skip
     plan = items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6)
-    with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, whose files hold rows"):
+    with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, .*give a frame of it"):
         plan.run(ledger=ledger, engine=engine)
     assert ledger.accounts() == []
 
 
-def test_a_ducklake_is_read_by_its_connection_and_not_by_its_files(tmp_path, ledger, no_noise):
+def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):
+    corpus = Corpus(pl.scan_delta(delta(tmp_path / "d", ROWS)), user="who", text="what")
+    assert histogram("polars", corpus, no_noise, 3) == expected(ROWS)
+
+
+def test_a_ducklake_is_read_by_its_connection(tmp_path, no_noise):
     if (file := extension_file("ducklake")) is None:
         pytest.skip(f"no package has ducklake for DuckDB {duckdb.__version__}")
     con = duckdb.connect()
@@ -320,97 +289,9 @@ def test_a_ducklake_is_read_by_its_connection_and_not_by_its_files(tmp_path, led
     con.execute("DELETE FROM lake.reviews WHERE who = '9'")
     corpus = Corpus("lake.reviews", user="who", text="what", connection=con, account="reviews")
     assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
-    corpus = Corpus(tmp_path / "files", user="who", text="what")
-    with pytest.raises(CorpusError, match="DuckLake table"):
-        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
-
-
-@pytest.mark.parametrize("name", ["ducklake-0198.parquet", "ducklake-0198-delete.parquet"])
-def test_files_of_a_ducklake_are_not_read(name, tmp_path, ledger):
-    pl.DataFrame({"who": [1], "what": ["deleted"]}).write_parquet(tmp_path / name)
-    corpus = Corpus(tmp_path, user="who", text="what")
-    with pytest.raises(CorpusError, match="DuckLake table"):
-        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
-
-
-def test_hudi_is_named(tmp_path, ledger):
-    (tmp_path / ".hoodie").mkdir()
-    pl.DataFrame({"who": [1], "what": ["old"]}).write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(CorpusError, match=r"Hudi table.*its own reader"):
-        items(Corpus(tmp_path, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
-
-
-def test_rows_that_a_deletion_vector_hides_are_not_read(tmp_path, engine, no_noise):
-    """Databricks deletes rows by a bitmap beside the file (Delta's protocol, deletion vectors)."""
-    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
-    folder = tmp_path / "d"
-    deltalake.write_deltalake(folder, table([("9", "deleted"), *ROWS], int))
-    log = folder / "_delta_log"
-    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    add = next(each["add"] for each in first if "add" in each)
-    row = 0  # the first of the file
-    container = struct.pack("<IIHHIH", 12346, 1, 0, 0, 16, row)
-    bitmap = struct.pack("<IQI", 1681511377, 1, 0) + container
-    z85 = bytes.maketrans(
-        b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
-        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
-    )
-    inline = b85encode(bitmap + b"\0" * (-len(bitmap) % 4)).translate(z85).decode()
-    vector = {
-        "storageType": "i",
-        "pathOrInlineDv": inline,
-        "sizeInBytes": len(bitmap),
-        "cardinality": 1,
-    }
-    removed = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
-    features = ["deletionVectors"]
-    protocol = {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": features,
-        "writerFeatures": features,
-    }
-    commit = [
-        {"protocol": protocol},
-        {"remove": removed},
-        {"add": {**add, "deletionVector": vector}},
-    ]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, commit)))
-    corpus = Corpus(folder, user="who", text="what")
-    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
-
-
-def test_an_iceberg_table_with_two_newest_versions_is_its_catalogs_to_tell(tmp_path, ledger):
-    made = as_iceberg(tmp_path, ROWS)
-    newest = max((made / "metadata").glob("*.metadata.json"))
-    newest.with_name(newest.name.split("-")[0] + "-other.metadata.json").write_bytes(
-        newest.read_bytes()
-    )
-    with pytest.raises(CorpusError, match="only its catalog knows"):
-        items(Corpus(made, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
 
 
 # Who pays
-
-
-@pytest.mark.parametrize("make", [as_delta, as_iceberg])
-def test_a_clone_is_not_a_budget_of_its_own(make, tmp_path, ledger):
-    """Its log names another table's files, by their full path."""
-    made = Path(make(tmp_path / "lake", ROWS))
-    clone = tmp_path / "clone"
-    inner = "_delta_log" if (made / "_delta_log").exists() else "metadata"
-    (clone / inner).mkdir(parents=True)
-    for file in (made / inner).iterdir():
-        content = file.read_bytes()
-        if inner == "_delta_log":
-            for parquet in made.glob("*.parquet"):
-                content = content.replace(
-                    f'"path":"{parquet.name}"'.encode(), f'"path":"file://{parquet}"'.encode()
-                )
-        (clone / inner / file.name).write_bytes(content)
-    with pytest.raises(CorpusError, match=r"outside its folder|could not be read"):
-        items(Corpus(clone, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
-    assert ledger.accounts() == []
 
 
 def test_one_tables_release_is_not_another_tables(tmp_path, ledger):
@@ -436,7 +317,7 @@ def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_n
     assert "SENTINEL" not in str(caught.value)
 
 
-def test_objects_of_tables_say_to_name_the_folder(tmp_path):
+def test_objects_of_tables_say_what_to_give(tmp_path):
     deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
-    with pytest.raises(UsageError, match="give the table's folder"):
+    with pytest.raises(UsageError, match=r"give pl\.scan_delta"):
         Corpus(deltalake.DeltaTable(delta(tmp_path / "d", ROWS)), user="who", text="what")

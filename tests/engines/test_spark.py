@@ -53,11 +53,9 @@ def test_check_asks_spark_for_null_users_and_brings_no_row(spark, null):
     who = [1, 1, 2, None if null else 3]
     frame = spark.createDataFrame(pa.table({"who": who, "what": ROWS["what"]}))
     corpus = Corpus(frame, user="who", text="what")
-    found = {each.what: each for each in dphh.check(corpus, look=True).findings}["users"]
+    found = {each.what: each for each in dphh.check(corpus).findings}["users"]
     assert found.verdict == ("stops" if null else "good")
-    assert ('frame.where("who IS NOT NULL")' in str(found)) == null
-    unasked = {each.what: each for each in dphh.check(corpus).findings}["users"]
-    assert unasked.verdict == "unknown"
+    assert ("null_users='drop'" in str(found)) == null
 
 
 def as_table(spark):

@@ -1,59 +1,57 @@
-"""A gateway over a small private corpus, two analysts, and clients that speak quack to it."""
+"""A gateway over small private corpora, two analysts, and a client that writes its own requests."""
 
 from __future__ import annotations
 
-import importlib.util
+import json
+import os
+import signal
 import socket
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-import duckdb
 import polars as pl
 import pytest
 
 from dphh import Corpus, Ledger
-from dphh.gateway.analysts import Analysts
-from dphh.gateway.extensions import load
-from dphh.gateway.service import Terms
-from dphh.ledger import source_of
 
-if TYPE_CHECKING:
-    from dphh.gateway.server import Gateway
-
+DPHH = [sys.executable, "-m", "dphh"]
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
 #: So many that noise drops none of their words: at (0.5, 1e-8) with probability 1e-25.
 USERS = 900
 
-
-def no_quack() -> str | None:
-    """Why the gateway cannot run here."""
-    for name in ("duckdb_cli", "duckdb_extension_httpfs", "duckdb_extension_quack"):
-        if importlib.util.find_spec(name) is None:
-            return f"needs the package {name}, built for DuckDB 1.5.5 (dphh[shell])"
-    if duckdb.__version__ != "1.5.5":
-        return f"the extensions are for DuckDB 1.5.5, this is {duckdb.__version__}"
-    return None
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
 
 
-needs_quack = pytest.mark.skipif(no_quack() is not None, reason=str(no_quack()))
+class Answered(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        return str(self.json["error"])
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def until(so: Callable[[], object], seconds: float = 250.0) -> None:
+def until(so: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait for what a slow machine may take long to do."""
     late = time.monotonic() + seconds
     while not so():
         assert time.monotonic() < late, "it has not come"
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def write_texts(path: Path, users: int) -> Corpus:
@@ -63,75 +61,69 @@ def write_texts(path: Path, users: int) -> Corpus:
     return Corpus(str(path), user="who", text="what")
 
 
-#: What a test has open. Left to the collector of garbage it would be closed by whatever thread
-#: that runs in: were it the one in which a gateway of this process listens, the goodbye would
-#: wait for itself, for good.
-_OPEN: list[duckdb.DuckDBPyConnection] = []
-
-
-@pytest.fixture(autouse=True)
-def clients_say_goodbye() -> Iterator[None]:
-    yield
-    close_clients()
-
-
-def close_clients() -> None:
-    while _OPEN:
-        _OPEN.pop().close()
-
-
-class Client:
-    """One connection of one analyst."""
-
-    def __init__(self, uri: str, token: str) -> None:
-        self.con = duckdb.connect()
-        _OPEN.append(self.con)
-        load(self.con)
-        self.con.execute(f"CREATE SECRET (TYPE quack, TOKEN '{token}')")
-        self.con.execute(f"ATTACH '{uri}' AS srv")
-
-    def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        return self.con.execute("FROM quack_query_by_name('srv', ?)", [statement]).fetchall()
-
-    def refused(self, statement: str) -> str:
-        with pytest.raises(duckdb.Error) as refused:
-            self.ask(statement)
-        return str(refused.value)
-
-
 class Place:
-    """A ledger, its analysts' tokens, and the gateways that a test starts over it."""
+    """A ledger with analysts, and the server that a test talks to."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.port = folder, 0
+        self.servers: list[Served] = []
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.corpus = write_texts(folder / "reviews.parquet", USERS)
-        # Other users, since a file of the same bytes and the same time counts as a copy.
-        self.other = write_texts(folder / "letters.parquet", USERS + 3)
-        self.ledger.add("reviews", source_of(self.corpus), 4.0, 1e-5)
-        self.ledger.add("letters", source_of(self.other), 4.0, 1e-5)
-        self.analysts = Analysts.of(self.ledger)
-        self.tokens = {name: self.analysts.add(name) for name in ("alice", "bob")}
-        self.ledger.set_share("reviews", "alice", 1.5, 1e-5)
+        self.ledger.add("reviews", self.corpus, 4.0, 1e-5)
+        self.ledger.add("letters", write_texts(folder / "letters.parquet", USERS), 4.0, 1e-5)
+        self.ledger.set_share("reviews", "alice", 3.5, 1e-5)
         self.ledger.set_share("reviews", "bob", 4.0, 1e-5)
         self.ledger.set_share("letters", "bob", 1.0, 1e-5)
-        self.gateways: list[Gateway] = []
+        self.tokens = {name: self.ledger.give_token(name) for name in ("alice", "bob")}
 
-    def gateway(self, *, guarded: bool = True, **terms: Any) -> Gateway:
-        from dphh.gateway.server import Gateway
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
-        gateway = Gateway(
-            self.ledger, self.analysts, port=free_port(), terms=Terms(**terms), guarded=guarded
-        )
-        self.gateways.append(gateway)
-        return gateway
+    def serve(self, *more: str) -> Served:
+        self.servers.append(Served(self, *more))
+        return self.servers[-1]
 
-    def client(self, name: str, gateway: Gateway | None = None) -> Client:
-        return Client((gateway or self.gateways[-1]).uri, self.tokens[name])
+    def end(self) -> None:
+        for server in self.servers:
+            server.end(signal.SIGKILL)
 
-    def long_request(self) -> str:
-        """A request whose run takes seconds, on a corpus of alice's own."""
-        rows = pl.DataFrame({"n": range(1_200_000)}).select(
+    def ask(self, path: str, who: str = "alice", verb: str = "GET", **options: Any) -> Answered:
+        """The answer to a request, in JSON unless the option `headers` says another thing."""
+        said = {"Authorization": f"Bearer {self.tokens[who]}", "Accept": "application/json"}
+        said |= options.pop("headers", {})
+        con = HTTPConnection("127.0.0.1", self.port, timeout=240)
+        con.request(verb, f"/v1/{path}{'?' * bool(options)}{urlencode(options)}", headers=said)
+        with con.getresponse() as answer:
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Answered(answer.status, headers, answer.read())
+
+    def items(self, who: str = "alice", epsilon: float = 0.5, **more: Any) -> Answered:
+        asked = {"corpus": "reviews", "epsilon": epsilon, "delta": 1e-8}
+        return self.ask("items", who, **asked | more)
+
+    def later(self, path: str, who: str = "alice", **options: Any) -> Future[Answered]:
+        """The answer to a request that is sent now, without waiting for it."""
+        return ThreadPoolExecutor(1).submit(lambda: self.ask(path, who, **options))
+
+    def open(self, text: str) -> socket.socket:
+        """A connection on which `text` was sent."""
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        client.sendall(text.replace("TOKEN", self.tokens["alice"]).encode("latin-1"))
+        return client
+
+    def raw(self, text: str) -> bytes:
+        """All that comes back for this text, until the server closes."""
+        with self.open(text) as client:
+            answer = b""
+            with suppress(ConnectionResetError):  # of what was sent and not read
+                while piece := client.recv(65536):
+                    answer += piece
+        return answer
+
+    def long_request(self) -> dict[str, Any]:
+        """The options of `ngrams` for a run that takes seconds, on a corpus of alice's."""
+        rows = pl.DataFrame({"n": range(600_000)}).select(
             who=pl.format("u{}", pl.col("n") // 2),
             what=pl.concat_str(
                 [pl.format("w{}", pl.col("n").hash(k) % 400) for k in range(24)], separator=" "
@@ -139,40 +131,59 @@ class Place:
         )
         rows.write_parquet(self.folder / "long.parquet")
         corpus = Corpus(str(self.folder / "long.parquet"), user="who", text="what")
-        self.ledger.add("long", source_of(corpus), 4.0, 1e-5)
+        self.ledger.add("long", corpus, 4.0, 1e-5)
         self.ledger.set_share("long", "alice", 4.0, 1e-5)
-        return "FROM dphh_ngrams('long', max_n := 6, epsilon := 1.0, delta := 1e-8)"
+        return {"corpus": "long", "max_n": 6, "epsilon": 1.0, "delta": 1e-8}
+
+    def states(self) -> list[str]:
+        return [run.state for run in self.ledger.runs()]
+
+    def spent(self, who: str = "alice") -> dict[str, int]:
+        return {share.account: share.runs for share in self.ledger.shares(who)}
+
+
+class Served:
+    """`dphh serve`, as an owner starts it."""
+
+    def __init__(self, place: Place, *more: str) -> None:
+        ledger = ("--ledger", str(place.ledger.path))
+        asked = [*DPHH, "serve", "--port", str(place.port), *ledger, *more]
+        self.process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, process_group=0)
+        assert self.process.stderr is not None
+        said = self.process.stderr.readline()
+        assert said.startswith("serving http"), said + self.process.stderr.read()
+        place.port = int(said.split()[1].rpartition(":")[2])
+
+    def workers(self) -> list[int]:
+        ps = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
+        return [int(pid) for pid in subprocess.run(ps, capture_output=True).stdout.split()]  # noqa: PLW1510
+
+    def end(self, number: int = signal.SIGTERM) -> str:
+        if self.process.poll() is None:
+            os.kill(self.process.pid, number)
+        _, said = self.process.communicate(timeout=60)
+        return said
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
-    yield place
-    close_clients()
-    for gateway in place.gateways:
-        gateway.close()
+def _shell() -> None:
+    """DuckDB's shell and httpfs, which `dphh[shell]` brings."""
+    for name in ("duckdb_cli", "duckdb_extension_httpfs"):
+        pytest.importorskip(name)
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """One gateway for the tests of a file that do not spend what others count on."""
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server that tests of one module share: what they spend, they spend of one share."""
     place = Place(tmp_path_factory.mktemp("gateway"))
-    place.gateway()
+    place.serve()
     yield place
-    for gateway in place.gateways:
-        gateway.close()
+    place.end()
 
 
-def in_thread(what: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Run it meanwhile; what it gave, or raised, is in the list when the thread is done."""
-    found: list[Any] = []
-
-    def run() -> None:
-        try:
-            found.append(what())
-        except duckdb.Error as problem:
-            found.append(problem)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return thread, found
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Place]:
+    """A place for one test, which starts its servers."""
+    place = Place(tmp_path)
+    yield place
+    place.end()

@@ -17,6 +17,7 @@ import pytest
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.exact import allowed
 from dphh.privacy.events import GaussianEvent
+from tests.ledger.asked import tampered
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -26,6 +27,7 @@ START = """
 import sys
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
+from tests.ledger.asked import tampered
 from dphh.ledger import Ledger, Request, Source
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
@@ -228,7 +230,12 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
         run, _, rows = told.partition("/")
         if what == "drawn" and runs[run].state != "settled":
             level = rows.split(" of ")[0]
-            assert book.level(runs[run], level) == rows.encode() * 200
+            found = tampered(
+                book,
+                "SELECT data FROM levels JOIN runs ON run = sequence "
+                f"WHERE run_id = '{run}' AND step = '{level}'",
+            )
+            assert found == [(rows.encode() * 200,)]
             drawn.add(run)
     assert drawn
     # And they go on: by the same key, without a price, past what was drawn.
@@ -289,7 +296,9 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, st
     assert [(run.run_id, run.state) for run in book.runs()] == [("a", "running")]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
-    assert [book.level(1, level) for level in ("level 0", "level 1")] == [b"kept", None]
-    assert book.keep_level(1, "level 1", b"drawn anew") == b"drawn anew"
-    book.settle(1, {}, b"rows")
+    same = Request(SOURCE, "items", {"word": "a"}, (), 0.1, 1e-9)
+    run = book.book(same, {}, files="f1", run_id="a")
+    assert [book.level(run, level) for level in ("level 0", "level 1")] == [b"kept", None]
+    assert book.keep_level(run, "level 1", b"drawn anew") == b"drawn anew"
+    book.settle(run, {}, b"rows")
     assert book.status("reviews").runs == 1

@@ -60,10 +60,10 @@ def _python_parts(
 ) -> Iterator[tuple[str, int, int]]:
     """Each function, class and global or class attribute, with its first line and its last."""
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             yield above + node.name, first, node.end_lineno or first
-            within = local or isinstance(node, ast.FunctionDef)
+            within = local or not isinstance(node, ast.ClassDef)
             yield from _python_parts(node.body, f"{above}{node.name}.", within)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target

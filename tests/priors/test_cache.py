@@ -52,7 +52,14 @@ def test_nowhere_to_keep_it_is_no_failure(prior, monkeypatch):
     assert kept("one") is None
 
 
-def test_a_text_that_is_in_no_file_of_this_machine_is_not_kept():
+def test_a_text_whose_state_files_of_this_machine_do_not_tell_is_not_kept(tmp_path):
     frame = pl.DataFrame({"body": ["a"]})
-    assert cache.name_of(Corpus(frame, user="body", text="body"), []) is None
-    assert cache.name_of(Corpus("s3://public/x.parquet", user="a", text="a"), []) is None
+    (tmp_path / "table" / "_delta_log").mkdir(parents=True)
+    frame.write_parquet(tmp_path / "table" / "1.parquet")
+    frame.write_parquet(tmp_path / "2.parquet")
+    for source in (frame, "s3://public/x.parquet", tmp_path / "app.duckdb/table", tmp_path / "no",
+                   tmp_path / "table"):  # fmt: skip
+        assert cache.name_of(Corpus(source, user="body", text="body"), []) is None
+    one = cache.name_of(Corpus(tmp_path / "2.parquet", user="body", text="body"), [])
+    frame.vstack(frame).write_parquet(tmp_path / "2.parquet")
+    assert one != cache.name_of(Corpus(tmp_path / "2.parquet", user="body", text="body"), [])

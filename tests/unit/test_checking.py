@@ -82,12 +82,11 @@ def test_a_wrong_column_stops_it(folder, ledger):
     assert "no column 'waht'" in said(checked, "columns")
 
 
-def test_rows_of_nobody_are_looked_for_where_that_is_quick_or_asked_for(folder, ledger):
+def test_rows_of_nobody_are_looked_for(folder, ledger):
     pl.DataFrame({"who": [None], "what": ["x"]}).write_parquet(folder / "b.parquet")
     assert ("users", "stops") in verdicts(dphh.check(corpus_of(folder), ledger=ledger))
     lazy = Corpus(pl.LazyFrame({"who": [1, None], "what": "x"}), user="who", text="what")
-    assert ("users", "unknown") in verdicts(dphh.check(lazy, ledger=ledger))
-    assert ("users", "stops") in verdicts(dphh.check(lazy, ledger=ledger, look=True))
+    assert ("users", "stops") in verdicts(dphh.check(lazy, ledger=ledger))
 
 
 def test_an_account_that_would_refuse_is_told(folder, ledger):

@@ -136,7 +136,6 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
         ["--strip", "white space"],
         ["--strip", ""],
         ["--drop", ""],
-        ["--characters", "code points"],
     ],
     ids=" ".join,
 )

@@ -7,17 +7,14 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from pyarrow import fs
 
 from dphh import Corpus, Ledger, Release, items
+from dphh.corpora.files import unreadable
 from dphh.errors import EngineError
 from dphh.ledger import Request
-from dphh.sources.finding import unreadable
-from dphh.sources.lakes import GIVING_UP, _remote_tables
 
 READ = ("--user", "who", "--text", "what")
 COST = ("--epsilon", "1", "--delta", "1e-7")
@@ -206,20 +203,3 @@ def test_what_was_tried_is_removed_where_the_run_is_refused(dphh, weeks, ledger)
     assert not out.parent.exists()
     assert dphh("items", "notes", *COST, "--out", out)[0] == 0
     assert {each.name for each in out.iterdir()} == {"release.parquet", "release.json"}
-
-
-def test_a_google_store_that_does_not_answer_is_given_up_in_seconds(monkeypatch):
-    asked = []
-
-    def silent(address):
-        asked.append(address)
-        raise OSError("UNAVAILABLE")
-
-    real = fs.FileSystem.from_uri
-    monkeypatch.setattr("dphh.sources.lakes.fs", SimpleNamespace(
-        FileSystem=SimpleNamespace(from_uri=silent)
-    ))  # fmt: skip
-    with pytest.warns(UserWarning, match="could not be looked whether gcs://bucket/a.parquet"):
-        assert list(_remote_tables("gcs://bucket/a.parquet")) == []
-    assert asked == [f"gs://bucket/a.parquet{GIVING_UP}"]
-    assert real(asked[0])[1] == "bucket/a.parquet"  # Arrow knows the option

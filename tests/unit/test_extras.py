@@ -14,19 +14,18 @@ import pytest
 
 import dphh
 from dphh.errors import UsageError
-from dphh.gateway.served import Served
 from dphh.testing import SeededRandomness
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
-#: What a plain install brings, and pandas, which is asked for by its own name.
-CORE = {"click", "duckdb", "jinja2", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy"}
+#: What a plain install brings.
+CORE = {"click", "duckdb", "jinja2", "numpy", "polars", "pyarrow", "rich", "scipy"}
+#: What is asked for by its own name, where it is installed.
+CORE |= {"dp_accounting", "pandas"}
 
 
 #: What comes with a package that an extra names.
 WITH = {"py4j": "pyspark"}
-#: How a package is called where it is installed from, if otherwise.
-CALLED = {"jwt": "pyjwt"}
 
 
 def imported():
@@ -51,7 +50,7 @@ def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
 @pytest.mark.parametrize("package", EXTRAS)
 def test_an_extra_that_is_named_brings_the_package(package):
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
-    wanted = CALLED.get(package, WITH.get(package, package)).replace("_", "-")
+    wanted = WITH.get(package, package).replace("_", "-")
     brought = project["optional-dependencies"][EXTRAS[package]]
     assert wanted in {re.split(r"[\[<>=!;~ ]", each)[0] for each in brought}
 
@@ -84,7 +83,7 @@ def test_a_command_without_its_packages_ends_in_one_line(command, tmp_path):
         [sys.executable, "-c", blocked], capture_output=True, text=True, timeout=250, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert "pip install 'dphh[shell]'" in done.stderr and "Traceback" not in done.stderr
+    assert f"pip install 'dphh[{command}]'" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_kernel_without_ipywidgets_runs(tmp_path):
@@ -101,13 +100,6 @@ print(len(dphh.items(corpus, epsilon=1.0, delta=1e-6).run(ledger=r"{tmp_path}/le
     cell = nbformat.v4.new_code_cell(code)
     nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=250).execute()
     assert cell.outputs[-1]["text"].endswith("2\n")
-
-
-def test_what_serves_answers_says_what_to_install_before_it_starts(monkeypatch):
-    monkeypatch.setattr("dphh.gateway.extensions.extension_file", lambda name: None)
-    monkeypatch.setattr("dphh.gateway.served.Child", None)  # which no process is started for
-    with pytest.raises(UsageError, match=r"pip install 'dphh\[shell\]'"):
-        Served()
 
 
 def test_a_tests_streams_say_what_to_install(monkeypatch):

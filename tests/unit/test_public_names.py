@@ -47,6 +47,7 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("import dphh; dphh.items", LEDGER),
         ("import dphh; dphh.items(epsilon=1, delta=1e-7)", {*LEDGER, "scipy"}),
         ("from dphh.cli import cli; cli(['--version'], standalone_mode=False)", set()),
+        ("from dphh.cli import cli; cli([], standalone_mode=False)", set()),
         (
             "from dphh.ledger import Ledger, Source;"
             "Ledger().add('a', Source('path', ('/a',), 'u'), 1.0, 0.0);"

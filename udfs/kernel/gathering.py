@@ -33,7 +33,7 @@ from dphh.udfs.kernel.spilled_texts import (
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
-TEXTS = ["key", "name", "tokens", "group_name"]
+TEXTS = ["user", "tokens", "group_name"]
 #: Reads texts (tokens, group_name): how many positions each takes, and the integer at each.
 Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: Texts are read in batches of at least this many bytes.
@@ -107,7 +107,8 @@ class Growing:
 class Gathering:
     """Takes texts in any order, from several threads; then yields the rows of their users.
 
-    A user is identified by a number (key), by a name, or by a rank (key) with the name beside it.
+    A user is the text of the user id. Within the run it has a number, by which texts are sorted;
+    nothing that is summed depends on the number.
     """
 
     def __init__(self, read: Read, spilled: SpilledTexts | None = None) -> None:
@@ -118,19 +119,18 @@ class Gathering:
         self._waiting: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._texts = {name: Growing(array.dtype) for name, array in vars(no_texts()).items()}
-        self._user_names = Vocabulary()
-        self._are_named, self._key_type = False, pa.int64()
+        self._users = Vocabulary()
         #: Why texts could not be written to the folder, or read; then the run must end.
         self.disk_error: OSError | None = None
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
 
-    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each."""
-        each = pa.array(np.ones(len(keys), dtype=np.int32))
+    def add(self, users: Any, tokens: Any, groups: Any) -> pa.Array:
+        """`dphh_gathered(user_id, tokens, group_name)`: takes texts; returns 1 each."""
+        each = pa.array(np.ones(len(users), dtype=np.int32))
         with self._lock:
-            self._waiting.append((keys, names, tokens, groups))
-            self._bytes += sum(column.nbytes for column in (keys, names, tokens, groups))
+            self._waiting.append((users, tokens, groups))
+            self._bytes += sum(column.nbytes for column in (users, tokens, groups))
             taken = self._take_waiting() if self._bytes >= BYTES else []
         self._store_texts(taken)
         return each
@@ -147,26 +147,18 @@ class Gathering:
             TEXTS,
         )
         lengths, positions = self._read(texts)
-        if texts.column("key").null_count and texts.column("name").null_count:
+        users = one_array(texts.column("user")).cast(pa.large_string())
+        if users.null_count:
             self._note_null_users(texts)
-        keys = one_array(texts.column("key"))
-        names = one_array(texts.column("name")).cast(pa.large_string())
         # A text without positions adds nothing to any level.
         some = lengths > 0
         if not some.all():
-            lengths, held = lengths[some], pa.array(some)
-            keys, names = keys.filter(held), names.filter(held)
-        is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
-        numbers = self._user_names.ids(names) if is_name else keys.to_numpy()
-        # A rank says nothing about its user, so the hash is of the name beside it.
-        hashes = of_spellings(names).view(np.int64) if is_beside and not is_name else numbers[:0]
+            lengths, users = lengths[some], users.filter(pa.array(some))
+        numbers = self._users.ids(users)
         with self._lock:
-            self._texts["users"].add(numbers.astype(np.int64, copy=False))  # unsigned: may wrap
+            self._texts["users"].add(numbers)
             self._texts["lengths"].add(lengths)
-            self._texts["user_hashes"].add(hashes)
             self._texts["positions"].add(positions)
-            self._are_named |= is_name
-            self._key_type = keys.type
             if self._spilled is not None and self._in_memory().size > self._spilled.most:
                 self._spill(self._spilled)
 
@@ -181,7 +173,7 @@ class Gathering:
 
     def _note_null_users(self, texts: pa.Table) -> None:
         tokens = one_array(texts.column("tokens"))
-        null_users = pc.and_(*(pc.is_null(texts.column(name)) for name in ("key", "name")))
+        null_users = pc.is_null(texts.column("user"))
         there = pc.not_equal(tokens.flatten().cast(pa.large_string()), "").fill_null(False)
         of_nobody = np.repeat(np.asarray(null_users), lengths_of(tokens))
         if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
@@ -223,9 +215,7 @@ class Gathering:
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = starts(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
-            hashes = self._user_hashes(
-                users.take(first), texts.take(first), of_users, gathered.user_hashes
-            )
+            hashes = self._user_hashes(users.take(first), of_users)
             text_of = np.append(first, len(users))
             for some in slices_of_positions(of_users):
                 these = slice(text_of[some.start], text_of[some.stop])
@@ -234,29 +224,21 @@ class Gathering:
                 )
                 yield rows_of_users(hashes[some], of_users[some], held)
 
-    def _user_hashes(
-        self, users: Integers, texts: Integers, lengths: Integers, beside: Integers
-    ) -> Integers:
+    def _user_hashes(self, users: Integers, lengths: Integers) -> Integers:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
         user_hashes = np.zeros(len(users), dtype=np.int64)
-        if len(beside):
-            user_hashes[several] = beside.take(texts[several])
-            return user_hashes
-        if self._are_named:
-            names = self._user_names.spelled(users[several])
-        else:
-            names = pa.array(users[several]).view(self._key_type).cast(pa.string())
-        user_hashes[several] = of_spellings(one_array(names)).view(np.int64)
+        names = one_array(self._users.spelled(users[several]))
+        user_hashes[several] = of_spellings(names).view(np.int64)
         return user_hashes
 
 
-def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, number: str) -> None:
-    """Register `dphh_gathered` in DuckDB; `number` is the type of numeric user ids."""
+def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering) -> None:
+    """Register `dphh_gathered` in DuckDB."""
     con.create_function(
         "dphh_gathered",
         gathering.add,
-        [number, "VARCHAR", "VARCHAR[]", "VARCHAR"],
+        ["VARCHAR", "VARCHAR[]", "VARCHAR"],
         "INTEGER",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,

@@ -27,13 +27,11 @@ POSITIONS = 1 << 20
 
 @dataclass(eq=False)
 class Texts:
-    """Texts as they were read: the user's number, how many positions, and the user's hash, where
-    it does not follow from the number; and the integers at all positions, one text after the
-    other."""
+    """Texts as they were read: the user's number, how many positions; and the integers at all
+    positions, one text after the other."""
 
     users: Integers
     lengths: Any
-    user_hashes: Integers
     positions: Any
 
     @property
@@ -50,7 +48,7 @@ def _bytes_of(texts: Any, positions: Any) -> Any:
 def no_texts() -> Texts:
     """No texts, of the types that texts have."""
     eight, four = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    return Texts(eight, four, eight, four)
+    return Texts(eight, four, four)
 
 
 class SpilledTexts:
@@ -73,7 +71,6 @@ class SpilledTexts:
         begins = ends.take(order) - lengths
         self._write("users", texts.users.take(order))
         self._write("lengths", lengths)
-        self._write("user_hashes", texts.user_hashes[order if len(texts.user_hashes) else []])
         for some in slices_of_positions(lengths):
             held = texts.positions.take(positions_of_texts_at(begins[some], lengths[some]))
             self._write("positions", held)
@@ -83,7 +80,6 @@ class SpilledTexts:
             {
                 "users": text_ends,
                 "lengths": text_ends,
-                "user_hashes": np.minimum(text_ends, len(texts.user_hashes)),
                 "positions": position_ends,
             }
         )

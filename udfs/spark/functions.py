@@ -19,7 +19,6 @@ from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.subsets import report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
 from dphh.udfs.kernel.whole_users import weight_of
-from dphh.udfs.text.names import spelled_by_duckdb
 from dphh.udfs.text.tokens import tokens_of
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
@@ -94,16 +93,6 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
         return tokens_of(content, column, expression)
 
     register_arrow(spark, "dphh_tokens", tokens, "array<string>")
-
-
-def register_user_names(spark: SparkSession) -> None:
-    """`dphh_user_name(user_id)`: a user id that is neither an integer nor a text, as DuckDB casts
-    it to VARCHAR."""
-
-    def names(users: pa.Array) -> pa.Array:
-        return spelled_by_duckdb(users)
-
-    register_arrow(spark, "dphh_user_name", names, "string", draws=False)
 
 
 def register_arrow(

@@ -1,6 +1,6 @@
 """Tokenises content with DuckDB, a batch at a time, for the engines that call it.
 
-So there is one definition (`sql/rows/text.sql`, `sql/rows/text_units.sql`), one dialect of regular
+So there is one definition (`sql/rows/text.sql`), one dialect of regular
 expressions and one version of Unicode.
 """
 
@@ -43,7 +43,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     if con is None:
         con = duckdb.connect(":memory:", config={"threads": 1})
         con.execute("SET enable_progress_bar = false")
-        for name in ("names", "text_units", "text"):
+        for name in ("names", "text"):
             con.execute(query(name))
         _CONNECTION_OF_THREAD.con = con
     return con

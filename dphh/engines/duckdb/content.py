@@ -7,45 +7,38 @@ from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
-from dphh.engines.re2 import check_re2
-from dphh.errors import CorpusError
-from dphh.rows.conditions import check_types
-from dphh.rows.content import Content
-from dphh.sources.finding import (
-    NO_GROUPS,
+from dphh.corpora.files import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
-    rows_in_memory,
-    schema_in_memory,
     unreadable,
 )
-from dphh.sources.quoted import identifier, literal
-from dphh.sources.wide_files import refuse_wide_files
+from dphh.corpora.quoted import identifier, literal
+from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
+from dphh.errors import CorpusError
+from dphh.rows.conditions import check_types
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
 from dphh.sql import query
 
 ROWS = "corpus_rows"
 #: DESCRIBE of this many columns takes almost no time.
 MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
-#: Types of users who are numbers of 64 bits, and of those who are as they are written.
-NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
-NAMES = re.compile(
-    r"VARCHAR|BLOB|BOOLEAN|DATE|TIME|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|U?HUGEINT"
-    r"|DECIMAL\(.*\)|ENUM\(.*\)",
-    re.DOTALL,
-)
-FLOATS = re.compile(r"FLOAT|DOUBLE")
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
 
-def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
+def open_corpus(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus
+) -> tuple[Loader, Callable[[], bool]]:
     """Check the names and types of the columns, then define the views. Reads no row.
 
-    Returns a function that makes the rows available; call it when the run has begun.
+    Returns a function that makes the rows available, to be called when the run has begun, and one
+    that says whether any row has no user.
     """
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), _load_nothing
@@ -57,24 +50,22 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     types = _types_of_columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
-    statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
-    _make_macros(con, " ".join(statements))
-    check_patterns(con, corpus.content)
+    statements = corpus_statements(corpus, types, relation)
+    con.execute(query("names"))
+    con.execute(query("text"))
+    check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:
         check_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    return load
+    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns_of(corpus.user))
 
+    def look() -> bool:
+        if corpus.kind != "path":
+            return has_rows_without_user(corpus)
+        return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
-def _make_macros(con: duckdb.DuckDBPyConnection, statements: str) -> None:
-    """Create the macros of `sql/rows` that levels use; for units only if the statements call them,
-    because creating all takes a sixth of an instance's start."""
-    con.execute(query("names"))
-    con.execute(query("text"))
-    units = query("text_units")
-    if not set(re.findall(r"\w+", statements)).isdisjoint(re.findall(r"MACRO (\w+)", units)):
-        con.execute(units)
+    return load, look
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -94,15 +85,6 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     )
 
 
-def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
-    """The SQL of the user key by which rows of `rows_of_corpus` are grouped into whole users."""
-    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
-    return (
-        f"CREATE TEMP MACRO key_of_user(user_id) AS {key}",
-        f"CREATE TEMP MACRO name_of_user(user_id) AS {name}",
-    )
-
-
 def _as_written(content: Content, column_type: str) -> str:
     """The content column as text, cut to its limits.
 
@@ -119,22 +101,6 @@ def _as_written(content: Content, column_type: str) -> str:
     if not column_type.endswith("[]"):  # of a fixed length, which is a type by itself
         return f"CAST({column} AS {kind})[1:{longest}]"
     return f"CAST(first_tokens({column}, {longest}) AS {kind})"
-
-
-def key_and_name(kind: str) -> tuple[str, str]:
-    """The SQL of a user's key and name: a number, or the text. If equal values of the type may have
-    different spellings (lists, structs, intervals), the key is a rank by DuckDB's own equality, and
-    the name comes along. A rank is of all rows at once, which must fit into memory."""
-    if NUMBERS.fullmatch(kind):
-        number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
-        return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
-    if NAMES.fullmatch(kind):
-        return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
-    if FLOATS.fullmatch(kind):
-        number = f"user_id + CAST(0 AS {kind})"  # one zero
-        name = f"CASE WHEN isnan(user_id) THEN 'nan' ELSE CAST({number} AS VARCHAR) END"
-        return "CAST(NULL AS BIGINT)", name
-    return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:
@@ -161,18 +127,13 @@ def tokens_sql(content: Content, column_type: str) -> str:
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned_tokens(tokens, content)
-    if content.characters == "bytes" and column_type == "BLOB":
-        digits = f"first_characters(spelled_bytes({column}), {2 * content.max_text_length})"
-        return _bytes_of_binary(digits, content)
     text = _as_text(column, column_type, content)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
         tokens = f"[{text}]"
     elif content.reading == "characters":
-        if content.characters == "bytes":  # no byte is too long
-            return f"pairs(spelled_bytes(encode({text})))"
-        tokens = f"{content.characters.replace(' ', '_')}({text})"
+        tokens = f"code_points({text})"
     elif content.split == "white space":
         tokens = f"white_space_words({text})"
     elif content.split == "unicode":
@@ -212,7 +173,7 @@ def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> s
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
     if content.unit is None:
         return limited
-    return f"cut_{content.characters.replace(' ', '_')}({limited}, {content.unit})"
+    return f"cut_code_points({limited}, {content.unit})"
 
 
 def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
@@ -220,26 +181,7 @@ def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
     return f"{limit[content.too_long]}({tokens}, {longest})"
 
 
-def _bytes_of_binary(digits: str, content: Content) -> str:
-    """A binary column's bytes, as text of two hexadecimal digits per byte."""
-    if content.lower or content.cleans_tokens:
-        raise CorpusError(
-            f"characters: the bytes of a binary column ({content.column!r}) cannot be cleaned; "
-            "leave lower, strip, keep and drop out, or name a text column"
-        )
-    if content.reading == "characters":
-        return f"pairs({digits})"
-    limited = _tokens_within_limits(f"[{digits}]", content, 2 * content.max_token_length)
-    return limited if content.unit is None else f"cut_spelled_bytes({limited}, {content.unit})"
-
-
-def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
-    for option, pattern in content.patterns.items():
-        check_re2(con, option, pattern)
-
-
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    refuse_wide_files(corpus)
     files = (
         f"read_parquet({_listing_of_columns(corpus)}, union_by_name = true, hive_partitioning = "
     )

@@ -12,7 +12,7 @@ from pyarrow import Table
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
-from dphh.sources.finding import ROWS_OF_NULL_USERS
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 
@@ -35,16 +35,15 @@ class Gathers(DuckDBRun):
         """Make a table (user_hashes, lengths, ids) of whole users."""
         self.drop(table)
         self.hold_rows()
-        if self.has_rows_of_null_users():
-            raise CorpusError(ROWS_OF_NULL_USERS)
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
         gathering = Gathering(read, spilled)
-        (number,) = self.con.sql("SELECT key_of_user(user_id) FROM rows_of_corpus").types
-        register_gathered(self.con, gathering, str(number))
+        register_gathered(self.con, gathering)
         try:
             self.execute("gather_texts")
             gathering.end()
+            if gathering.holds_null_users:
+                raise CorpusError(ROWS_WITHOUT_USER)
             self.whole_users.vocabulary.close()
             self._write_rows_of_users(table, gathering)
         except (EngineError, OSError):

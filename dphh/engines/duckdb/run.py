@@ -9,17 +9,17 @@ from typing import Any
 
 import duckdb
 
+from dphh.corpora.quiet import without_bar
+from dphh.corpora.stores import reach_stores
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
-from dphh.engines.duckdb.stores import reach_stores
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
-from dphh.sources.finding import ROWS_OF_NULL_USERS
-from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness
@@ -50,7 +50,7 @@ class DuckDBRows:
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self.load = open_corpus(self.con, corpus)
+            self.load, self._has_rows_without_user = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
             raise UsageError(_explain_bad_limit(problem, limits)) from None
@@ -81,13 +81,12 @@ class DuckDBRows:
                 f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
             ).fetchall()
         if found:
-            raise CorpusError(ROWS_OF_NULL_USERS)
+            raise CorpusError(ROWS_WITHOUT_USER)
 
-    def has_rows_of_null_users(self) -> bool:
-        """Whether a row has a NULL user id; costs almost nothing if there is none."""
-        with engine_errors("rows_of_null_users"):
-            ((held,),) = self.con.execute(query("rows_of_null_users")).fetchall()
-        return bool(held)
+    def has_rows_without_user(self) -> bool:
+        """Whether a row has NULL in all of the user's columns."""
+        with engine_errors("look"):
+            return self._has_rows_without_user()
 
 
 class DuckDBRun(DuckDBRows):

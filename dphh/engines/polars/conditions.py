@@ -6,8 +6,8 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
+from dphh.corpora.tables import without_string_views
 from dphh.rows.conditions import check_types, condition
-from dphh.sources.finding import without_string_views
 
 
 def kept(where: str, schema: pl.Schema) -> pl.Expr:

@@ -5,48 +5,61 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpus import Corpus
-from dphh.engines.polars.files import NO_INTERVALS, scan_files
-from dphh.engines.polars.patterns import check_pattern
-from dphh.engines.polars.queries import text as sql_text
-from dphh.engines.polars.queries import text_units
-from dphh.engines.polars.users import counts_expression, is_plain, unit_expression
-from dphh.errors import CorpusError, UsageError
-from dphh.rows.content import Content
-from dphh.sources.finding import (
-    NO_GROUPS,
+from dphh.corpora.files import (
     refuse_missing_columns,
+)
+from dphh.corpora.tables import (
+    has_rows_without_user,
     rows_in_memory,
     schema_in_memory,
     source_errors,
 )
+from dphh.corpus import Corpus
+from dphh.engines.polars.files import NO_INTERVALS, scan_files
+from dphh.engines.polars.queries import text as sql_text
+from dphh.engines.polars.users import counts_expression, is_plain, user_expression
+from dphh.errors import CorpusError, UsageError
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
 
 Loader = Callable[[], pl.LazyFrame]
 #: Twice this (two digits per byte) is within the repetition limit of Rust's regular expressions.
 LONGEST_UNIT = 5_000
 
 
-def open_corpus(corpus: Corpus) -> Loader:
+def open_corpus(corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
     """Check the names and types of the columns. Reads no row.
 
-    Returns a function that gives tokens_of_rows; call it when the run has begun.
+    Returns a function that gives tokens_of_rows, to be called when the run has begun, and one that
+    says whether any row has no user.
     """
     rows, schema = _rows_and_schema(corpus)
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
-    user = unit_expression(corpus, schema)
+    user = user_expression(corpus, schema)
     counted = counts_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
+    with duckdb.connect() as con:
+        check_patterns(con, corpus.content.patterns)
     for option, pattern in corpus.content.patterns.items():
-        check_pattern(option, pattern)
+        _check_size(option, pattern)
 
     def load() -> pl.LazyFrame:
         return rows().filter(counted).select(user_id=user, tokens=tokens, group_name=group)
 
-    return load
+    def look() -> bool:
+        if corpus.kind != "path":
+            return has_rows_without_user(corpus)
+        users = columns_of(corpus.user)
+        nulls = pl.all_horizontal(pl.col(each).is_null() for each in users)
+        return rows().select(users).filter(nulls).head(1).collect().height > 0
+
+    return load, look
 
 
 def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
@@ -76,21 +89,13 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
         if content.lower:
             tokens = tokens.list.eval(sql_text.lowered(pl.element()))
         return _cleaned_tokens(tokens, content)
-    if content.characters == "bytes" and kind == pl.Binary:
-        digits = text_units.spelled_bytes(column)
-        return _bytes_of_binary(
-            sql_text.first_characters(digits, 2 * content.max_text_length), content
-        )
     text = sql_text.first_characters(_as_text(column, kind, content), content.max_text_length)
     if content.lower:
         text = sql_text.lowered(text)
     if content.reading == "whole":
         tokens = pl.concat_list(text)
     elif content.reading == "characters":
-        if content.characters == "bytes":  # no byte is too long
-            return text_units.pairs(text_units.spelled_bytes(text.cast(pl.Binary)))
-        each = {"code points": text_units.code_points, "graphemes": text_units.graphemes}
-        tokens = each[content.characters](text)
+        tokens = sql_text.code_points(text)
     elif content.split == "white space":
         tokens = sql_text.white_space_words(text)
     elif content.split == "unicode":
@@ -138,12 +143,7 @@ def _cleaned_tokens(tokens: pl.Expr, content: Content) -> pl.Expr:
     tokens = _tokens_within_limits(tokens, content, content.max_token_length)
     if content.unit is None:
         return tokens
-    cut = {
-        "code points": text_units.cut_code_points,
-        "graphemes": text_units.cut_graphemes,
-        "bytes": text_units.cut_bytes,
-    }
-    return cut[content.characters](tokens, _longest_unit(content))
+    return sql_text.cut_code_points(tokens, _longest_unit(content))
 
 
 def _tokens_within_limits(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
@@ -155,19 +155,15 @@ def _tokens_within_limits(tokens: pl.Expr, content: Content, longest: int) -> pl
     return limit[content.too_long](tokens, longest)
 
 
-def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
-    """A binary column's bytes, as text of two hexadecimal digits per byte."""
-    if content.lower or content.cleans_tokens:
-        raise CorpusError(
-            f"characters: the bytes of a binary column ({content.column!r}) cannot be cleaned; "
-            "leave lower, strip, keep and drop out, or name a text column"
-        )
-    if content.reading == "characters":
-        return text_units.pairs(digits)
-    limited = _tokens_within_limits(pl.concat_list(digits), content, 2 * content.max_token_length)
-    if content.unit is None:
-        return limited
-    return text_units.cut_spelled_bytes(limited, _longest_unit(content))
+def _check_size(option: str, pattern: str) -> None:
+    """Refuse a pattern that is too large for Rust."""
+    try:
+        pl.Series([""]).str.contains(sql_text.in_full(pattern))
+    except pl.exceptions.PolarsError as problem:
+        raise UsageError(
+            f"{option}: Polars does not take {pattern!r}; write it in another way, or use "
+            f"engine='duckdb': {problem}"
+        ) from None
 
 
 def _longest_unit(content: Content) -> int:
@@ -195,7 +191,7 @@ def _rows_and_schema(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     names = schema_in_memory(corpus)
     refuse_missing_columns(corpus, names.names)
     columns = list(dict.fromkeys(corpus.columns.values()))
-    _refuse_intervals(corpus, names)
+    _refuse_unread_types(corpus, names)
     with source_errors(corpus):
         schema = pl.DataFrame(names.empty_table().select(columns)).schema
 
@@ -207,11 +203,11 @@ def _rows_and_schema(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     return load, schema
 
 
-def _refuse_intervals(corpus: Corpus, schema: Any) -> None:
+def _refuse_unread_types(corpus: Corpus, schema: Any) -> None:
     """Polars has no type for Arrow's intervals of months, days and nanoseconds: it panics."""
     for option, column in corpus.columns.items():
         kind = schema.field(column).type
         while pa.types.is_nested(kind) and kind.num_fields == 1:
             kind = kind.field(0).type
         if pa.types.is_interval(kind):
-            raise CorpusError(f"{option}: {column!r} is an interval: {NO_INTERVALS}")
+            raise CorpusError(f"{option}: {column!r} is {kind}: {NO_INTERVALS}")

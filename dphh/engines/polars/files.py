@@ -9,9 +9,7 @@ from urllib.parse import unquote
 import duckdb
 import polars as pl
 
-from dphh.corpus import Corpus
-from dphh.errors import CorpusError
-from dphh.sources.finding import (
+from dphh.corpora.files import (
     no_such_file,
     parquet_pattern,
     refuse_columns_twice,
@@ -19,7 +17,8 @@ from dphh.sources.finding import (
     unreadable,
     unreadable_files,
 )
-from dphh.sources.wide_files import refuse_wide_files
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError
 
 FILE_COLUMN = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"
@@ -29,7 +28,6 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
     """Reads names and schemas only. Columns are matched by name, and types are widened."""
-    refuse_wide_files(corpus)
     try:
         if any("://" in path for path in corpus.where):  # Polars itself reads stores and globs
             files = pl.scan_parquet(

@@ -9,7 +9,7 @@ import polars as pl
 from dphh.engines.polars.queries.gather_texts import gather_texts
 from dphh.engines.polars.run import PolarsRun
 from dphh.errors import CorpusError
-from dphh.sources.finding import ROWS_OF_NULL_USERS
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.udfs.kernel.gathering import Gathering, Read
 
 USERS_SCHEMA = {
@@ -28,7 +28,7 @@ class Gathers(PolarsRun):
         self.fetch("gather_texts", gather_texts(self.load(), gathering))
         gathering.end()
         if gathering.holds_null_users:
-            raise CorpusError(ROWS_OF_NULL_USERS)
+            raise CorpusError(ROWS_WITHOUT_USER)
         self.whole_users.vocabulary.close()
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathering.rows()]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines.polars.content import open_corpus
 from dphh.engines.polars.failures import engine_errors
-from dphh.engines.polars.queries.names import spelled_users
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
-from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.udfs.draws.randomness import Randomness, wants_keys
 from dphh.udfs.kernel.whole_users import WholeUsers
 
@@ -28,7 +28,7 @@ class PolarsRun:
         self.randomness = randomness
         self.tables: dict[str, pl.DataFrame] = {}
         self.whole_users = WholeUsers()
-        self._load = open_corpus(corpus)
+        self._load, self._has_rows_without_user = open_corpus(corpus)
         self._rows: pl.LazyFrame | None = None
 
     def close(self) -> None:
@@ -54,15 +54,22 @@ class PolarsRun:
     def passed(self, threshold: int) -> pl.DataFrame:
         return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
+    def has_rows_without_user(self) -> bool:
+        """Whether a row has NULL in all of the user's columns."""
+        with engine_errors("look"):
+            return self._has_rows_without_user()
+
     def refuse_null_users(self, users: pl.Series) -> None:
         # Such rows belong to no user, so either both of two neighbouring corpora contain them or
         # neither does: refusing them reveals nothing about any user.
         if users.null_count():
-            raise CorpusError(ROWS_OF_NULL_USERS)
+            raise CorpusError(ROWS_WITHOUT_USER)
 
     def names(self, users: pl.Series, purpose: str) -> Any:
-        """Users' names in DuckDB's spelling, if a test's random words depend on them, else None."""
-        return spelled_users(users) if wants_keys(self.randomness, purpose) else None
+        """The user ids, if a test's random words depend on them, else None."""
+        if not wants_keys(self.randomness, purpose):
+            return None
+        return users.to_arrow().cast(pa.string())
 
     def drop(self, table: str) -> None:
         self.tables.pop(table, None)

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import duckdb
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
-    IntegralType,
-    StringType,
 )
 
+from dphh.corpora.files import refuse_missing_columns
+from dphh.corpora.tables import has_rows_without_user
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import check_patterns, tokens_sql
+from dphh.engines.duckdb.content import tokens_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError
-from dphh.rows.content import Content
-from dphh.sources.finding import NO_GROUPS, refuse_missing_columns
-from dphh.udfs.spark.functions import register_tokens, register_user_names
-
-#: For user ids of types that all engines spell alike; for others see `register_user_names`.
-_CREATE_NAME_FUNCTION = (
-    "CREATE OR REPLACE TEMPORARY FUNCTION dphh_user_name (user_id {kind}) RETURNS STRING "
-    "RETURN CAST(user_id AS STRING)"
-)
+from dphh.rows.content import NO_GROUPS, Content
+from dphh.rows.patterns import check_patterns
+from dphh.rows.user import columns_of
+from dphh.udfs.spark.functions import register_tokens
 
 
-def open_corpus(run: Opening, corpus: Corpus) -> Loader:
+def open_corpus(run: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
-    Returns a function that makes the rows available, to be called when the run has begun. DuckDB
-    tokenises the content on the executors, so that all engines read it alike.
+    Returns a function that makes the rows available, to be called when the run has begun, and one
+    that says whether any row has no user. DuckDB tokenises the content on the executors, so that
+    all engines read it alike.
     """
     load = find_rows(run, corpus)
     types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
@@ -42,32 +39,35 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     content, content_type = _content_and_duckdb_type(corpus.content, types[name])
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
-        check_patterns(con, corpus.content)
+        check_patterns(con, corpus.content.patterns)
     user = user_sql(corpus, types)
     group = _group_sql(corpus.by, types)
+    users = [identifier(column) for column in columns_of(corpus.user)]
+    needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
+    counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
     run.tokens = name, expression
-    of_user = types[corpus.user] if isinstance(corpus.user, str) else StringType()
-    plain = is_text(of_user) or isinstance(of_user, PLAIN)
-    kind = of_user.simpleString() if isinstance(of_user, IntegralType) else "string"
 
-    def load_and_look() -> None:
+    def load_and_define() -> None:
         load()
         register_tokens(run.spark, name, expression)
-        if plain:
-            run.spark.sql(_CREATE_NAME_FUNCTION.format(kind=kind))
-        else:
-            register_user_names(run.spark)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
-            f"WHERE {identifier(name)} IS NOT NULL"
+            f"WHERE {counted}"
         )
         run.spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
             "SELECT user_id, dphh_tokens(content) AS tokens FROM contents"
         )
 
-    return load_and_look
+    def look() -> bool:
+        if corpus.kind != "path" and not isinstance(corpus.source, DataFrame):
+            return has_rows_without_user(corpus)
+        nulls = " AND ".join(f"{column} IS NULL" for column in users)
+        found = run.spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
+        return bool(found.collect())
+
+    return load_and_define, look
 
 
 def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:

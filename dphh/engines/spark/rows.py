@@ -15,17 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from dphh.corpus import Corpus
-from dphh.errors import CorpusError, UsageError
-from dphh.sources.finding import (
+from dphh.corpora.files import (
     files_named,
     no_such_file,
     refuse_missing_columns,
-    rows_in_memory,
-    schema_in_memory,
     unreadable_files,
 )
-from dphh.sources.wide_files import refuse_wide_files
+from dphh.corpora.tables import rows_in_memory, schema_in_memory
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, UsageError
 from dphh.udfs.spark.connection import is_connect
 
 ROWS = "corpus_rows"
@@ -76,7 +74,6 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
 
 def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
-    refuse_wide_files(corpus)
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
     _refuse_files_skipped_by_spark(names)

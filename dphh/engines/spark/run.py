@@ -32,8 +32,8 @@ from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.session.protocol import Limits
-from dphh.sources.finding import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
 from dphh.wording.warned import warn
@@ -95,7 +95,7 @@ class SparkRun:
                 self.sent_whole = _spark_size(limit)
             for statement in query_for("spark", "text").strip().split(";\n"):
                 self.spark.sql(statement)
-            self.load = open_corpus(self, corpus)
+            self.load, self._has_rows_without_user = open_corpus(self, corpus)
         except BaseException:
             self.close()
             raise
@@ -184,13 +184,18 @@ class SparkRun:
         """Whether an Arrow table is small enough to be sent whole to every executor."""
         return bool(rows.nbytes < self.sent_whole)
 
+    def has_rows_without_user(self) -> bool:
+        """Whether a row has NULL in all of the user's columns."""
+        with engine_errors("look"):
+            return self._has_rows_without_user()
+
     def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
         # does: refusing them says nothing of anyone.
         with engine_errors(table):
             found = self.ask(table, f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1", {})
             if found.count():
-                raise CorpusError(ROWS_OF_NULL_USERS)
+                raise CorpusError(ROWS_WITHOUT_USER)
 
     def rename(self, table: str, name: str) -> None:
         with engine_errors(table):

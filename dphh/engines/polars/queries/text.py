@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from dphh.engines.polars.patterns import in_rust
+from dphh.rows.patterns import branches_apart
 
 #: Unicode's White_Space characters, except the space itself.
 OTHER_WHITE_SPACE = (
@@ -59,7 +59,17 @@ def unicode_words(content: pl.Expr) -> pl.Expr:
 
 
 def pattern_words(content: pl.Expr, pattern: str) -> pl.Expr:
-    return content.str.extract_all(in_rust(pattern))
+    return content.str.extract_all(branches_apart(pattern))
+
+
+def code_points(content: pl.Expr) -> pl.Expr:
+    return content.str.split("")
+
+
+def cut_code_points(item: pl.Expr, size: int) -> pl.Expr:
+    """A whole item, cut into runs of `size` characters; the last may be shorter."""
+    text = item.list.first()
+    return code_points(text) if size == 1 else text.str.extract_all(f"(?s).{{1,{size}}}")
 
 
 def decoded(text: pl.Expr) -> pl.Expr:
@@ -84,7 +94,11 @@ def dropping(tokens: pl.Expr, pattern: str) -> pl.Expr:
 
 
 def full_match(token: pl.Expr, pattern: str) -> pl.Expr:
-    return token.str.contains(rf"\A(?:{in_rust(pattern)})\z")
+    return token.str.contains(in_full(pattern))
+
+
+def in_full(pattern: str) -> str:
+    return rf"\A(?:{pattern})\z"
 
 
 def truncating(tokens: pl.Expr, longest: int) -> pl.Expr:

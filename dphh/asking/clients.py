@@ -1,0 +1,74 @@
+"""What analysts put into their own programs to ask a gateway: an init file for DuckDB's shell with
+the macros over HTTP, and lines for Polars and curl."""
+
+from __future__ import annotations
+
+from html import escape
+
+from dphh.as_sql.query_text import literal
+from dphh.asking.macros import Macro, argument_as_text, columns_sql, macro_sql, macros
+
+#: A run may take as long as this; a shell that waits less asks again by itself.
+_WAITS_SECONDS = 3600
+
+
+def init_sql(address: str, token: str, load: str = "INSTALL httpfs; LOAD httpfs;") -> str:
+    """The statements that a DuckDB shell runs first: the token, and a macro for each question.
+
+    The macros read lines of JSON, with the columns written out: so DuckDB asks the gateway for
+    nothing while it plans a query, and EXPLAIN and PREPARE spend nothing.
+    """
+
+    def source(macro: Macro) -> str:
+        kinds = ", ".join(f'"{name}": {literal(kind)}' for name, kind in columns_sql(macro).items())
+        lines = f"format := 'newline_delimited', columns := {{{kinds}}}"
+        return f"read_json({_address_sql(address, macro)}, {lines})"
+
+    return (
+        f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load}\n"
+        f"SET http_timeout = {_WAITS_SECONDS};\n"
+        f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
+        f"SCOPE {literal(address + '/')});\n"
+        + "".join(macro_sql(macro, source) for macro in macros(of_tables=False).values())
+    )
+
+
+def _address_sql(address: str, macro: Macro) -> str:
+    """SQL of the address that a macro reads, with the arguments that are not NULL."""
+    named = list(macro.parameters)
+    parts = [literal(f"{address}/v1/{macro.path}")]
+    if macro.path.endswith("/"):
+        parts.append(f"url_encode({argument_as_text(named.pop(0))})")
+    parts.append("'.jsonl?'" if named else "'.jsonl'")
+    parts += [f"'&{name}=' || url_encode({argument_as_text(name)})" for name in named]
+    return f"concat({', '.join(parts)})".replace("'&", "'", 1)
+
+
+def other_clients(address: str, token: str) -> str:
+    """How Polars and curl ask the same."""
+    bearer = f"Bearer {token}"
+    return (
+        "import polars as pl, urllib.request as web\n"
+        f"asked = web.Request('{address}/v1/ledger', headers={{'Authorization': '{bearer}'}})\n"
+        "pl.read_parquet(web.urlopen(asked).read())\n\n"
+        f"curl -H 'Authorization: {bearer}' -H 'Accept: application/json' '{address}/v1/ledger'\n"
+    )
+
+
+def page(address: str) -> str:
+    """The page at `/`, for people who have a token and an address."""
+    init, others = (escape(made(address, "YOUR-TOKEN")) for made in (init_sql, other_clients))
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>dphh</title><style>
+:root {{ color-scheme: light dark }} body {{ max-width: 50rem; margin: auto; padding: 1rem;
+font: 1rem/1.5 system-ui }} pre {{ overflow: auto; max-height: 20rem; border: 1px solid }}
+</style>
+<h1>What many people share, with differential privacy</h1>
+<p>This server answers questions about private data with releases: tables of what many people have
+in common, with noise, within a budget. No row leaves it. The data's owner gives tokens.</p>
+<p><b>DuckDB's shell:</b> save this with your token as <code>dphh.sql</code>, for you alone to read,
+start <code>duckdb -init dphh.sql</code>, and ask <code>FROM dphh_help();</code></p>
+<pre>{init}</pre><p><b>Polars and curl:</b> <code>/v1/help</code> lists the addresses.</p>
+<pre>{others}</pre></html>
+"""

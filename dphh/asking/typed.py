@@ -1,0 +1,71 @@
+"""Options that arrive as text, by SQL or in an address: checked by the registry's own types."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping, Sequence
+from inspect import Parameter
+from typing import Any, Literal, Union, get_args, get_origin
+
+from dphh.errors import UsageError
+from dphh.wording.options import check_choice, check_known
+
+
+def typed(options: Mapping[str, Parameter], given: Mapping[str, str], what: str) -> dict[str, Any]:
+    """The options of `what` as values of the types that their parameters have."""
+    check_known(given, options, what)
+    return {name: _value(name, options[name].annotation, text) for name, text in given.items()}
+
+
+def _value(name: str, annotation: Any, text: str) -> Any:
+    union = get_origin(annotation) in (Union, types.UnionType)
+    choices = get_args(annotation) if union else (annotation,)
+    kinds = [each for each in choices if each is not type(None)]
+    lists = [each for each in kinds if get_origin(each) is Sequence]
+    number = next((each for each in (int, float) if each in (*kinds, *_elements(lists))), None)
+    if number is not None:
+        return _numbers(name, number, text, one=number in kinds, several=bool(lists))
+    if bool in kinds:
+        check_choice(name, text, ("true", "false"))
+        return text == "true"
+    if get_origin(kinds[0]) is Literal:
+        check_choice(name, text, get_args(kinds[0]))
+        return text
+    return _texts(name, text) if lists and text.startswith("[") else text
+
+
+def _elements(lists: Sequence[Any]) -> list[Any]:
+    return [each for one in lists for each in get_args(one)]
+
+
+def _numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool) -> Any:
+    """A number; or, where the option takes several, numbers with commas, in brackets or not."""
+    listed = text.startswith("[") and text.endswith("]")
+    parts = text[1:-1].split(",") if listed else text.split(",")
+    try:
+        found = tuple(kind(part) for part in parts)
+    except (ValueError, OverflowError):
+        found = ()
+    if len(found) == 1 and one and not listed:
+        return found[0]
+    if found and several:
+        return found
+    what = "a whole number" if kind is int else "a number"
+    many = ", or several with commas between them" if several else ""
+    raise UsageError(f"{name}: found {text[:100]!r}; give {what}{many}")
+
+
+def _texts(name: str, text: str) -> list[Any]:
+    """A list of texts, or of lists of texts, in JSON: what SQL's list of them becomes."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(
+        isinstance(each, str)
+        or (isinstance(each, list) and all(isinstance(token, str) for token in each))
+        for each in found
+    ):
+        raise UsageError(f'{name}: found no list of texts; give a list, such as ["a", "b c"]')
+    return found

@@ -1,0 +1,211 @@
+"""`dphh.check`: finds what would make a run cost more, or promise less, than intended. It is free.
+
+It looks at names, types, the ledger, and whether any row has a NULL user id. Names and types are
+public (docs/threats.md), and rows with a NULL user id belong to no user, so no finding depends on
+any user's data. No finding says how many files or rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.corpora.files import files_named, parquet_pattern
+from dphh.corpus import Corpus
+from dphh.engines import engine_of, open_session, refuse_rows_without_user
+from dphh.errors import DphhError, UsageError
+from dphh.ledger import Ledger
+from dphh.ledger.sentences import usage_phrase
+from dphh.rows.user import PROVIDED, counted_by
+from dphh.session.protocol import Limits
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.wording.lines import wrapped
+from dphh.wording.options import named_in_words
+
+Verdict = Literal["good", "unknown", "mind", "stops"]
+MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check."""
+
+    what: str
+    verdict: Verdict
+    found: str
+    #: What happens if this is not mended; empty if it is good.
+    costs: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `dphh.check` found, in the order in which a run would meet it."""
+
+    corpus: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a run would start, as far as can be checked for free."""
+        return all(finding.verdict != "stops" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "corpus": self.corpus,
+            "ok": self.ok,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"check: {self.corpus}"]
+        width = max(len(finding.what) for finding in self.findings)
+        for each in self.findings:
+            below = " " * (width + 6)
+            head = f"  {MARKS[each.verdict]} {each.what:<{width}}  "
+            lines += wrapped(each.found, head, below)
+            if each.costs:
+                lines += wrapped(each.costs, below, below)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+@named_in_words
+def check(
+    corpus: Corpus,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    engine: str | None = None,
+) -> Checked:
+    """Check a corpus before anything is spent on it. Free, and reveals nothing about any user."""
+    if not isinstance(corpus, Corpus):
+        raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    opened = [*_check_opening(corpus, engine or engine_of(corpus))]
+    there = opened[0].verdict == "good"
+    more = [*_check_files(corpus), *_check_row_by_row(corpus)] if there else []
+    return Checked(repr(corpus), (*opened, *more, *_check_accounts(corpus, book)))
+
+
+def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
+    """Open the corpus, and look at it, as a run does before it pays."""
+    try:
+        session = open_session(engine, corpus, SystemRandomness(), Limits())
+    except DphhError as problem:
+        yield Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
+        return
+    named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
+    yield Finding("columns", "good", f"{named}: there, and of types that can be read")
+    try:
+        refuse_rows_without_user(corpus, session)
+        yield Finding("users", "good", "no row is without a user")
+    except DphhError as problem:
+        yield Finding("users", "stops", str(problem), "No run begins, and nothing is spent.")
+    finally:
+        session.close()
+
+
+def _check_files(corpus: Corpus) -> Iterator[Finding]:
+    """Whether all Parquet files have the columns, each of one type."""
+    named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
+    try:
+        schemas = [
+            pq.read_schema(file) for file in named if file.endswith((".parquet", ".pq", ".parq"))
+        ]
+    except (OSError, pa.ArrowException):
+        yield Finding(
+            "files", "mind", "some cannot be read as Parquet",
+            "A run that reads them fails, and its price stays spent.",
+        )  # fmt: skip
+        return
+    where = ", ".join(parquet_pattern(place) for place in corpus.where)
+    see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
+    all_alike = bool(schemas)
+    for option, column in corpus.columns.items():
+        kinds = {_type_name(schema, column) for schema in schemas}
+        if kinds == {None}:
+            continue  # the column is in the names of the partition folders
+        if None in kinds and (option, column) in corpus.columns_of_user:
+            yield Finding(
+                "files", "stops", f"some have no column {column!r}",
+                f"Their rows have no user, and a run is refused for them. {see}",
+            )  # fmt: skip
+        elif None in kinds:
+            yield Finding(
+                "files", "mind", f"some have no column {column!r}",
+                f"Their rows are read as NULL: whatever they hold counts for nothing. {see}",
+            )  # fmt: skip
+        elif len(kinds) > 1:
+            yield Finding(
+                "files", "mind",
+                f"{column!r} is {' in some and '.join(sorted(map(str, kinds)))} in others",
+                "It is widened for all rows: numbers may be written otherwise. Write all files "
+                "with one schema.",
+            )  # fmt: skip
+        all_alike &= len(kinds) == 1
+    if all_alike:
+        yield Finding("files", "good", "all have these columns, each of one type")
+
+
+def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
+    """The condition under which the promise holds for a frame, a relation or a view."""
+    if corpus.kind != "path":
+        yield Finding(
+            "rows", "unknown", f"the promise holds provided that {PROVIDED}",
+            "If that is not so, what one user adds depends on others, and nothing is promised.",
+        )  # fmt: skip
+
+
+def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
+    """Which accounts pay, and whether a cap limits them."""
+    if book.absent() is not None:
+        yield Finding(
+            "ledger", "mind", "there is none",
+            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
+        )  # fmt: skip
+    try:
+        accounts = book.accounts_of(corpus)
+    except DphhError as problem:
+        yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
+        return
+    for account in accounts:
+        assert account.left is not None
+        if account.user != corpus.user:
+            yield Finding(
+                "ledger", "stops", f"the account {account.name!r} protects "
+                f"{counted_by(account.user)}",
+                f"A run that counts them by {counted_by(corpus.user)} is refused.",
+            )  # fmt: skip
+        elif account.left.epsilon <= 0:
+            yield Finding(
+                "ledger", "stops", f"{account.name!r} has nothing left of {account.cap}",
+                "Every run is refused; the releases that were made can be had again for nothing.",
+            )  # fmt: skip
+        else:
+            yield Finding(
+                "ledger", "good",
+                f"{account.name!r} pays: a cap of {account.cap}; {usage_phrase(account)}",
+            )  # fmt: skip
+    if not accounts:
+        yield Finding(
+            "ledger", "mind", "no account holds this corpus",
+            "Nothing limits what is spent on it, and no total is promised to anyone. "
+            "`dphh ledger add NAME CORPUS ...` caps it.",
+        )  # fmt: skip
+
+
+def _type_name(schema: pa.Schema, column: str) -> str | None:
+    """The type that engines see: all Arrow layouts of text are one type. None: no such column."""
+    if (place := schema.get_field_index(column)) < 0:
+        return None
+    kind = schema.field(place).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "text" if any(is_text(kind) for is_text in text) else str(kind)

@@ -1,0 +1,93 @@
+"""`dphh shell`: the stock DuckDB shell over a gateway of its own, which ends with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import signal
+import subprocess
+import tempfile
+import threading
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dphh.as_sql.query_text import literal
+from dphh.asking.clients import init_sql
+from dphh.cli.gateway import terms_options
+from dphh.errors import UsageError
+from dphh.ledger import Ledger
+
+_INSTALL = "pip install 'dphh[shell]', which brings DuckDB's shell and httpfs, built for each other"
+
+
+@click.command()
+@terms_options
+@click.argument("shell_arguments", nargs=-1)
+def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_options: Any) -> None:
+    """Open the DuckDB shell with dphh's macros in it: FROM dphh_ledger(); and so on.
+
+    Over the corpora that your own ledger names. What follows -- goes to the shell itself:
+    dphh shell -- -csv
+    """
+    program, extension = _program(), _extension()
+    from dphh.gateway.connections import Server
+    from dphh.gateway.server import Gateway
+
+    token = secrets.token_urlsafe(32)  # this shell's alone, and in no command line
+    gateway = Gateway(Ledger(ledger_file), run_options, owner_token=token)
+    server = Server(gateway.app(), gateway.close)
+    serving = threading.Thread(target=server.run_until_stopped)
+    serving.start()
+    try:
+        address = f"http://127.0.0.1:{server.port}"
+        code = _run_shell(program, extension, address, token, shell_arguments)
+    finally:
+        server.stop()
+        serving.join()
+    if code:
+        raise UsageError(f"The DuckDB shell ended with code {code}") if code < 0 else SystemExit(1)
+
+
+def _run_shell(
+    program: str, extension: Path, address: str, token: str, arguments: tuple[str, ...]
+) -> int:
+    before = signal.getsignal(signal.SIGINT)
+    with tempfile.TemporaryDirectory(prefix="dphh-shell-") as folder:
+        init = Path(folder, "init.sql")
+        init.touch(mode=0o600)
+        text = init_sql(address, token, f"LOAD {literal(str(extension))};")
+        init.write_text(f".output /dev/null\n{text}.output\n", encoding="utf-8")
+        running = subprocess.Popen([program, "-cmd", f'.read "{init}"', *arguments])
+        # The terminal's Ctrl-C reaches the shell and the run by itself.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: running.terminate())
+        try:
+            return running.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _program() -> str:
+    """The program inside its package: the `duckdb` command there is a script, which Ctrl-C ends."""
+    spec = importlib.util.find_spec("duckdb_cli")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        if (file := Path(folder, "duckdb")).is_file():
+            return str(file)
+    raise UsageError(f"The DuckDB shell is not installed; {_INSTALL}")
+
+
+def _extension() -> Path:
+    """The file of httpfs. An extension loads into the DuckDB that it was built for and no other."""
+    try:
+        built, shell = version("duckdb-extension-httpfs"), version("duckdb-cli")
+    except PackageNotFoundError:
+        raise UsageError(f"DuckDB's extension httpfs is not installed; {_INSTALL}") from None
+    spec = importlib.util.find_spec("duckdb_extension_httpfs")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        if built == shell and (files := sorted(Path(folder).rglob("httpfs.duckdb_extension"))):
+            return files[0]
+    raise UsageError(f"httpfs {built} is not for DuckDB's shell {shell}; {_INSTALL}")

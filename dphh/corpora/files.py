@@ -1,0 +1,152 @@
+"""Which files a path means, and what is refused of them before anything is paid."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from glob import glob
+from itertools import islice
+from os.path import isdir
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, NoColumnError, UnreachableError
+from dphh.files.paths import absolute_path, is_remote, keeps_waiting
+from dphh.wording.options import no_column
+
+#: At most this many existing columns are listed in an error about a missing column.
+TOLD_COLUMNS = 100
+#: Tables whose log says which rows of their files are current, and how their rows are read.
+_TABLES_WITH_A_LOG = (
+    ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
+    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
+)
+
+
+def parquet_pattern(path: str) -> str:
+    """A glob for the path: an existing file or folder is taken literally, even with wildcards in
+    its name; a folder means all Parquet files below it."""
+    there = Path(path)
+    if "://" in path or not there.exists():
+        return path
+    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
+
+
+def files_named(place: str) -> list[str]:
+    """The local files that a path, a glob or a folder names; none for an address. Like DuckDB's
+    listing, it includes names with a leading dot and excludes folders."""
+    if is_remote(place):
+        return []
+    pattern = parquet_pattern(absolute_path(place))
+    names = glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - of any root
+    return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
+
+
+def refuse_blocking_files(files: Iterable[str]) -> None:
+    """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
+    for file in files:
+        if keeps_waiting(file):
+            raise CorpusError(
+                f"corpus: {file}: it is a pipe, a socket or a device, which may never end; "
+                "write its contents to a file, and give that"
+            )
+
+
+def refuse_files_of_tables(corpus: Corpus) -> None:
+    """Refuse the folder of a Delta or an Iceberg table, and files in it: they may have rows that
+    were deleted."""
+    seen: set[Path] = set()
+    for place in corpus.where:
+        if is_remote(place):
+            continue
+        here = [Path(place), *(Path(file).resolve().parent for file in files_named(place))]
+        for folder in (above for each in here for above in (each, *each.parents)):
+            if folder in seen:
+                continue
+            seen.add(folder)
+            for inner, names, kind, instead in _TABLES_WITH_A_LOG:
+                if any((folder / inner).glob(names)):
+                    raise CorpusError(
+                        f"corpus: {folder} is a {kind} table, whose files hold rows that were "
+                        f"deleted; give a frame of it, by {instead}, and account="
+                    )
+
+
+def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
+    return CorpusError(
+        f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
+        "or .csv or .jsonl files (docs/sources.md)"
+    )
+
+
+def no_such_file(corpus: Corpus) -> CorpusError:
+    folders = [place for place in corpus.where if "://" not in place and Path(place).is_dir()]
+    if folders:
+        return unreadable_files(corpus, "in this folder, and below it, is no file *.parquet")
+    return unreadable_files(corpus, "there is no such file")
+
+
+def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
+    """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
+    is refused, or it cannot be reached; otherwise the files are not Parquet."""
+    # What the texts below say is told by no type: they are DuckDB's and Polars' messages.
+    said, kind = str(problem), type(problem).__name__
+    status = getattr(problem, "status_code", None) or 0
+    remote = [place for place in corpus.where if is_remote(place)]
+    nothing = ("No files found", "expanded paths were empty")
+    if any(text in said for text in nothing) or isinstance(problem, FileNotFoundError):
+        return no_such_file(corpus)
+    if not remote or not isinstance(problem, (OSError, duckdb.IOException, duckdb.HTTPException)):
+        return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
+    if status == 404 or "404 Not Found" in said:
+        return no_such_file(corpus)
+    refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
+    where = f"corpus: {', '.join(remote)}: the store"
+    said = f"{'refused' if refused else 'could not be reached'} ({kind})"
+    if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
+        variables = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+        return CorpusError(f"{where} {said}; no credentials are set: {variables}")
+    if refused:
+        return CorpusError(f"{where} {said}; see that the credentials may read it")
+    return UnreachableError(
+        f"{where} {said}; see that the address is right and that there is a network, or try again "
+        "later"
+    )
+
+
+def refuse_columns_twice(corpus: Corpus) -> None:
+    """Refuse local Parquet files in which two columns have the same, thus ambiguous, name."""
+    for place in corpus.where:
+        for file in files_named(place):
+            try:
+                names = pq.read_schema(file).names
+            except (OSError, pa.ArrowException):
+                continue  # the engine will report what is wrong with the file
+            refuse_names_twice(corpus, names, file)
+
+
+def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:
+    for option, column in corpus.columns.items():
+        if (there := names.count(column)) > 1:
+            raise CorpusError(
+                f"{option}: {where} has {there} columns {column!r}; rename all but one"
+            )
+
+
+def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = "") -> None:
+    """Refuse a corpus that names a column which is not among these. `has`: what is told of what is
+    there, if that is not the names."""
+    for option, column in corpus.columns.items():
+        if column not in columns:
+            first = ", ".join(islice(columns, TOLD_COLUMNS))
+            more = len(columns) - TOLD_COLUMNS
+            there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            compared = column in corpus.content.columns_asked
+            raise NoColumnError(option, no_column(column, columns, there, compared))

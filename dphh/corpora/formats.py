@@ -1,0 +1,217 @@
+"""Corpora that are not Parquet files, opened as DuckDB's relations, which every engine reads as a
+stream.
+
+The name decides the format: `.csv` and `.tsv`, `.jsonl` and `.ndjson`, a table of a DuckDB file
+(`app.duckdb/reviews`). DuckDB reads them. Every value is text and only first lines are looked at,
+so that no row decides how others are read.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dphh.corpora.files import (
+    files_named,
+    no_such_file,
+    parquet_pattern,
+    refuse_blocking_files,
+    refuse_files_of_tables,
+    refuse_missing_columns,
+    refuse_names_twice,
+    unreadable_files,
+)
+from dphh.corpora.quiet import without_bar
+from dphh.corpora.quoted import identifier, literal
+from dphh.corpora.stores import reach_stores
+from dphh.corpus import Corpus, replace_corpus
+from dphh.errors import CorpusError
+from dphh.files.paths import database_of
+
+_DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
+_JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
+_DUCKDB_FILE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+#: Formats that no engine reads directly, and what the user can do instead.
+_ADVICE_FOR_FORMATS = {
+    "json": "write one object a line and call it .jsonl, or pass pl.read_json(...)",
+    "txt": "it has no columns; pass pl.DataFrame({...}) with a user column",
+    "xlsx": "pass pl.read_excel(...)",
+    "arrow": "pass pl.scan_ipc(...)",
+    "feather": "pass pl.scan_ipc(...)",
+    "avro": "pass pl.read_avro(...)",
+    "orc": "pass pyarrow.orc.read_table(...)",
+    "sqlite": "attach it to a DuckDB connection, and pass the table's name and connection=",
+    "ducklake": "attach it to a DuckDB connection, and pass the table's name and connection=",
+}
+_OBJECTS = "write one JSON object a line, whose first names all columns (null if it has no value)"
+
+
+def opened(corpus: Corpus) -> Corpus:
+    """The same corpus, with its table opened if its paths are not Parquet files."""
+    if corpus.kind != "path":
+        return corpus
+    places = corpus.where
+    for place in places:
+        refuse_blocking_files(files_named(place))
+    if len(places) == 1 and (database := database_of(places[0])) is not None:
+        table = _table_of_database(database, places[0][len(database) :].strip("/"))
+        return replace_corpus(corpus, kind="table", source=table)
+    if any(_DUCKDB_FILE.search(str(Path(place).parent)) for place in places):
+        raise unreadable_files(
+            corpus,
+            "there is no such database file; or several paths were given, and a table of a "
+            "database must be the only one",
+        )
+    refuse_files_of_tables(corpus)
+    for pattern, read in ((_DELIMITED_FILE, _open_delimited), (_JSON_LINES_FILE, _open_json_lines)):
+        if all(pattern.search(place) and not _is_folder(place) for place in places):
+            con = _connection()
+            reach_stores(con, corpus)
+            return replace_corpus(corpus, kind="table", source=read(con, corpus))
+    _refuse_other_formats(places)
+    return corpus
+
+
+def _is_folder(place: str) -> bool:
+    return "://" not in place and Path(place).is_dir()
+
+
+def _refuse_other_formats(places: Iterable[str]) -> None:
+    for place in places:
+        suffix = Path(place).suffix.lower().removeprefix(".")
+        if suffix in _ADVICE_FOR_FORMATS and not _is_folder(place):
+            raise CorpusError(
+                f"corpus: {place}: no engine reads .{suffix}: {_ADVICE_FOR_FORMATS[suffix]}, and "
+                "account="
+            )
+        if _DELIMITED_FILE.search(place) or _JSON_LINES_FILE.search(place):
+            raise CorpusError(
+                f"corpus: {place}: the files of a corpus must have one format; give them as "
+                "several corpora, or write all as Parquet"
+            )
+
+
+def _table_of_database(database: str, name: str) -> Any:
+    """A table of a DuckDB file. Views are refused, because they may read anything."""
+    try:
+        con = _connection(database, read_only=True)
+        tables = con.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = "
+            "current_database() ORDER BY ALL"
+        ).fetchall()
+    except duckdb.Error as problem:
+        raise CorpusError(
+            f"corpus: {database} could not be opened for reading as a DuckDB file "
+            f"({type(problem).__name__}): close connections that write to it, or pass the "
+            "table's name with connection= and account="
+        ) from None
+    wanted = name.split(".")
+    schema, table = ("main", name) if len(wanted) == 1 else (wanted[0], ".".join(wanted[1:]))
+    if (schema, table) in tables:
+        return con.table(f"{identifier(schema)}.{identifier(table)}")
+    spelled = ", ".join(f"{database}/{schema}.{table}" for schema, table in tables[:5])
+    raise CorpusError(
+        f"corpus: {database} has no table {name!r} (views are not accepted); "
+        f"name a table in it, such as {spelled}"
+    )
+
+
+def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
+    """CSV files: quoted by `"`; the header gives columns and delimiter."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for file in _files_of_corpus(con, corpus):
+        alike.setdefault(_header_of(con, corpus, file), []).append(file)
+    selects = []
+    for (delimiter, names), files in alike.items():
+        has = f"a first line, which must name the columns, has {len(names)} fields (not shown)"
+        refuse_missing_columns(corpus, names, has)
+        refuse_names_twice(corpus, list(names))
+        # By position: DuckDB treats names that differ only in case as equal.
+        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
+        wanted = dict.fromkeys(corpus.columns.values())
+        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
+        selects.append(
+            f"SELECT {picked} FROM read_csv([{', '.join(map(literal, files))}], "
+            f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
+            f"escape = '\"', hive_partitioning = false, columns = {{{columns}}})"
+        )
+    return con.sql(" UNION ALL ".join(selects))
+
+
+def _header_of(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
+) -> tuple[str, tuple[str, ...]]:
+    """The delimiter by which the first line has the corpus's columns, and the names of all."""
+    line = _first_line(con, corpus, file)
+    wanted = {*corpus.columns.values()}
+    delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
+    try:
+        fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
+    except csv.Error as problem:
+        raise unreadable_files(corpus, f"a first line names no columns ({problem})") from None
+    delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
+    return delimiter, fields[delimiter]
+
+
+def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
+    """JSON lines: one object per line; every value is read as text or as a list of texts."""
+    files = _files_of_corpus(con, corpus)
+    try:
+        first = json.loads(_first_line(con, corpus, files[0]) or "{}")
+    except (ValueError, RecursionError):
+        first = None
+    if not isinstance(first, dict):
+        raise unreadable_files(corpus, f"the first line is not a JSON object; {_OBJECTS}")
+    if first:
+        refuse_missing_columns(corpus, first, f"the first line has no such key; {_OBJECTS}")
+    content = corpus.content
+    listed = {content.column} if content.reading == "list" else set()
+    columns = ", ".join(
+        f"{literal(name)}: 'VARCHAR{'[]' if name in listed else ''}'"
+        for name in dict.fromkeys(corpus.columns.values())
+    )
+    return con.sql(
+        f"FROM read_json([{', '.join(map(literal, files))}], format = 'newline_delimited', "
+        f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _files_of_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
+    found: dict[str, None] = {}
+    for place in corpus.where:
+        pattern = parquet_pattern(place)
+        files = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
+        if not files:
+            raise no_such_file(corpus)
+        found |= {file: None for (file,) in files}
+    return list(found)
+
+
+def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> str:
+    """The first line of a file as DuckDB reads it; of it alone is anything inferred."""
+    try:
+        lines = con.execute(
+            "SELECT line FROM read_csv($1, auto_detect = false, header = false, delim = '\\x1', "
+            "quote = '', escape = '', columns = {line: 'VARCHAR'}, null_padding = true, "
+            "strict_mode = false, parallel = false) LIMIT 1",
+            [file],
+        ).fetchall()
+    except duckdb.Error as problem:
+        raise unreadable_files(
+            corpus, f"the first line of {file} cannot be read as UTF-8 ({type(problem).__name__})"
+        ) from None
+    return lines[0][0] or "" if lines else ""
+
+
+def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+    """No progress bar, which would show how much data each step reads; no spilling to disk."""
+    con = duckdb.connect(path, read_only=read_only)
+    without_bar(con)
+    con.execute("SET temp_directory = ''")
+    return con

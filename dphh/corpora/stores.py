@@ -1,0 +1,71 @@
+"""Remote stores, which DuckDB reads through its httpfs extension with the process's credentials."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import duckdb
+
+from dphh.corpora.quoted import literal
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError
+
+
+def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
+    """Let an instance read the remote addresses of a corpus, if it has any."""
+    remote = [place for place in corpus.where if corpus.kind == "path" and "://" in place]
+    if not remote:
+        return
+    try:
+        if (file := extension_file("httpfs")) is not None:
+            con.execute(f"LOAD {literal(str(file))}")
+        else:
+            _load_installed(con)
+    except duckdb.Error as problem:
+        raise CorpusError(
+            f"corpus: {remote[0]}: DuckDB needs its extension httpfs to read from a store, and "
+            f"could not load it ({type(problem).__name__}): run INSTALL httpfs in DuckDB "
+            f"{duckdb.__version__} with a network connection, or use engine='polars'"
+        ) from None
+    if any(place.lower().startswith("s3") for place in remote):
+        con.execute(_secret_from_environment())
+
+
+def extension_file(name: str) -> Path | None:
+    """The file of an extension that was installed as a package for this DuckDB version."""
+    spec = importlib.util.find_spec(f"duckdb_extension_{name}")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
+        if file.is_file():
+            return file
+    return None
+
+
+def _load_installed(con: duckdb.DuckDBPyConnection) -> None:
+    try:
+        con.execute("LOAD httpfs")
+    except duckdb.Error:
+        con.execute("INSTALL httpfs")
+        con.execute("LOAD httpfs")
+
+
+def _secret_from_environment() -> str:
+    """A secret from the `AWS_...` variables, which Polars and Delta's reader also use."""
+    given = os.environ.get
+    options = {
+        "KEY_ID": given("AWS_ACCESS_KEY_ID"),
+        "SECRET": given("AWS_SECRET_ACCESS_KEY"),
+        "SESSION_TOKEN": given("AWS_SESSION_TOKEN"),
+        "REGION": given("AWS_REGION") or given("AWS_DEFAULT_REGION"),
+    }
+    if endpoint := given("AWS_ENDPOINT_URL_S3") or given("AWS_ENDPOINT_URL"):
+        parts = urlsplit(endpoint)
+        options |= {"ENDPOINT": parts.netloc, "URL_STYLE": "path"}
+        options["USE_SSL"] = "false" if parts.scheme == "http" else "true"
+    said = "".join(
+        f", {option} {literal(value)}" for option, value in options.items() if value is not None
+    )
+    return f"CREATE SECRET (TYPE s3{said})" if options["KEY_ID"] else "SELECT 1"

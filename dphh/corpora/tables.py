@@ -1,0 +1,142 @@
+"""Tables in memory and tables of other libraries: their schema, their rows, rows without a user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.corpora.files import refuse_names_twice
+from dphh.corpora.quoted import identifier
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, DphhError
+from dphh.rows.content import NOT_UTF8
+from dphh.rows.user import columns_of
+
+#: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
+#: several times their memory.
+ROWS_OF_A_STREAM = 8_192
+#: Types of tables whose rows are in memory, so that reading them twice is cheap.
+_TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+#: Where DuckDB's errors about CSV and JSON lines name the line.
+_BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
+_FIELDS = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
+
+
+def is_in_memory(corpus: Corpus) -> bool:
+    """Whether the corpus is a table with its rows in memory, rather than a query."""
+    kind = type(corpus.source)
+    return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
+
+
+def schema_in_memory(corpus: Corpus) -> Any:
+    """The Arrow schema of a table in memory, without reading rows."""
+    source = corpus.source
+    with source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            schema = source.limit(0).to_arrow_table().schema
+        elif hasattr(source, "collect_schema"):  # a Polars frame
+            schema = source.collect_schema().to_frame().to_arrow().schema
+        elif isinstance(source, pa.RecordBatchReader):  # a stream can be consumed only once
+            schema = source.schema
+        else:
+            schema = pa.RecordBatchReader.from_stream(source).schema
+    refuse_names_twice(corpus, schema.names)
+    for option, column in corpus.columns.items():
+        if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
+            raise CorpusError(
+                f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
+            )
+    return schema
+
+
+def rows_in_memory(corpus: Corpus) -> Any:
+    """The needed columns as Arrow: a table, or a stream if the rows must be read."""
+    source = corpus.source
+    columns = list(dict.fromkeys(corpus.columns.values()))
+    with source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
+            # DuckDB's default batch is a million rows, however long their texts are.
+            return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
+        lazy = hasattr(source, "collect")
+        rows = source.select(columns).collect() if lazy else source
+        table = without_string_views(pa.table(rows).select(columns))
+    try:  # engines crash on Arrow strings that are not UTF-8
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CorpusError(NOT_UTF8) from None
+    return table
+
+
+def has_rows_without_user(corpus: Corpus) -> bool:
+    """Whether a row of a table has NULL in all of the user's columns, whatever `where` says. The
+    table's own library looks, at these columns alone. A stream, which can be read only once, is
+    not looked at."""
+    source, columns = corpus.source, columns_of(corpus.user)
+    with source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns)
+            return bool(source.filter(nulls).limit(1).project("1").fetchall())
+        if hasattr(source, "collect_schema"):  # a Polars frame
+            import polars as pl
+
+            missing = pl.all_horizontal(pl.col(column).is_null() for column in columns)
+            return bool(source.lazy().select(missing.any()).collect(engine="streaming").item())
+        if isinstance(source, pa.RecordBatchReader):
+            return False
+        users = pa.table(source).select(columns)
+        missing = reduce(pc.and_, (pc.is_null(users.column(column)) for column in columns))
+        return bool(pc.any(missing).as_py())
+
+
+def without_string_views(table: pa.Table) -> pa.Table:
+    """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
+    table by a function of Arrow's that does not support views."""
+    if not duckdb.__version__.startswith("1."):
+        return table
+    return table.cast(
+        pa.schema([field.with_type(_without_view_type(field.type)) for field in table.schema])
+    )
+
+
+def _without_view_type(kind: Any) -> Any:
+    if kind == pa.string_view():
+        return pa.large_string()
+    if kind == pa.binary_view():
+        return pa.large_binary()
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    inner = _without_view_type(kind.value_type) if lists else None
+    return pa.large_list(inner) if lists and inner != kind.value_type else kind
+
+
+def bad_line(said: str) -> str | None:
+    """What DuckDB says of a line that it cannot read, without the line; None of other errors."""
+    if (found := _BAD_LINE.search(said)) is None:
+        return None
+    fields = _FIELDS.search(said)
+    why = f" ({fields[0]})" if fields else ""
+    return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/sources.md)"
+
+
+@contextmanager
+def source_errors(corpus: Corpus) -> Iterator[None]:
+    """Replace errors of a table in memory, whose messages may quote data, by their type's name."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except Exception as problem:
+        if (said := bad_line(str(problem))) is not None:
+            raise CorpusError(said) from None
+        raise CorpusError(
+            f"source: {corpus.where[0]} could not be read: it failed with "
+            f"{type(problem).__name__}, whose message is withheld because it may quote data; "
+            "compute it without dphh to see the message"
+        ) from None

@@ -1,0 +1,118 @@
+"""What a client may take of the server: one request a connection, and little time to send it.
+
+A client that sends slowly, or nothing, holds one connection for some seconds. Where many wait so,
+the one that has waited longest is closed, so that a stranger keeps nobody out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dphh.errors import PortTakenError, UsageError
+
+#: A request is there whole after so many seconds, or its connection is closed.
+REQUEST_SECONDS = 10.0
+#: So many connections may wait for their request.
+MOST_WAITING = 256
+#: The most bytes of a request's line and headers.
+LONGEST_HEAD = 16 * 1024
+#: After the server is told to stop, it waits so long for answers.
+_PATIENCE = 15
+
+#: Connections whose request has not come yet, the oldest first.
+_waiting: dict[Connection, asyncio.TimerHandle] = {}
+
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's whose request must come soon."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        _waiting[self] = self.loop.call_later(REQUEST_SECONDS, transport.abort)
+        if len(_waiting) > MOST_WAITING:
+            next(iter(_waiting)).transport.abort()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not None:
+            self._waits_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waits_no_more()
+        super().connection_lost(exc)
+
+    def _waits_no_more(self) -> None:
+        if (timer := _waiting.pop(self, None)) is not None:
+            timer.cancel()
+
+
+class Server(uvicorn.Server):
+    """The HTTP server of a gateway. `interrupt` ends what runs, before the last answers go out."""
+
+    def __init__(
+        self,
+        app: Any,
+        interrupt: Callable[[], None],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        certificate: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        self._interrupt = interrupt
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=Connection,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=LONGEST_HEAD,
+                timeout_graceful_shutdown=_PATIENCE,
+                ssl_certfile=certificate,
+                ssl_keyfile=key,
+                # One request a connection: what follows it on the same wire is never read.
+                headers=[("connection", "close"), ("cache-control", "no-store")],
+            )
+        )
+        try:
+            self.config.load()
+        except OSError as problem:
+            raise UsageError(
+                f"--certificate, --key: cannot be used ({problem}); give files in PEM format"
+            ) from None
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._socket = socket.create_server((host, port), family=family)
+        except OSError as problem:
+            raise PortTakenError(
+                f"--port: cannot listen at {host}:{port} ({problem.strerror}); choose another"
+            ) from None
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def run_until_stopped(self) -> None:
+        """Serve until `stop` or, in the main thread, a signal."""
+        asyncio.run(self.serve([self._socket]))
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.stop()  # and not more: the command says that it ends
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        interrupted = asyncio.create_task(asyncio.to_thread(self._interrupt))
+        await super().shutdown(sockets)
+        await interrupted

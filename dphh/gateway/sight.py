@@ -1,0 +1,113 @@
+"""All that an analyst may see: their own shares, runs and releases, and errors of their requests.
+
+Nothing else has a way out of the gateway: no path, no other corpus, no other analyst, and no row.
+The owner, in a shell of their own, sees every account that has a name, and every error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from dphh.asking.answers import (
+    corpora_table,
+    help_table,
+    ledger_table,
+    options_table,
+    release_table,
+    releases_table,
+)
+from dphh.asking.macros import Macro, macros
+from dphh.corpus import Corpus
+from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
+from dphh.ledger import Account, Ledger, Request, Share
+from dphh.plan import Plan
+from dphh.report.plan_lines import Section, run_takes
+from dphh.wording.options import check_known
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A Parquet file; or words in its place, and what only the owner's log is told."""
+
+    parquet: bytes = field(default=b"", repr=False)
+    refused: str | None = None
+    #: Of HTTP, for programs that look at it.
+    status: int = 200
+    log: str | None = None
+
+
+class Sight:
+    """The ledger as the one who asks may see it: an analyst, or with None the owner."""
+
+    def __init__(self, ledger: str, analyst: str | None) -> None:
+        self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
+
+    def budgets(self) -> Sequence[Account | Share]:
+        if self.analyst is None:
+            return [each for each in self.book.accounts() if each.name is not None]
+        return self.book.shares(self.analyst)
+
+    def corpus(self, name: str) -> Corpus:
+        """The corpus of this name. All others are refused in the same words, whether there is one
+        or not."""
+        if name not in {budget.name for budget in self.budgets()}:
+            raise UsageError(
+                f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
+                "Nothing was spent"
+            )
+        return self.book.corpus(name)
+
+    def table(self, macro: Macro, given: dict[str, str]) -> pa.Table:
+        """The answer of a macro that neither prices nor runs a plan."""
+        check_known(given, macro.parameters, f"dphh_{macro.name}")
+        names = [str(budget.name) for budget in self.budgets()]
+        answers: dict[str, Callable[[], pa.Table]] = {
+            "ledger": lambda: ledger_table(self.budgets()),
+            "corpora": lambda: corpora_table(self.book, names),
+            "releases": lambda: releases_table(self.book.runs(), names),
+            "release": lambda: self._release(given["run_id"]),
+            "help": lambda: help_table(macros(of_tables=False)),
+            "options": lambda: options_table(given["verb"]),
+        }
+        return answers[macro.name]()
+
+    def _release(self, run_id: str) -> pa.Table:
+        try:
+            return release_table(self.book, run_id)
+        except UnknownRunError:
+            raise UsageError(
+                f"run_id: found no release {run_id[:100]!r} of yours; FROM dphh_releases() lists "
+                "yours"
+            ) from None
+
+    def ledger_section(self, plan: Plan, corpus: str) -> Section:
+        """What a plan says of the ledger."""
+        assert plan.corpus is not None
+        outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
+        (budget,) = [each for each in self.budgets() if each.name == corpus]
+        lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
+        if (takes := run_takes(outlook, "your budget")) is not None:
+            lines.append(("this run", takes))
+        lines += [("yours", str(budget.cap)), ("spent", str(budget.spent))]
+        return ("ledger", [*lines, ("left", str(budget.left))])
+
+    def told(self, problem: BaseException, *, of_run: bool = False) -> Answer:
+        """An error as an answer. One about the request or the budget an analyst may know. All else,
+        and what goes wrong in a run (`of_run`), is about the data or the machine: the owner's."""
+        said = str(problem) if isinstance(problem, DphhError) else ""
+        if said and (
+            self.analyst is None
+            or isinstance(problem, BudgetRefused)
+            or (isinstance(problem, UsageError) and not of_run)
+        ):
+            usual = 403 if isinstance(problem, BudgetRefused) else 400
+            return Answer(refused=said, status=getattr(problem, "status", usual))
+        return Answer(
+            refused="The run failed, and why is for the corpus's owner to see. FROM dphh_ledger() "
+            "says what is spent; the same request goes on at no further price",
+            status=500,
+            log=said or f"a defect of dphh, {type(problem).__name__}",
+        )

@@ -1,0 +1,169 @@
+"""The processes that price plans and run them: the only ones of a gateway that open private data.
+
+A worker gets an order, which is a verb, the name of a corpus, and options; it gives back a Parquet
+file or words. If it is killed, the server goes on with another, and the run that it had begun goes
+on when it is asked for again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from dphh.asking.answers import as_parquet, plan_table
+from dphh.asking.without_pandas import leave_pandas_out
+from dphh.errors import UsageError
+from dphh.files.stopping import Stopped, received, stopping
+from dphh.gateway.sight import Answer, Sight
+from dphh.ledger import Request
+from dphh.plan import Plan, verb_function
+from dphh.public.counted_items import with_declared, with_public
+from dphh.registry import VERBS
+from dphh.report.plan_lines import price_sections
+
+#: What pricing may take of memory. It reads no data, so only an absurd option needs more.
+_PRICING_ADDRESSES = 6 * 2**30
+#: After a signal, a worker has so long to clean up.
+_PATIENCE = 8.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of a worker; `analyst` is None for the owner, in a shell of their own."""
+
+    ledger: str
+    analyst: str | None
+    verb: str
+    corpus: str
+    options: tuple[tuple[str, Any], ...]
+
+
+class Worker:
+    """A process that answers orders, started when it is needed. One thread at a time asks it.
+    It runs plans with these options of `Plan.run`; without any, it prices plans and runs none."""
+
+    def __init__(self, options: Mapping[str, Any] | None) -> None:
+        self._options = options
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._closed = False
+
+    def ask(self, order: Order, seconds: float | None = None) -> Answer | None:
+        """The answer to an order; None if the process ended, or was ended after so many seconds."""
+        try:
+            pipe = self._started()
+            pipe.send(order)
+            if not pipe.poll(seconds):
+                raise EOFError
+            answer: Answer = pipe.recv()
+            return answer
+        except (EOFError, OSError):
+            self._end(0.0)
+            return None
+
+    def close(self) -> None:
+        """Interrupt what runs, so that it cleans up, and end the process."""
+        self._closed = True
+        self._end(_PATIENCE)
+
+    def _started(self) -> Connection:
+        if self._closed:
+            raise OSError
+        if self._pipe is None or not self._process.is_alive():
+            context = multiprocessing.get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_work, args=(theirs, self._options), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._pipe
+
+    def _end(self, patience: float) -> None:
+        if (process := self._process) is not None:
+            process.terminate()
+            process.join(patience)
+            process.kill()
+            process.join()
+
+
+def _work(pipe: Connection, options: Mapping[str, Any] | None) -> None:
+    os.umask(0o077)
+    leave_pandas_out()
+    if options is None:
+        resource.setrlimit(resource.RLIMIT_AS, (_PRICING_ADDRESSES, _PRICING_ADDRESSES))
+    warnings.simplefilter("ignore")  # they tell the owner's terminal about a run
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            order = pipe.recv()
+            with stopping():
+                answer = _answer(order, options)
+            pipe.send(answer)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the server was killed, so that no run goes on unnoticed."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    signal.raise_signal(signal.SIGTERM)
+    time.sleep(_PATIENCE)
+    os._exit(1)
+
+
+def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
+    sight, runs = Sight(order.ledger, order.analyst), False
+    try:
+        plan = _plan(order, sight)
+        if runs := options is not None:
+            run_id = _run_of_data_that_cannot_be_compared(plan, sight)
+            table = plan.run(ledger=sight.book, run_id=run_id, **(options or {})).table
+        else:
+            of_ledger = sight.ledger_section(plan, order.corpus)
+            table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
+        return Answer(as_parquet(table))
+    except (Exception, Stopped) as problem:
+        return None if received() is not None else sight.told(problem, of_run=runs)
+
+
+def _plan(order: Order, sight: Sight) -> Plan:
+    verb, corpus, options = VERBS[order.verb], sight.corpus(order.corpus), dict(order.options)
+    groups = sight.book.declared_groups().get(order.corpus, {})
+    if order.analyst is not None and (by := options.get("by")) is not None and by not in groups:
+        # How a run by any other column ends would tell whether the corpus has it.
+        raise UsageError(
+            f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
+            f"{', '.join(groups) or 'none'}. Nothing was spent"
+        )
+    options = with_declared(options, sight.book, order.corpus)
+    options = with_public(options, corpus, sight.book, files=False)
+    try:
+        plan = verb_function(verb)(corpus, **options)
+    except (MemoryError, ArithmeticError, TypeError):
+        raise UsageError(
+            "Pricing failed: an option is of another type, too large or too small; FROM "
+            f"dphh_options('{order.verb}') lists them. Nothing was spent"
+        ) from None
+    known = verb.assumes_known(plan.price)
+    if order.analyst is not None and known is not None:
+        raise UsageError(
+            f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "
+            f"outcome would reveal it. Nothing was spent; {known.instead}"
+        )
+    return plan
+
+
+def _run_of_data_that_cannot_be_compared(plan: Plan, sight: Sight) -> str | None:
+    """The run that the same request had before, of data in a store: whether they have changed
+    cannot be seen, and an analyst must not pay twice by accident."""
+    assert plan.corpus is not None
+    last = sight.book.last_like(Request.of(plan.price, plan.corpus))
+    return None if last is None or last[1] else last[0].run_id

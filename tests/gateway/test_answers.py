@@ -1,0 +1,193 @@
+"""Requests and what comes back: tables, parts of them, refusals in words, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import time
+import urllib.request
+
+import polars as pl
+import pytest
+
+from dphh.asking.macros import macros
+from dphh.registry import VERBS
+from tests.gateway.conftest import SECRET, Place
+
+WORDS = {"the", "cat", "sat", "dog", "ran"}
+
+
+def test_a_verb_answers_with_its_release(place: Place) -> None:
+    rows = place.items().json
+    assert {row["item"] for row in rows} == WORDS
+    assert rows[0].keys() == {"level", "item", "tokens", "score"}
+    (run_id,) = {row["run_id"] for row in place.ask("releases").json if row["epsilon"] == 0.5}
+    assert place.ask(f"releases/{run_id}").json == rows
+    manifest, parquet = place.ledger.release(run_id)
+    assert pl.read_parquet(io.BytesIO(parquet))["item"].to_list() == [row["item"] for row in rows]
+    assert manifest["privacy"]["epsilon"] == 0.5
+
+
+def test_polars_and_curl_read_what_json_says(place: Place) -> None:
+    address = f"{place.address}/v1/items?corpus=reviews&epsilon=0.5&delta=1e-8"
+    bearer = f"Bearer {place.tokens['alice']}"
+    asked = urllib.request.Request(address, headers={"Authorization": bearer})
+    frame = pl.read_parquet(urllib.request.urlopen(asked).read())
+    assert frame.to_dicts() == place.items().json
+    curl = ["curl", "-fsS", "-H", f"Authorization: {bearer}", "-H", "Accept: application/json"]
+    done = subprocess.run([*curl, address], capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == frame.to_dicts()
+    refused = subprocess.run([*curl, address + "&x=1"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 22 and "400" in refused.stderr
+
+
+def test_a_plan_the_ledger_and_the_corpora_are_free(place: Place) -> None:
+    before = len(place.ledger.runs())
+    plan = place.ask("plan/ngrams", corpus="reviews", max_n=3, epsilon=1, delta=1e-8).json
+    facts = {(row["section"], row["fact"]): row["value"] for row in plan}
+    assert facts["privacy", "promise"] == "(1, 1e-08)-differential privacy"
+    assert facts["ledger", "this run"].startswith("takes ")
+    refused = place.ask("plan/items", corpus="reviews", epsilon=3.9, delta=1e-8).json
+    assert any(row["fact"] == "would refuse" for row in refused)
+    (ledger,) = place.ask("ledger").json
+    assert (ledger["corpus"], ledger["cap_epsilon"]) == ("reviews", 3.5)
+    (corpus,) = place.ask("corpora").json
+    assert corpus == {"corpus": "reviews", "user_columns": "who", "content_column": "what",
+                      "groups": None}  # fmt: skip
+    assert len(place.ledger.runs()) == before
+
+
+def test_every_macro_has_an_address_and_help_names_it(place: Place) -> None:
+    helped = {row["call"].split("(")[0] for row in place.ask("help").json}
+    assert helped == {f"FROM dphh_{name}" for name in macros(of_tables=False)}
+    for verb in VERBS:
+        options = [row["option"] for row in place.ask(f"options/{verb}").json]
+        assert options == [*VERBS[verb].options]
+    assert place.ask("healthz").status == 404
+    assert place.raw("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"ok")
+
+
+def test_the_page_has_the_init_file_and_nothing_private(place: Place) -> None:
+    for host in ("gateway.example:9494", "<script>", "a\u00e9b"):
+        page = place.raw(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").decode()
+        assert "CREATE OR REPLACE MACRO dphh_ngrams" in page and "YOUR-TOKEN" in page
+        assert "<script>" not in page and "reviews" not in page.partition("FROM dphh_help")[0]
+        assert ("http://gateway.example:9494/v1/" in page) is host.startswith("gateway")
+
+
+ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("itmes", 404, "did you mean 'items'"),
+        ("releases/", 404, "There is no"),
+        ("releases/none", 400, "no release 'none' of yours"),
+        ("ledger?corpus=reviews", 400, "corpus: dphh_ledger has no such option"),
+        ("items", 400, "corpus: is missing"),
+        ("items?corpus=reviews", 400, "epsilon, delta: dphh_items needs"),
+        ("items?corpus=reviews&epsilo=1", 400, "did you mean 'epsilon'"),
+        ("items?corpus=reviews&epsilon=much&delta=1", 400, "epsilon: found 'much'"),
+        ("items?corpus=reviews&epsilon=9&delta=1e-8", 403, "nothing was spent"),
+        (f"items?{ASKED}&method=x", 400, "method: found 'x'; give one of"),
+        (f"items?{ASKED}&by=who", 400, "by: the corpus's owner has declared no groups"),
+        (f"items?{ASKED}&by=[[]]", 400, "by: the corpus's owner has declared no groups"),
+        (f"items?{ASKED}&where=true", 400, "where: dphh_items has no such option"),
+        (f"items?{ASKED}&prior=/etc/passwd", 400, "prior: "),
+        (f"counts?{ASKED}&of=/etc/passwd", 400, "of: "),
+        (f"counts?{ASKED}&of=[1]", 400, "of: found no list of texts"),
+        (f"trie?{ASKED}&max_length=3&accounting=paper&users=100000", 400, "only the corpus's"),
+        (f"ngrams?{ASKED}&max_n=2.5", 400, "max_n: found '2.5'; give a whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(place: Place, path: str, status: int, said: str) -> None:
+    before = place.states()
+    answer = place.ask(path)
+    assert answer.status == status and said.lower() in answer.error.lower()
+    as_table = place.ask(path, headers={"Accept": "*/*"})
+    assert as_table.status == 200
+    assert pl.read_parquet(io.BytesIO(as_table.body)).to_dicts() == [{"refused": answer.error}]
+    name, mark, query = path.partition("?")
+    as_lines = place.ask(f"{name}.jsonl{mark}{query}")
+    assert (as_lines.status, as_lines.json) == (200, {"refused": answer.error})
+    assert place.states() == before
+
+
+def test_an_option_is_given_once_and_the_method_is_get(place: Place) -> None:
+    twice = place.ask("items?corpus=reviews&epsilon=0.1&epsilon=3&delta=1e-8")
+    assert twice.status == 400 and twice.error == "epsilon: is given 2 times; give it once"
+    assert place.ask("releases/x?run_id=y").error.startswith("run_id: is given 2 times")
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"):
+        assert place.ask("ledger", verb=method).status == 405
+    assert "no body" in place.ask("ledger", headers={"Content-Length": "0001"}).error
+    for query in ("a", "corpus=%ff", "corpus=%00", "&&", "=", "corpus=re%20views"):
+        assert place.ask(f"plan/items?{query}").status == 400
+
+
+def test_a_token_is_needed_and_says_who_asks(place: Place) -> None:
+    token = place.tokens["alice"]
+    for wrong in (
+        *("", "Bearer", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token} x"),
+        *("Bearer \u00e9", f"Bearer {token}, Bearer {token}", "Bearer '; DROP TABLE x"),
+    ):
+        for path in ("ledger", "items", "nothing", "releases/x"):
+            answer = place.ask(path, headers={"Authorization": wrong})
+            assert answer.status == 401 and answer.error.startswith("Not authorised")
+    assert place.ask("ledger", headers={"Authorization": f"bearer {token}"}).status == 200
+    mine = place.ask("ledger").json
+    assert [row["corpus"] for row in place.ask("ledger", "bob").json] == ["reviews", "letters"]
+    for header in ("X-Forwarded-User", "X-Original-URL", "X-HTTP-Method-Override", "Cookie"):
+        for value in ("bob", "/v1/releases", "DELETE"):
+            assert place.ask("ledger", headers={header: value, "Host": value}).json == mine
+
+
+def test_a_part_of_an_answer_is_what_was_asked_for(place: Place) -> None:
+    whole = place.items(headers={"Accept": "*/*"})
+    size = len(whole.body)
+    head = place.items(verb="HEAD", headers={"Accept": "*/*"})
+    assert (head.body, head.headers["content-length"]) == (b"", str(size))
+    assert head.headers["etag"] == whole.headers["etag"]
+    for said, part in {
+        "bytes=0-3": whole.body[:4],
+        "bytes=4-": whole.body[4:],
+        "bytes=-8": whole.body[-8:],
+        f"bytes=5-{10**17}": whole.body[5:],
+    }.items():
+        found = place.items(headers={"Accept": "*/*", "Range": said})
+        assert (found.status, found.body) == (206, part)
+        assert found.headers["content-range"].endswith(f"/{size}")
+    for said in ("bytes=3-1", "bytes=0-1,3-4", "lines=1-2", f"bytes=0-{'9' * 19}", "bytes=-"):
+        found = place.items(headers={"Accept": "*/*", "Range": said})
+        assert (found.status, found.body) in ((200, whole.body), (416, b""))
+    other = place.items(headers={"Accept": "*/*", "Range": "bytes=0-3", "If-Range": '"x"'})
+    assert (other.status, other.body) == (200, whole.body)
+
+
+def test_nothing_says_whether_there_is_a_corpus_without_a_share(place: Place) -> None:
+    for path in ("items", "plan/items"):
+        told = []
+        for corpus in ("letters", "nothing"):
+            answer = place.ask(path, corpus=corpus, epsilon=0.1, delta=1e-8)
+            told.append((answer.status, answer.error.replace(corpus, "X"), answer.headers.keys()))
+        assert told[0] == told[1]
+    assert SECRET not in str(told)
+    took: dict[str, list[float]] = {"letters": [], "nothing": []}
+    for corpus, times in [*took.items()] * 60:
+        began = time.perf_counter()
+        place.ask("items", corpus=corpus, epsilon=0.1, delta=1e-8)
+        times.append(time.perf_counter() - began)
+    hidden, none = (sorted(times)[len(times) // 4] for times in took.values())
+    assert 0.5 < hidden / none < 2
+
+
+def test_releases_are_of_those_who_asked_for_them(place: Place) -> None:
+    place.items("bob", 0.25)
+    (run_id,) = [row["run_id"] for row in place.ask("releases", "bob").json]
+    assert run_id not in str(place.ask("releases").json)
+    hidden, none = place.ask(f"releases/{run_id}"), place.ask("releases/x")
+    assert hidden.error == none.error.replace("'x'", repr(run_id))
+    of = {"corpus": "reviews", "epsilon": 0.1, "delta": 1e-8, "of": run_id}
+    assert place.ask("counts", **of).status == 400
+    assert place.ask("counts", "bob", **of).status == 200

@@ -1,0 +1,109 @@
+"""What strangers and rude clients do on the wire holds up nobody else."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from dphh.gateway.connections import MOST_WAITING, REQUEST_SECONDS
+from dphh.gateway.server import LONGEST_QUERY, LONGEST_REFUSAL
+from tests.gateway.conftest import Place, until
+
+HEAD = "Host: x\r\nAuthorization: Bearer TOKEN\r\nAccept: application/json\r\n"
+LINE = "GET /v1/ledger HTTP/1.1\r\n"
+ASKED = f"{LINE}{HEAD}\r\n"
+
+
+def is_closed(client: socket.socket) -> bool:
+    client.settimeout(0.05)
+    try:
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_200_slow_connections_stop_nobody_and_are_closed(place: Place) -> None:
+    with ExitStack() as opened:
+        slow = [
+            opened.enter_context(
+                place.open(("", "G", "GET /v1/ledger HTTP/1.1\r\nHost: x\r\n")[n % 3])
+            )
+            for n in range(200)
+        ]
+        began = time.monotonic()
+        for _ in range(5):
+            assert place.ask("ledger", "bob").status == 200
+        assert time.monotonic() - began < 5
+        while time.monotonic() - began < REQUEST_SECONDS / 2:  # still a byte now and then
+            for client in slow[1::3]:
+                client.sendall(b"E")
+            time.sleep(1)
+        until(lambda: all(map(is_closed, slow)), REQUEST_SECONDS + 15)
+
+
+def test_more_who_wait_than_are_allowed_close_the_oldest(place: Place) -> None:
+    with ExitStack() as opened:
+        first = opened.enter_context(place.open("G"))
+        for _ in range(MOST_WAITING + 5):
+            opened.enter_context(place.open("G"))
+        until(lambda: is_closed(first), REQUEST_SECONDS / 2)
+        assert place.ask("ledger").status == 200
+
+
+@pytest.mark.parametrize("after", [ASKED, "POST /v1/items HTTP/1.1\r\n\r\n", "\x00" * 100_000])
+def test_what_follows_a_request_on_its_wire_is_never_read(place: Place, after: str) -> None:
+    answer = place.raw(ASKED + after)
+    assert answer.count(b"HTTP/1.1 ") == 1 and answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{LINE}{HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+        f"{LINE}{HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        f"{LINE}{HEAD}Content-Length: -1\r\n\r\n",
+        f"{LINE}{HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        f"{LINE}{HEAD}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        f"{LINE}{HEAD}X: a\r\n\tfolded\r\nContent-Length: 9999999999\r\n\r\n",
+        f"{LINE}{HEAD}Authorization: Bearer other\r\n\r\n",
+        f"GET /v1/led\x00ger HTTP/1.1\r\n{HEAD}\r\n",
+        f"{LINE}{HEAD}X: {'a' * 2**20}\r\n\r\n",
+        f"GET /v1/{'x' * 2**20} HTTP/1.1\r\n{HEAD}\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "a" * 500,
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        f"{LINE}{HEAD}Upgrade: websocket\r\nConnection: upgrade\r\n"
+        "Sec-WebSocket-Key: x\r\nContent-Length: 3\r\n\r\nabc",
+    ],
+)
+def test_broken_and_smuggled_requests_are_refused(place: Place, said: str) -> None:
+    answer = place.raw(said)
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 40")
+    assert b"reviews" not in answer
+
+
+def test_it_speaks_tls_with_a_certificate(own: Place) -> None:
+    key, certificate = own.folder / "key.pem", own.folder / "certificate.pem"
+    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-days", "2"]
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*openssl, *files, *names], check=True, capture_output=True)
+    own.serve("--certificate", str(certificate), "--key", str(key))
+    curl = ["curl", "-fsS", "--cacert", str(certificate), f"https://localhost:{own.port}/healthz"]
+    assert subprocess.run(curl, check=True, capture_output=True, timeout=60).stdout == b"ok"
+    with pytest.raises(OSError):
+        own.ask("ledger")
+
+
+def test_an_address_and_a_refusal_have_a_longest(place: Place) -> None:
+    long = place.ask("plan/items", corpus="x" * LONGEST_QUERY)
+    assert long.status == 414 and "name a release by its run id" in long.error
+    many = place.ask(f"plan/items?{'&'.join(f'{n}=1' for n in range(900))}")
+    assert many.status == 400 and len(many.error) < LONGEST_REFUSAL + 1
+    assert len(place.ask("plan/items", corpus="y" * 7_000).error) < 400

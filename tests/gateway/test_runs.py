@@ -1,0 +1,163 @@
+"""A request is one run: whoever hangs up, repeats, is killed or withdrawn meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.gateway.conftest import Place, until
+
+
+def test_a_settled_run_is_asked_for_a_thousand_times_and_paid_once(place: Place) -> None:
+    first = place.items(epsilon=0.4)
+    runs = len(place.ledger.runs())
+    began = time.monotonic()
+    for number in range(500):
+        head = place.items(epsilon=0.4, verb="HEAD")
+        assert head.headers["content-length"] == str(len(first.body))
+        if number % 10 == 0:
+            assert place.items(epsilon=0.4).body == first.body
+            assert place.items(epsilon="0.40").body == first.body
+    assert time.monotonic() - began < 60
+    assert len(place.ledger.runs()) == runs
+
+
+def test_those_who_ask_the_same_at_once_wait_for_one_run(own: Place) -> None:
+    own.serve()
+    asked = {"corpus": "reviews", "epsilon": 0.3, "delta": 1e-8}
+    waiting = [own.later("items", who, **asked) for who in ["alice"] * 6 + ["bob"] * 2]
+    found = [each.result(240) for each in waiting]
+    assert {answer.status for answer in found} == {200}
+    assert len({answer.body for answer in found[:6]}) == 1 and found[6].body == found[7].body
+    assert own.states() == ["settled"] * 2
+    assert (own.spent("alice")["reviews"], own.spent("bob")["reviews"]) == (1, 1)
+
+
+def test_the_edge_of_a_share_lets_one_of_many_through(own: Place) -> None:
+    own.serve()
+    own.ledger.set_share("reviews", "alice", 1.0, 1e-5)
+    asked = {"corpus": "reviews", "delta": 1e-8}
+    waiting = [own.later("items", epsilon=0.9 + n / 100, **asked) for n in range(6)]
+    assert sorted(each.result(240).status for each in waiting) == [200, 403, 403, 403, 403, 403]
+    assert own.states() == ["settled"]
+
+
+def test_the_same_request_of_changed_files_is_another_run(own: Place) -> None:
+    own.serve()
+    first = own.items(epsilon=0.3)
+    os.utime(own.folder / "reviews.parquet", (0, 0))
+    plain = {"Accept": "*/*"}
+    assert own.items(epsilon=0.3, headers=plain).status == 200
+    assert own.states() == ["settled"] * 2
+    assert own.items(epsilon=0.3).body == first.body  # for a minute, as parts of one file need
+
+
+@pytest.mark.slow
+def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(own: Place) -> None:
+    options = own.long_request()
+    own.serve()
+    head = "HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer TOKEN\r\n\r\n"
+    gone = [own.open(f"GET /v1/ngrams?{urlencode(options)} {head}") for _ in range(3)]
+    until(lambda: own.states() == ["running"])
+    for client in gone:
+        client.close()
+    began = time.monotonic()
+    assert own.ask("ledger").status == 200
+    assert own.ask("plan/items", "bob", corpus="reviews", epsilon=1, delta=1e-8).status == 200
+    assert time.monotonic() - began < 30 and own.states() == ["running"]
+    assert own.ask("ngrams", **options).status == 200
+    assert own.states() == ["settled"]
+
+
+@pytest.mark.slow
+def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own: Place) -> None:
+    options = own.long_request()
+    own.serve()
+    alices = [own.later("ngrams", **options | {"epsilon": 0.1 + n / 1000}) for n in range(4)]
+    until(lambda: len(own.ledger.runs()) == 1)
+    assert own.items("bob", 0.3).status == 200
+    assert sum(each.done() for each in alices) <= 2
+    assert {each.result(240).status for each in alices} == {200}
+
+
+def test_more_requests_at_once_than_are_allowed_are_told_so(own: Place) -> None:
+    options = own.long_request()
+    own.serve()
+    asked = [own.later("ngrams", **options | {"epsilon": 0.01 + n / 1e6}) for n in range(11)]
+    until(lambda: sum(each.done() and each.result().status == 429 for each in asked) == 3)
+    assert own.ask("ledger").status == 429
+    assert own.ask("ledger", "bob").status == 200
+
+
+def is_alive(pid: int) -> bool:
+    ps = ["ps", "-o", "stat=", "-p", str(pid)]
+    told = subprocess.run(ps, capture_output=True, text=True, check=False)
+    return told.stdout.strip()[:1] not in ("", "Z")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["stopped server", "killed server", "killed worker"])
+def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own: Place, what: str) -> None:
+    options = own.long_request()
+    server = own.serve()
+    asking = own.later("ngrams", **options)
+    until(lambda: own.states() == ["running"])
+    workers = server.workers()
+    if what == "killed worker":
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+    else:
+        server.end(signal.SIGTERM if what == "stopped server" else signal.SIGKILL)
+    if what == "killed server":
+        assert isinstance(asking.exception(60), OSError)
+    else:
+        told = asking.result(60)
+        was_too_quick = what == "stopped server" and told.status == 200
+        assert was_too_quick or (told.status == 503 and "Ask again" in told.error)
+    until(lambda: not any(map(is_alive, workers)), 30)  # no run goes on unnoticed
+    assert own.spent()["long"] == 1
+    if what != "killed worker":
+        own.port = 0
+        own.serve()
+    assert own.ask("ngrams", **options).status == 200
+    assert own.states() == ["settled"] and own.spent()["long"] == 1
+
+
+@pytest.mark.slow
+def test_a_token_withdrawn_during_a_run_is_answered_nothing_and_the_run_is_kept(own: Place) -> None:
+    options, old = own.long_request(), own.tokens["alice"]
+    own.serve()
+    asking = own.later("ngrams", **options)
+    until(lambda: own.states() == ["running"])
+    assert own.ledger.withdraw_token("alice")
+    assert asking.result(240).status == 401
+    own.tokens["alice"] = own.ledger.give_token("alice")
+    assert own.ask("ngrams", **options).status == 200
+    assert own.states() == ["settled"]
+    assert own.ask("ledger", headers={"Authorization": f"Bearer {old}"}).status == 401
+
+
+def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why(
+    own: Place,
+) -> None:
+    server = own.serve()
+    (own.folder / "reviews.parquet").write_bytes(b"PAR1 no file of Parquet's PAR1")
+    answer = own.items()
+    assert answer.status == 500 and "for the corpus's owner to see" in answer.error
+    assert str(own.folder) not in answer.error
+    assert "items for alice" in server.end()
+
+
+def test_an_account_over_the_same_files_is_not_named(own: Place) -> None:
+    own.ledger.add("hidden", own.corpus, 0.5, 1e-5)
+    own.serve()
+    assert own.items(epsilon=0.3).status == 200
+    assert [run.accounts for run in own.ledger.runs()] == [("reviews", "hidden")]
+    assert [row["corpus"] for row in own.ask("releases").json] == ["reviews"]
+    refused = own.items(epsilon=1.5)
+    assert refused.status == 403 and "hidden" not in refused.error and "0.5" not in refused.error
