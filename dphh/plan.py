@@ -159,6 +159,8 @@ class Plan:
 
     def __repr__(self) -> str:
         """What people decide by; `describe` has the rest."""
+        from dphh.report.terminal import plan_text
+
         return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
