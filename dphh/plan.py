@@ -151,7 +151,10 @@ class Plan:
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
-        return self.describe()
+        """What people decide by; `describe` has the rest."""
+        from dphh.report.terminal import plan_text
+
+        return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
         from dphh.report.page import plan_card
