@@ -21,20 +21,8 @@ MAGIC = re.compile(r"[*?\[]")
 _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-#: `dbfs:/x` and `hdfs:/x`, as Spark takes them, also where they were joined to a working folder.
-_ONE_SLASH = re.compile(
-    r"(?:^|/)(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.IGNORECASE | re.DOTALL
-)
 _FILE_ADDRESS = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
-_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
-#: Stores that can also be read over https, with the bucket before the host or after it.
-_STORE_HOST = re.compile(
-    r"(?:(?P<bucket>.+)\.)?"
-    r"(?:s3[.-](?:[a-z0-9-]+\.)*amazonaws\.com(?:\.cn)?|(?P<google>storage\.googleapis\.com))"
-    r"(?::\d+)?$",
-    re.IGNORECASE,
-)
 
 
 def files_of(place: str) -> Iterator[str]:
@@ -81,37 +69,6 @@ def written_here(option: str, path: str | Path) -> Path:
 def is_remote(path: str) -> bool:
     scheme = _REMOTE.match(path)
     return scheme is not None and scheme[1].lower() != "file"
-
-
-def address_of(url: str) -> str:
-    """A remote address in comparable form: one scheme per store, no query, no wildcard."""
-    scheme, _, rest = url.partition("://")
-    scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
-    host, _, path = MAGIC.split(rest)[0].partition("/")
-    host = _comparable_host(scheme, host)
-    if scheme == "https" and (known := _STORE_HOST.match(host)) is not None:
-        scheme = "gs" if known["google"] else "s3"
-        host, path = (known["bucket"], path) if known["bucket"] else path.partition("/")[::2]
-    return f"{scheme}://{host.lower()}/" + "/".join(
-        p for p in path.split("/") if p not in ("", ".")
-    )
-
-
-def may_be_address(path: str) -> str | None:
-    """The address, in comparable form, that a path is or that some engine may take it for."""
-    if is_remote(path):
-        return address_of(path)
-    one_slash = _ONE_SLASH.search(path)
-    return None if one_slash is None else address_of(f"{one_slash[1]}:///{one_slash[2]}")
-
-
-def _comparable_host(scheme: str, host: str) -> str:
-    """The host without user and default port. A bucket is the same through any port; a web server
-    with another port is another server. In Azure's addresses the user part is the container."""
-    if scheme in ("abfss", "wasb", "wasbs"):
-        return host
-    host = host.rpartition("@")[2]
-    return re.sub(r":(80|443)?$" if scheme == "https" else r":\d*$", "", host)
 
 
 def spellings(place: str) -> set[str]:
