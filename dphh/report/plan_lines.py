@@ -67,6 +67,7 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
                 ),
             ],
         ),
+        *([] if corpus is None else [("note", corpus.content.limits)]),
     ]
 
 
