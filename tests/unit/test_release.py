@@ -231,7 +231,7 @@ def test_hostile_items_are_shown_harmlessly():
         assert not set(shown) & set("\x1b\x07\x00\r\u202e")
         assert "\\x1b[31mred" in shown or "␛[31mred" in shown
         assert "x" * 61 not in shown
-    assert len(text.splitlines()) == 4 + len(HOSTILE)
+    assert len([line for line in text.splitlines() if line[:4].isspace()]) == len(HOSTILE)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "</td>&amp;" not in page
@@ -242,7 +242,7 @@ def test_a_short_print_of_a_long_release():
     assert "1,234 found by items, (1, 1e-08)-DP" in repr(made)
     assert "and 1,224 more" in repr(made)
     assert "and 1,224 more" in made._repr_html_()
-    assert len(repr(made).splitlines()) == 4 + 10 + 1
+    assert len([line for line in repr(made).splitlines() if line[:4].isspace()]) == 10 + 1
 
 
 def test_a_tests_release_says_so_wherever_it_is_looked_at():
