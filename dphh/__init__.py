@@ -11,6 +11,8 @@ from dphh.asking import polars_namespace
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.asking.verbs import counts, items, ldp_trie, ngrams, trie
+    from dphh.checking import check
+    from dphh.comparing import compare
     from dphh.corpus import Corpus
     from dphh.detection import profile
     from dphh.errors import (
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from dphh.evaluation import evaluate, exact_ngrams
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
-    from dphh.planning.checking import check
-    from dphh.planning.comparing import compare
     from dphh.release import Release
     from dphh.rows.content import TRIEHH_WORDS
 
@@ -63,8 +63,8 @@ __all__ = [
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
-    "dphh.planning.checking": ("check",),
-    "dphh.planning.comparing": ("compare",),
+    "dphh.checking": ("check",),
+    "dphh.comparing": ("compare",),
     "dphh.rows.content": ("TRIEHH_WORDS",),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (

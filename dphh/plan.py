@@ -30,7 +30,6 @@ from dphh.wording.options import (
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
-    from dphh.as_sql.query_text import Query
     from dphh.detection import Detection, Profile
     from dphh.ledger import Ledger
     from dphh.release import Release
@@ -121,12 +120,6 @@ class Plan:
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
-        from dphh.as_sql.query_text import as_text
-
-        return as_text(self.queries())
-
-    def queries(self) -> list[Query]:
-        """The parts of `sql()`, one per query, each with its section."""
         from dphh.as_sql.running import running
 
         return running(self.price, self.corpus)
@@ -158,7 +151,10 @@ class Plan:
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
-        return self.describe()
+        """What people decide by; `describe` has the rest."""
+        from dphh.report.terminal import plan_text
+
+        return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
         from dphh.report.page import plan_card

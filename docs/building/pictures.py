@@ -8,7 +8,7 @@ from functools import lru_cache
 import dphh
 from building.lines import Line, lines_svg
 from building.measured import coverage_and_user_epsilon, prior_and_epsilon
-from dphh.ledger.budget import Cap, checked_booking, fits, rule_for_first_run
+from dphh.ledger.budget import checked_booking, checked_cap, fits
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 
@@ -170,8 +170,7 @@ def _weekly(weeks: int) -> float:
 def _fits(epsilon: float, delta: float, weeks: int) -> bool:
     plan = dphh.items(epsilon=epsilon, delta=delta, max_items=10)
     booking = checked_booking(plan.events, epsilon, delta)
-    cap = Cap(*CAP, rule_for_first_run(booking, CAP[1]))
-    return fits([booking] * weeks, cap)
+    return fits([booking] * weeks, checked_cap(*CAP))
 
 
 PICTURES: dict[str, Callable[[], str]] = {

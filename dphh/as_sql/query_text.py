@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from dphh.sql import place, query
@@ -22,21 +21,9 @@ class Step:
     known: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Query:
-    """A part of a plan's text: its section and its SQL."""
-
-    section: str
-    sql: str
-
-
-def as_text(queries: Sequence[Query]) -> str:
-    """One text, with a heading line for each section."""
-    parts = []
-    for section, of_section in groupby(queries, lambda query: query.section):
-        parts.append(f"-- {section} {'-' * (96 - len(section))}")
-        parts += [query.sql for query in of_section]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def section(title: str, *queries: str) -> str:
+    """Queries under a heading line."""
+    return "\n\n".join([f"-- {title} {'-' * (96 - len(title))}", *queries])
 
 
 def written(step: Step, later: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dphh.as_sql.corpus_rows import rows_of
-from dphh.as_sql.query_text import Query, Step, written
+from dphh.as_sql.query_text import Step, section, written
 from dphh.corpus import Corpus
 from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel
@@ -46,15 +46,15 @@ HEADING = """\
 -- stand for values that no plan can know; a comment says what each follows from."""
 
 
-def running(price: Price, corpus: Corpus | None) -> list[Query]:
-    heading = HEADING.format(verb=price.verb, method=price.method)
-    queries = [
-        Query("what this is", heading),
-        Query("the corpus", rows_of(corpus)),
-    ]
-    for section, steps in parts_of(price):
-        queries += [Query(section, written(step, LATER)) for step in steps]
-    return queries
+def running(price: Price, corpus: Corpus | None) -> str:
+    """The queries as one text."""
+    parts = [
+        section("what this is", HEADING.format(verb=price.verb, method=price.method)),
+        section("the corpus", rows_of(corpus)),
+        *(section(title, *(written(step, LATER) for step in steps))
+          for title, steps in parts_of(price)),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
 
 
 def parts_of(price: Price) -> Iterator[Part]:
@@ -102,8 +102,8 @@ def _items(price: Price) -> Iterator[Part]:
             f"level 1, if fewer than {CHOICE_COMMON} were found, which are not released",
             _set_union(alone, f"items/round {alone.round}"),
         )
-        for section, steps in _adaptive(rounds, "items"):
-            yield f"{section}, if more were found", steps
+        for title, steps in _adaptive(rounds, "items"):
+            yield f"{title}, if more were found", steps
     else:
         for number, level in enumerate(levels):
             steps = _set_union(level, f"items/round {level.round}", follows=number > 0)
@@ -151,8 +151,8 @@ def _positions(level: int, *, single: bool = False) -> Step:
 def _forecast(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
     words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    for number, (section, steps) in enumerate(_adaptive(words, "ngrams/words")):
-        yield f"{section}, if not all is found" if number else section, steps
+    for number, (title, steps) in enumerate(_adaptive(words, "ngrams/words")):
+        yield f"{title}, if not all is found" if number else title, steps
     for level in price.levels[len(words) :]:
         yield f"level {level.level}, two rounds", _two_rounds(level)
 
@@ -209,7 +209,7 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
         ],
     )
     for level in levels:
-        section = f"pass {level.pass_number}, level {level.level}"
+        title = f"pass {level.pass_number}, level {level.level}"
         known = _known(level, f"ldp_trie/pass {level.pass_number}/level {level.level}")
         known |= {"last_seat": level.first_seat + level.users, "domain": level.domain}
-        yield section, [Step(name, known) for name in ("ldp_choice", "ldp_messages", "ldp_kept")]
+        yield title, [Step(name, known) for name in ("ldp_choice", "ldp_messages", "ldp_kept")]

@@ -35,8 +35,7 @@ from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.asked_prior import with_prior
-from dphh.public.counted_items import with_declared, with_release
+from dphh.public.counted_items import with_declared, with_public
 from dphh.release import Release
 from dphh.replay import Note, notice
 from dphh.report.plan_lines import plan_sections
@@ -214,8 +213,8 @@ class _Owner:
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table(con, prior):
             options["prior"] = con.cursor().table(prior)
-        options = with_release(options, self._ledger, files=False)
-        return verb_function(macro.verb)(corpus, **with_prior(options, corpus, self._ledger))
+        options = with_public(options, corpus, self._ledger)
+        return verb_function(macro.verb)(corpus, **options)
 
     def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
         name = answers.asked_corpus(given, macro.name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dphh.checking import check as look_at
 from dphh.cli.grouped import Command
 from dphh.cli.options import (
     content_options_given,
@@ -18,7 +19,6 @@ from dphh.cli.options import (
 )
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.planning.checking import check as look_at
 
 
 @click.command(cls=Command)

@@ -31,16 +31,27 @@ def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options
 _OPTIONS_WITH_ITEMS = ("of", "domain")
 
 
-def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
-    """The options, with `of` or `domain` loaded: the release with that run id in this ledger; if
-    `files` may be read, the release in that folder, or the lines of a text file, one item per
-    line."""
-    named = {
-        option: _read(option, of, ledger, files=files)
-        for option in _OPTIONS_WITH_ITEMS
-        if isinstance(of := options.get(option), (str, Path))
-    }
-    return {**options, **named}
+def with_public(
+    options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
+) -> Options:
+    """The options of a verb, with what they name of public knowledge: a prior as its counts, and
+    the items of `of` or `domain` as lists of tokens, tokenised as the corpus is. These are a list,
+    or the release with that run id in the ledger; if `files` may be read, the release in that
+    folder, or the lines of a text file, one item a line."""
+    if all(options.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
+        return options
+    book = ledger or Ledger()
+    named = with_prior(options, corpus, book, files=files)
+    content = None if corpus is None else corpus.content
+    for option in _OPTIONS_WITH_ITEMS:
+        of = named.get(option)
+        if isinstance(of, (str, Path)):
+            of = _read(option, of, book, files=files)
+        if isinstance(of, Release):
+            named = {**named, option: released_items(option, of, content)}
+        elif isinstance(of, Sequence):
+            named = {**named, option: [_tokens_of_item(option, item, content) for item in of]}
+    return named
 
 
 def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Release | list[str]:
@@ -58,25 +69,6 @@ def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Releas
             f"{option}: {of} could not be read ({type(problem).__name__}); give a release's folder "
             "or a text file with an item on each line"
         ) from None
-
-
-def with_public(
-    options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
-) -> Options:
-    """The options of a verb, with what they name of public knowledge: the items of `of` or
-    `domain` as lists of tokens, tokenised as the corpus is, and a prior as its counts."""
-    if all(options.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
-        return options
-    book = ledger or Ledger()
-    named = with_release(options, book, files=files)
-    content = None if corpus is None else corpus.content
-    for option in _OPTIONS_WITH_ITEMS:
-        of = named.get(option)
-        if isinstance(of, Release):
-            named[option] = released_items(option, of, content)
-        elif isinstance(of, Sequence):
-            named[option] = [_tokens_of_item(option, item, content) for item in of]
-    return with_prior(named, corpus, book, files=files)
 
 
 def released_items(option: str, release: Release, content: Content | None) -> list[tuple[str, ...]]:

@@ -162,7 +162,7 @@ def name_of_length(release: Released, length: int) -> str:
     if reading == "words":
         what = "word"
     elif reading == "characters" or content.get("unit") == 1:
-        what = "byte" if content.get("characters") == "bytes" else "character"
+        what = "character"
     return f"{length:,} {what}{'' if length == 1 else 's'}"
 
 

@@ -28,16 +28,7 @@ from dphh.report.counted import (
     which_rows,
 )
 from dphh.report.people import PEOPLE, Released, people_of
-from dphh.report.plan_lines import (
-    Lines,
-    asked,
-    finds_lines,
-    ledger_lines,
-    noise_lines,
-    paid_lines,
-    promise_lines,
-    proof_lines,
-)
+from dphh.report.plan_lines import DETAILS, Lines, asked, paid_lines, plan_sections
 from dphh.report.promise import in_words, promised
 from dphh.wording.lines import plural
 from dphh.wording.options import check_whole
@@ -119,17 +110,16 @@ def release_card(release: Released) -> str:
 
 def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
     """What the plan promises, finds and costs; levels and theorem are folded away."""
-    proof = "The theorem, and how delta is shared out"
     return _template().render(
         whole=False,
         title=f"plan: {price.verb}",
         warning="",
-        head=[("options", asked(price)), *promise_lines(price, corpus)],
+        head=[("options", asked(price))],
         sections=[
-            Section("finds", terms=finds_lines(price.finds)),
-            Section("ledger", terms=ledger_lines(price, corpus, ledger)),
-            Section(folded="Noise and thresholds", folded_terms=noise_lines(price)),
-            Section(folded=proof, folded_terms=proof_lines(price, corpus)),
+            Section(folded=name, folded_terms=lines)
+            if name in DETAILS
+            else Section(name, terms=lines)
+            for name, lines in plan_sections(price, corpus, ledger)
         ],
     )
 

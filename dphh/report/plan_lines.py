@@ -25,51 +25,50 @@ Lines = list[tuple[str, str]]
 Section = tuple[str, Lines]
 
 
+#: The sections that say how it is done, after those by which people decide.
+DETAILS = ("levels", "proof")
+
+
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
-    return [*price_sections(price, corpus), ("ledger", ledger_lines(price, corpus, ledger))]
+    promise, finds, *details = price_sections(price, corpus)
+    return [promise, finds, ("ledger", ledger_lines(price, corpus, ledger)), *details]
 
 
 def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     """A plan without its ledger section, which only the owner may see."""
+    privacy = price.privacy
+    if corpus is not None:
+        privacy = stated(price, corpus.user, of_files=corpus.source is None)
+    provided = privacy.provided
     return [
-        ("privacy", [*promise_lines(price, corpus), *proof_lines(price, corpus)]),
-        ("levels", noise_lines(price)),
-        ("finds", finds_lines(price.finds)),
-    ]
-
-
-def promise_lines(price: Price, corpus: Corpus | None) -> Lines:
-    """What is promised, and to whom."""
-    privacy = _privacy_of(price, corpus)
-    return [
-        *promises(privacy),
-        *(("warning", said) for said in privacy.warnings),
-        ("unit", privacy.unit),
-        *([] if privacy.provided is None else [("provided", privacy.provided)]),
-    ]
-
-
-def proof_lines(price: Price, corpus: Corpus | None) -> Lines:
-    """What proves it, and under which conditions."""
-    privacy = _privacy_of(price, corpus)
-    return [
-        ("adjacency", privacy.adjacency),
-        ("theorem", privacy.theorem),
-        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
-        *(
-            ("note", caveat)
-            for caveat in privacy.caveats
-            if privacy.provided is None or privacy.provided not in caveat
+        (
+            "privacy",
+            [
+                *promises(privacy),
+                *(("warning", said) for said in privacy.warnings),
+                ("unit", privacy.unit),
+                *([] if provided is None else [("provided", provided)]),
+            ],
         ),
+        ("finds", finds_lines(price.finds)),
+        ("levels", noise_lines(price)),
+        (
+            "proof",
+            [
+                ("adjacency", privacy.adjacency),
+                ("theorem", privacy.theorem),
+                *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
+                *(
+                    ("note", caveat)
+                    for caveat in privacy.caveats
+                    if provided is None or provided not in caveat
+                ),
+            ],
+        ),
+        *([] if corpus is None else [("note", corpus.content.limits)]),
     ]
-
-
-def _privacy_of(price: Price, corpus: Corpus | None) -> Privacy:
-    if corpus is None:
-        return price.privacy
-    return stated(price, corpus.user, of_files=corpus.source is None)
 
 
 def promises(privacy: Privacy) -> Lines:

@@ -12,7 +12,7 @@ from dphh.prior import poor_fit
 from dphh.report.bar_tables import Rows, Table, tables_of
 from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
 from dphh.report.people import Released
-from dphh.report.plan_lines import asked, plan_sections
+from dphh.report.plan_lines import DETAILS, asked, plan_sections
 from dphh.report.promise import promised
 from dphh.wording.lines import padded, shorten, terminal_columns, width_of, wrapped
 
@@ -20,10 +20,14 @@ from dphh.wording.lines import padded, shorten, terminal_columns, width_of, wrap
 SHOWN_ROWS = 10
 
 
-def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
+def plan_text(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
+) -> str:
     columns = terminal_columns() - 4
     lines = wrapped(f"plan: {price.verb}  {asked(price)}")
     for heading, said in plan_sections(price, corpus, ledger):
+        if heading in DETAILS and not details:
+            continue
         lines.append(f"\n{heading}")
         width = min(max((len(what) for what, _ in said), default=0), columns // 2)
         for what, text in said:
@@ -37,6 +41,8 @@ def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
                 f"{head if index == 0 else below}{line}".rstrip()
                 for index, line in enumerate(pieces or [""])
             ]
+    if not details:
+        lines.append("\nplan.describe() has the noise, the thresholds and the theorem, too")
     return "\n".join(lines)
 
 

@@ -137,6 +137,16 @@ class Content:
         return "" if self.reading == "characters" or self.unit is not None else " "
 
     @property
+    def limits(self) -> str:
+        """What counts of long texts and tokens, in words."""
+        what = "tokens of a list" if self.reading == "list" else "characters of a text"
+        longer = {"truncate": "cut", "drop": "left out", "error": "refused"}[self.too_long]
+        return (
+            f"the first {self.max_text_length:,} {what} count; tokens of more than "
+            f"{self.max_token_length:,} characters are {longer}"
+        )
+
+    @property
     def columns_asked(self) -> tuple[str, ...]:
         """The columns that `where` reads."""
         return () if self.where is None else condition(self.where).columns

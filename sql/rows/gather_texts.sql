@@ -1,5 +1,5 @@
--- Passes every text and its user, in any order, to udfs/kernel/gathering.py, which numbers users and
--- words and lays out whole users.
+-- Passes every text and its user, in any order, to udfs/kernel/gathering.py, which numbers users
+-- and words and lays out whole users.
 -- In: rows_of_corpus (user_id, content, group_name). Out: handed (texts), and `users` to be made.
 CREATE OR REPLACE TEMP TABLE handed AS
 WITH

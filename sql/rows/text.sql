@@ -105,4 +105,4 @@ list_transform(
 -- One of several values that together say whose row it is: its length in bytes, and it, so that no
 -- two combinations of values are spelled alike.
 CREATE OR REPLACE TEMP MACRO spelled_in_bytes(content) AS
-CAST(strlen(CAST(content AS VARCHAR)) AS VARCHAR) || ':' || CAST(content AS VARCHAR);
+CAST(strlen(CAST(content AS VARCHAR)) AS VARCHAR) || ':' || CAST(content AS VARCHAR); -- noqa: CP05

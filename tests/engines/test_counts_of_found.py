@@ -70,7 +70,7 @@ def test_of_what_one_user_too_few_holds_so_much_comes_through_as_the_plan_says(w
     rows = [(f"{item} {user}", f"few{item}") for item in range(400) for user in range(39)]
     rows += [(f"many {item} {user}", f"many{item}") for item in range(100) for user in range(200)]
     plan = items(written(rows), epsilon=4.0, delta=1e-5, max_items=1, counts=0.5, min_users=40)
-    assert "comes through with probability at most 2.50%" in " ".join(repr(plan).split())
+    assert "comes through with probability at most 2.50%" in " ".join(plan.describe().split())
     found = [row["item"] for row in plan.run()]
     few = sum(item.startswith("few") for item in found)
     assert few <= 32, "of 400 at 2.5% more than 32 come through once in ten million times"

@@ -40,7 +40,7 @@ def test_estimates_are_off_by_their_standard_error():
     assert abs(np.mean(off)) < 4 / np.sqrt(len(off))
     assert 0.65 < np.std(off) < 1.4
     assert release.table.schema.names[3:] == ["score", "error", "ended"]
-    assert " ± " in repr(release) and "no number of people" in repr(release)
+    assert " ± " in repr(release) and "no numbers of people" in repr(release)
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_what_nobody_holds_stands_out_as_seldom_as_is_said(epsilon, keep):
 def test_plans_say_which_frequency_stands_out_before_anybody_is_asked():
     plan = ldp_trie(**ASKED)
     (level,) = plan.levels
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     assert f"an estimate from {level.stands_out:,.0f} of 800 reports on" in said
     assert "stands out of the noise" in said
     assert level_from_json(level.to_json()) == level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -12,10 +13,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines.duckdb.memory import SharedMemory
+from dphh.errors import EngineOutOfMemory
 from tests.conftest import full
 
 USERS, PER_USER = 280_000, 6
@@ -113,6 +117,34 @@ def test_texts_larger_than_what_the_engine_may_take_finish(tmp_path):
     released = {level["level"]: level["released"] for level in release.manifest["levels"]}
     assert released[1] == 1000
     assert released[2] > (1000 if full() else 10)
+
+
+def peak_of_long_texts(path: str, ledger: str) -> tuple[int, str]:
+    """The most memory that a run takes on these texts, in MiB, and how it ends."""
+    plan = items(Corpus(path, user="who", text="what"), epsilon=1, delta=1e-6)
+    try:
+        plan.run(ledger=ledger, memory_limit="1GB", threads=1)
+        ended = "settled"
+    except EngineOutOfMemory as problem:
+        ended = str(problem)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, ended
+
+
+def test_rows_that_name_one_long_text_keep_to_the_memory_limit(tmp_path):
+    """One text of 10 MB, a million times, is some hundred KB on disk."""
+    rows = 1_000_000
+    text = pa.array([("SENTINEL ipsum " * 700_000)[:10_000_000]])
+    what = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), text)
+    table = pa.table({"who": np.arange(rows), "what": what})
+    pq.write_table(
+        table, tmp_path / "x.parquet", dictionary_pagesize_limit=1 << 30, store_schema=False,
+        compression="zstd",
+    )  # fmt: skip
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+        asked = str(tmp_path / "x.parquet"), str(tmp_path / "ledger.db")
+        peak, ended = other.submit(peak_of_long_texts, *asked).result()
+    assert peak < 1_600
+    assert "max_text_length" in ended and "SENTINEL" not in ended
 
 
 def test_duckdb_has_what_the_rest_of_the_process_leaves_of_the_limit():

@@ -174,3 +174,13 @@ def test_a_seed_decides_everything() -> None:
             )
         )
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(("weight", "is_taken"), [(4_095, True), (4_096, False), (2**23, False)])
+def test_weights_whose_squares_could_overflow_are_refused(weight: int, is_taken: bool) -> None:
+    weights = np.array([1, weight], dtype=np.int64)
+    if is_taken:
+        WeightsByGram(1024, Released(KEYS[:2]), weights)
+        return
+    with pytest.raises(ValueError, match="below 4,096"):
+        WeightsByGram(1024, Released(KEYS[:2]), weights)

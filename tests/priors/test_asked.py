@@ -185,7 +185,7 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     digest = plan["prior"]
     assert plan.price.prior.prior.digest == digest
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     assert "the promise does not cover the prior's text" in said
     assert f"4 listed words (SHA-256 {digest})" in said
     assert "at most b words of your list that nobody need hold" in said
@@ -229,7 +229,7 @@ def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
         private = Corpus(str(path), user="who", text="what")
         plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
         (file,) = folder().iterdir()
-        kept.append((file.name, file.read_bytes(), repr(plan), plan.dumps()))
+        kept.append((file.name, file.read_bytes(), plan.describe(), plan.dumps()))
         file.unlink()
     assert kept[0] == kept[1]
 

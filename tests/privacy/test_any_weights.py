@@ -111,6 +111,25 @@ def test_no_vector_that_looks_for_it_passes_more_often_than_delta(
 
 
 @pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
+def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(
+    sigma: int, unit: int, items: int, delta: float
+) -> None:
+    """The proof's step: one term grows with the heavy item's weight, and the other falls."""
+    if items == 1:
+        return
+    noise = rounded_gaussian(sigma)
+    threshold = any_weights_threshold(noise, unit, items, delta)
+    ends = np.array(any_weights._ends_of_weight_intervals(unit), dtype=float)
+    rest = np.sqrt((unit**2 - ends**2) / (items - 1))
+    heavy = norm.sf((threshold - 0.5 - ends) / sigma)
+    exact = heavy + (items - 1) * norm.sf((threshold - 0.5 - rest) / sigma)
+    found = any_weights._costs_of_intervals(noise, unit, items, threshold)
+    said = np.array([float(Fraction(cost, any_weights.ONE)) for cost in found])
+    assert (said >= exact[:-1] * (1 - 1e-9)).all()
+    assert (said >= exact[1:] * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
 def test_the_threshold_is_certified_and_hardly_higher_than_it_must_be(
     sigma: int, unit: int, items: int, delta: float
 ) -> None:

@@ -18,7 +18,6 @@ HOSTILE = [
 CONTENT = {
     "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
     "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
-    "characters": "code points",
 }  # fmt: skip
 PRIVACY = {
     "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",

@@ -128,7 +128,7 @@ def corpus(tmp_path):
 def test_groups_are_read_without_the_spaces_around_them(groups, corpus):
     plan = counts(corpus, of=["see you"], by="country", groups=groups, epsilon=8, delta=1e-6)
     assert plan["groups"] == ("DE", "US")
-    assert "within DE, US and other of country" in " ".join(repr(plan).split())
+    assert "within DE, US and other of country" in " ".join(plan.describe().split())
     found = {row["group"]: row for row in plan.run(randomness=SeededRandomness(1))}
     for group, truth in {"DE": 140, "US": 120, "other": 90}.items():
         assert found[group]["low"] <= truth <= found[group]["high"]
@@ -148,7 +148,7 @@ def test_a_run_counts_what_it_finds_within_groups(verb, options, corpus, engine)
     plan = verb(corpus, **options, **asked)
     without = verb(corpus, **options, **{**asked, "by": None, "groups": ()})
     assert plan.events == without.events  # one budget, and the same noise
-    assert "within DE, US and other of country" in " ".join(repr(plan).split())
+    assert "within DE, US and other of country" in " ".join(plan.describe().split())
     assert plan_from_json(plan.dumps()) == plan
     release = plan.run(engine=engine, randomness=SeededRandomness(2))
     rows = [row for row in release if row["users"] is not None]

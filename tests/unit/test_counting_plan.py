@@ -90,7 +90,7 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     # No more noise than if nothing were gained by looking at both together.
     assert counting.sigma < gaussian_sigma(8 * counts, 1e-8 * counts) * 1.001
     assert plan_from_json(plan.dumps()) == plan
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     assert "for up to 4 of sequences that end, and beginnings that nothing grew from" in said
     assert f"{number(plan.counting.widest.half_width)} users to either side" in said
 
@@ -109,7 +109,7 @@ def test_who_counts_more_finds_less():
 
 def test_the_plan_says_what_it_finds_and_how_far_off_its_counts_will_be():
     plan = ngrams(max_n=3, max_items=10, method="dpne", counts=0.3, **BUDGET)
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     counting = plan.counting
     assert counting.max_items == 30  # of each length as many as finding lets a user count for
     assert counting.widest.sigma == pytest.approx(counting.relative_sigma * sqrt(30), rel=1e-3)

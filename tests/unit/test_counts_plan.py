@@ -60,7 +60,7 @@ def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_items):
 
 def test_before_spending_the_plan_says_how_far_off_a_count_will_be():
     plan = counts(of=[[str(number)] for number in range(1_000)], **BUDGET)
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     (level,) = plan.levels
     assert f"noise: {level.sigma:.2f} users" in said
     # 5% either way where nobody is bounded; of which 1% is kept for what bounding takes.

@@ -147,15 +147,14 @@ KNOWS_NOTHING_OF = {
     "dphh.price": ("dphh.corpus", "dphh.ledger", "dphh.engines"),
     "dphh.run": ("dphh.plan", "dphh.public", "dphh.asking", "dphh.cli", "dphh.gateway"),
     "dphh.registry": ("dphh.engines", "dphh.run", "dphh.plan"),
-    "dphh.planning": ("dphh.asking", "dphh.cli", "dphh.gateway"),
     "dphh.asking": ("dphh.cli", "dphh.gateway"),
     "dphh.gateway": ("dphh.cli",),
 }
 
 #: All else has a folder that says its idea.
 SPINE = {
-    "__init__", "__main__", "_tree", "columns", "corpus", "detection", "errors", "evaluation",
-    "folders", "journal", "plan", "price", "prior", "registry", "release",
+    "__init__", "__main__", "_tree", "checking", "columns", "comparing", "corpus", "detection",
+    "errors", "evaluation", "folders", "journal", "plan", "price", "prior", "registry", "release",
     "replay", "run", "testing",
 }  # fmt: skip
 

@@ -83,7 +83,7 @@ def test_the_statement_names_unit_and_both_epsilons(gboard):
     assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"] < 1
     assert privacy["shuffled_user_epsilon"] > 12
     assert "Ye & Barg" in privacy["theorem"] and "Theorem B" in privacy["theorem"]
-    assert "a report holds 46 of 1,010,060 values" in " ".join(repr(gboard).split())
+    assert "a report holds 46 of 1,010,060 values" in " ".join(gboard.describe().split())
     said = repr(gboard)
     assert "10-local differential privacy, for one item" in said
     assert "for all of a user's items: what the ledger books" in " ".join(said.split())

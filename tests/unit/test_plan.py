@@ -225,7 +225,7 @@ def test_what_is_no_plan_is_refused(found):
 def test_a_plan_prints_what_it_promises(ledger):
     plan = items(corpus(), epsilon=1, delta=1e-7, max_items=30, method="gaussian")
     (level,) = plan.levels
-    for text in (repr(plan), plan.describe(ledger), plan._repr_html_()):
+    for text in (plan.describe(ledger), plan._repr_html_()):
         for promised in (
             "(1, 1e-07)-differential privacy",
             "add or remove one user",
@@ -239,6 +239,14 @@ def test_a_plan_prints_what_it_promises(ledger):
             assert promised in text
         for _, users in plan.finds.users_by_held:
             assert f"{users:,} users" in text
+
+
+def test_a_print_says_first_what_people_decide_by_and_leaves_the_proof_to_describe():
+    for plan in (items(corpus(), epsilon=1, delta=1e-7), ngrams(max_n=5, epsilon=1, delta=1e-7)):
+        said, whole = repr(plan), plan.describe()
+        assert whole.startswith(said.rpartition("\n\n")[0])
+        assert len(said.splitlines()) <= 20 and "threshold:" not in said
+        assert plan.privacy.theorem[:20] not in said and plan.privacy.theorem[:20] in whole
 
 
 def test_a_print_is_no_wider_than_a_terminal(ledger):
@@ -260,7 +268,7 @@ def test_a_print_says_what_the_ledger_has_left(tmp_path, ledger):
     named = Corpus(tmp_path / "a.parquet", user="who", text="what", account="tweets")
     ledger.add("tweets", source_of(named), 2.0, 1e-6)
     plan = items(named, epsilon=1, delta=1e-7)
-    for text in (repr(plan), plan._repr_html_(), plan.describe(ledger)):
+    for text in (plan._repr_html_(), plan.describe(ledger)):
         assert "tweets" in text
         said = " ".join(text.split())  # lines end where a terminal does
         assert "nothing of it is used" in said

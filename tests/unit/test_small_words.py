@@ -76,10 +76,10 @@ def test_an_empty_folder_is_no_missing_file(tmp_path, engine):
 @pytest.mark.parametrize("database", [":memory:", "kept.db"])
 def test_a_connection_has_help_on_what_it_has(database, tmp_path):
     con = dphh.connect(database=database if database == ":memory:" else tmp_path / database)
-    calls = con.execute("SELECT kind, call FROM dphh_help()").fetchall()
-    assert ("spends", "FROM dphh_ngrams(corpus, ...)") in calls
-    assert ("free", "FROM dphh_ledger()") in calls
-    assert ("free", "FROM dphh_options('ngrams')") in calls
+    calls = con.execute("SELECT costs, call FROM dphh_help()").fetchall()
+    assert ("its price, once", "FROM dphh_ngrams(corpus, ...)") in calls
+    assert ("nothing", "FROM dphh_ledger()") in calls
+    assert ("nothing", "FROM dphh_options(verb)") in calls
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -93,7 +93,7 @@ def test_a_connection_names_the_options_that_its_macros_take(verb):
 
 
 def test_options_of_no_verb_are_refused_with_the_verbs():
-    with pytest.raises(duckdb.Error, match=r"found no such verb; the verbs are .*ngrams"):
+    with pytest.raises(duckdb.Error, match=r"verb: found 'ngram'.*ngrams"):
         dphh.connect().execute("FROM dphh_options('ngram')").fetchall()
 
 

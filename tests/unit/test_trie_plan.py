@@ -158,7 +158,7 @@ def test_a_plan_has_the_keys_of_the_design():
 
 
 def test_a_plan_says_what_it_does_and_what_it_does_not():
-    said = " ".join(repr(trie(**ASK)).split())
+    said = " ".join(trie(**ASK).describe().split())
     for part in (
         "(1, 1e-08)-differential privacy",
         "add or remove one user",
@@ -181,7 +181,7 @@ def test_bounds_of_the_papers_one_direction_add_up():
 
 def test_the_papers_plan_shows_its_direction():
     plan = trie(**PAPER)
-    said = " ".join(repr(plan).split())
+    said = " ".join(plan.describe().split())
     for part in (
         "one user's data replaced by nothing, the number of users staying the same; one direction",
         "TrieHH, AISTATS 2020, Theorem 1",

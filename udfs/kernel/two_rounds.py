@@ -17,6 +17,9 @@ from dphh.udfs.kernel.contributions import Held, starts
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.text.hashes import Integers
 
+#: Planned weights g of round 2 are below 3,500.
+MOST_WEIGHT = 1 << 12
+
 
 @dataclass(frozen=True)
 class PlainWeights:
@@ -60,6 +63,11 @@ class WeightsByGram:
     unit: int
     grams: Released
     weights: Integers
+
+    def __post_init__(self) -> None:
+        # Squares of larger weights would overflow, with a million grams from 2^23 on.
+        if self.weights.max(initial=0) >= MOST_WEIGHT:
+            raise ValueError(f"round 2 takes weights below {MOST_WEIGHT:,}; plans make none")
 
     def __call__(self, held: Held) -> Integers:
         first = starts(held.keys)  # a gram's users stand side by side

@@ -15,8 +15,8 @@ _DUCKDB_FAILURES = Failures(
     errors=(duckdb.Error,),
     is_out_of_memory=lambda problem: isinstance(problem, duckdb.OutOfMemoryException),
     ran_out_of="memory or of temporary disk",
-    more_memory="raise the memory limit, free disk space in the temporary folder, or lower "
-    "max_items",
+    more_memory="raise the memory limit, free disk space in the temporary folder, use fewer "
+    "threads, or lower max_text_length or max_items",
     look=query_of_step("duckdb"),
     not_utf8=re.compile("UTF|unicode"),
 )

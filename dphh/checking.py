@@ -88,11 +88,10 @@ def check(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    findings = [*_check_opening(corpus, engine or engine_of(corpus))]
-    if all(finding.what != "columns" or finding.verdict == "good" for finding in findings):
-        findings += [*_check_columns(corpus), *_check_row_by_row(corpus)]
-    findings += _check_accounts(corpus, book)
-    return Checked(repr(corpus), tuple(findings))
+    opened = [*_check_opening(corpus, engine or engine_of(corpus))]
+    there = opened[0].verdict == "good"
+    more = [*_check_files(corpus), *_check_row_by_row(corpus)] if there else []
+    return Checked(repr(corpus), (*opened, *more, *_check_accounts(corpus, book)))
 
 
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
@@ -113,56 +112,46 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
         session.close()
 
 
-def _check_columns(corpus: Corpus) -> Iterator[Finding]:
-    """Whether all files have the columns, each with one type."""
+def _check_files(corpus: Corpus) -> Iterator[Finding]:
+    """Whether all Parquet files have the columns, each of one type."""
     named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
-    files = [file for file in named if file.endswith((".parquet", ".pq", ".parq"))]
-    if not files:
-        return
-    kinds: dict[str, set[str | None]] = {column: set() for column in corpus.columns.values()}
-    unread = False
-    for file in files:
-        try:
-            schema = pq.read_schema(file)
-        except (OSError, pa.ArrowException):
-            unread = True  # a run reports it when it opens the file
-            continue
-        for column, found in kinds.items():
-            place = schema.get_field_index(column)
-            found.add(_type_name(schema.field(place).type) if place >= 0 else None)
-    if unread:
+    try:
+        schemas = [
+            pq.read_schema(file) for file in named if file.endswith((".parquet", ".pq", ".parq"))
+        ]
+    except (OSError, pa.ArrowException):
         yield Finding(
             "files", "mind", "some cannot be read as Parquet",
             "A run that reads them fails, and its price stays spent.",
         )  # fmt: skip
-    differ = False
+        return
+    where = ", ".join(parquet_pattern(place) for place in corpus.where)
+    see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
+    all_alike = bool(schemas)
     for option, column in corpus.columns.items():
-        found = kinds[column]
-        in_folders = found == {None}  # the column is in the names of the partition folders
-        if None in found and not in_folders:
-            differ = True
-            yield Finding("files", *_finding_of_missing_column(option, column, corpus))
-        if len(types := sorted(kind for kind in found if kind)) > 1:
-            differ = True
+        kinds = {_type_name(schema, column) for schema in schemas}
+        if kinds == {None}:
+            continue  # the column is in the names of the partition folders
+        if None in kinds and (option, column) in corpus.columns_of_user:
             yield Finding(
-                "files", "mind", f"{column!r} is {' in some and '.join(types)} in others",
+                "files", "stops", f"some have no column {column!r}",
+                f"Their rows have no user, and a run is refused for them. {see}",
+            )  # fmt: skip
+        elif None in kinds:
+            yield Finding(
+                "files", "mind", f"some have no column {column!r}",
+                f"Their rows are read as NULL: whatever they hold counts for nothing. {see}",
+            )  # fmt: skip
+        elif len(kinds) > 1:
+            yield Finding(
+                "files", "mind",
+                f"{column!r} is {' in some and '.join(sorted(map(str, kinds)))} in others",
                 "It is widened for all rows: numbers may be written otherwise. Write all files "
                 "with one schema.",
             )  # fmt: skip
-    if not differ and not unread:
+        all_alike &= len(kinds) == 1
+    if all_alike:
         yield Finding("files", "good", "all have these columns, each of one type")
-
-
-def _finding_of_missing_column(
-    option: str, column: str, corpus: Corpus
-) -> tuple[Verdict, str, str]:
-    where = ", ".join(parquet_pattern(place) for place in corpus.where)
-    see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
-    if (option, column) in corpus.columns_of_user:
-        costs = f"Their rows have no user, and a run is refused for them. {see}"
-        return "stops", f"some have no column {column!r}", costs
-    costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"
-    return "mind", f"some have no column {column!r}", costs
 
 
 def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
@@ -212,9 +201,11 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _type_name(kind: pa.DataType) -> str:
-    """The type that engines see: all Arrow layouts of text are one type."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+def _type_name(schema: pa.Schema, column: str) -> str | None:
+    """The type that engines see: all Arrow layouts of text are one type. None: no such column."""
+    if (place := schema.get_field_index(column)) < 0:
+        return None
+    kind = schema.field(place).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return "text" if any(is_text(kind) for is_text in text) else str(kind)

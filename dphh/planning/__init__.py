@@ -1,1 +1,0 @@
-"""Tools to use before anything is spent: check and compare."""
