@@ -65,9 +65,9 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
                     for caveat in privacy.caveats
                     if provided is None or provided not in caveat
                 ),
+                *([] if corpus is None else [("note", corpus.content.limits)]),
             ],
         ),
-        *([] if corpus is None else [("note", corpus.content.limits)]),
     ]
 
 
