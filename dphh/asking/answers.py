@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -68,14 +68,14 @@ def corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
     return _table(rows, CORPORA)
 
 
-def releases_table(entries: Iterable[Entry], corpora: Collection[str] | None = None) -> pa.Table:
+def releases_table(entries: Iterable[Entry]) -> pa.Table:
     """The settled releases, with the verb's parameters alone: how a corpus is read, its owner has
-    said. Of the accounts that paid, only those in `corpora` are named."""
+    said."""
     of_corpus = ("user", "content")
     rows = [
         (
             entry.run_id,
-            ", ".join(each for each in entry.accounts if corpora is None or each in corpora),
+            ", ".join(entry.accounts),
             entry.verb,
             entry.epsilon,
             entry.delta,

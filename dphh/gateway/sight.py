@@ -67,7 +67,7 @@ class Sight:
         answers: dict[str, Callable[[], pa.Table]] = {
             "ledger": lambda: ledger_table(self.budgets()),
             "corpora": lambda: corpora_table(self.book, names),
-            "releases": lambda: releases_table(self.book.runs(), names),
+            "releases": lambda: releases_table(self.book.runs()),
             "release": lambda: self._release(given["run_id"]),
             "help": lambda: help_table(macros(of_tables=False)),
             "options": lambda: options_table(given["verb"]),

@@ -40,9 +40,11 @@ def parts_of(option: str, pattern: str) -> list[str]:
     while place < len(pattern):
         if (part := _PART.match(pattern, place)) is None:
             bad = pattern[place : place + 2] if pattern[place] == "\\" else pattern[place]
+            if (inner := re.match(r"\[[^\]]*?(\\[dDsSwW])", pattern[place:])) is not None:
+                bad = inner[1]
             instead = f"; write {_INSTEAD[bad]}" if bad in _INSTEAD else "; write it in another way"
             raise UsageError(
-                f"{option}: in {pattern!r}, engines read what begins with {bad!r} (character "
+                f"{option}: in {pattern!r}, engines read {bad!r} (from character "
                 f"{place + 1}) in different ways, or not at all{instead}"
             )
         found.append(part[0])

@@ -25,8 +25,6 @@ from dphh import Corpus, Ledger
 DPHH = [sys.executable, "-m", "dphh"]
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
-#: So many that noise drops none of their words: at (0.5, 1e-8) with probability 1e-25.
-USERS = 900
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
@@ -54,8 +52,9 @@ def until(so: Callable[[], object], seconds: float = 120.0) -> None:
         time.sleep(0.02)
 
 
-def write_texts(path: Path, users: int) -> Corpus:
-    rows = [(f"u{n}", "the cat sat" if n % 3 else "the dog ran") for n in range(users)]
+def write_texts(path: Path) -> Corpus:
+    # So many users that noise drops none of their words: at (0.5, 1e-8) with probability 1e-25.
+    rows = [(f"u{n}", "the cat sat" if n % 3 else "the dog ran") for n in range(900)]
     frame = pl.DataFrame([*rows, ("u0", SECRET)], schema=["who", "what"], orient="row")
     frame.write_parquet(path)
     return Corpus(str(path), user="who", text="what")
@@ -68,9 +67,9 @@ class Place:
         self.folder, self.port = folder, 0
         self.servers: list[Served] = []
         self.ledger = Ledger(folder / "ledger.sqlite")
-        self.corpus = write_texts(folder / "reviews.parquet", USERS)
+        self.corpus = write_texts(folder / "reviews.parquet")
         self.ledger.add("reviews", self.corpus, 4.0, 1e-5)
-        self.ledger.add("letters", write_texts(folder / "letters.parquet", USERS), 4.0, 1e-5)
+        self.ledger.add("letters", write_texts(folder / "letters.parquet"), 4.0, 1e-5)
         self.ledger.set_share("reviews", "alice", 3.5, 1e-5)
         self.ledger.set_share("reviews", "bob", 4.0, 1e-5)
         self.ledger.set_share("letters", "bob", 1.0, 1e-5)

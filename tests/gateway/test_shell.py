@@ -99,8 +99,7 @@ def test_macros_in_the_stock_shell_answer_as_in_python(place: Place) -> None:
         SELECT count(*) FROM dphh_counts('reviews', of := ['it''s & so', '*', 'cat'],
             epsilon := 0.05, delta := 1e-8);
         SELECT bool_or(item = 'the cat') FROM dphh_ngrams('reviews', max_n := 2,
-            max_items := [9, 9],
-            method := 'dpne', epsilon := 1.5, delta := 1e-8);
+            max_items := [9, 9], method := 'dpne', epsilon := 1.5, delta := 1e-8);
         SELECT max(made) > '2020-01-01' FROM dphh_releases();
         """,
     )

@@ -231,7 +231,7 @@ def test_hostile_items_are_shown_harmlessly():
         assert not set(shown) & set("\x1b\x07\x00\r\u202e")
         assert "\\x1b[31mred" in shown or "␛[31mred" in shown
         assert "x" * 61 not in shown
-    assert len(text.splitlines()) == 3 + len(HOSTILE)
+    assert len([line for line in text.splitlines() if line[:4].isspace()]) == len(HOSTILE)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "</td>&amp;" not in page
@@ -242,7 +242,7 @@ def test_a_short_print_of_a_long_release():
     assert "1,234 found by items, (1, 1e-08)-DP" in repr(made)
     assert "and 1,224 more" in repr(made)
     assert "and 1,224 more" in made._repr_html_()
-    assert len(repr(made).splitlines()) == 14
+    assert len([line for line in repr(made).splitlines() if line[:4].isspace()]) == 10 + 1
 
 
 def test_a_tests_release_says_so_wherever_it_is_looked_at():
@@ -272,7 +272,7 @@ def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):
         said = table.schema.field("score").metadata[b"description"].decode()
         assert "no number of people" in said
     assert found.manifest["columns"]["score"] == said
-    assert "no numbers of people" in repr(found)
+    assert "no numbers of people" in " ".join(repr(found).split())
     of_file = duckdb.sql(f"FROM parquet_kv_metadata('{file}')").fetchall()
     assert (str(file), b"dphh.score", said.encode()) in of_file
     assert found.to_polars().equals(again.to_polars())
