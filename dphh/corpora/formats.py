@@ -179,12 +179,13 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
         kinds[corpus.content.column] = "VARCHAR[]"
     kinds |= dict.fromkeys(columns_of(corpus.user), "JSON")
     columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
+    paths = ", ".join(map(literal, files))
     picked = ", ".join(
         _user_in_json(identifier(name)) if kind == "JSON" else identifier(name)
         for name, kind in kinds.items()
     )
     return con.sql(
-        f"SELECT {picked} FROM read_json([{', '.join(map(literal, files))}], format = 'newline_delimited', "
+        f"SELECT {picked} FROM read_json([{paths}], format = 'newline_delimited', "
         f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
     )
 

@@ -216,10 +216,21 @@ def test_users_that_json_spells_in_two_ways_are_refused(
 
 
 def test_users_in_json_are_whole_numbers_truths_and_text(tmp_path: Path) -> None:
-    there = ["-9223372036854775808", "18446744073709551615", '""', '"\\u0061"', "true", "null", "-0"]
+    ends = ["-9223372036854775808", "18446744073709551615"]
+    there = [*ends, '""', '"\\u0061"', "true", "null", "-0"]
     lines = [f'{{"who": {each}, "what": "a"}}' for each in there]
     (tmp_path / "c.jsonl").write_text("\n".join(lines))
     relation = opened(Corpus(tmp_path / "c.jsonl", user="who", text="what")).source
-    assert [who for who, _ in relation.fetchall()] == [
-        "-9223372036854775808", "18446744073709551615", "", "a", "true", None, "0"
-    ]  # fmt: skip
+    assert [who for who, _ in relation.fetchall()] == [*ends, "", "a", "true", None, "0"]
+
+
+def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    for name in ("SENTINEL", "x=y"):
+        (tmp_path / f"who={name}").mkdir()
+        pq.write_table(pa.table({"what": ["a"]}), tmp_path / f"who={name}" / "c.parquet")
+    with pytest.raises(CorpusError, match="DuckDB cannot take its columns or its folders") as said:
+        VERBS["items"](Corpus(tmp_path, user="who", text="what")).run(ledger=ledger)
+    assert "SENTINEL" not in str(said.value)
+    assert ledger.runs() == []
