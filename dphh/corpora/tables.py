@@ -43,7 +43,8 @@ def schema_in_memory(corpus: Corpus) -> Any:
     with source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
             for option, column in corpus.columns_of_user:  # Arrow has it as text
-                if dict(zip(source.columns, source.types, strict=True)).get(column) == "JSON":
+                kinds = dict(zip(source.columns, map(str, source.types), strict=True))
+                if kinds.get(column) == "JSON":
                     raise CorpusError(NO_USERS.format(option=option, column=column, kind="JSON"))
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
@@ -53,12 +54,21 @@ def schema_in_memory(corpus: Corpus) -> Any:
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_names_twice(corpus, schema.names)
+    for option, column in corpus.columns_of_user:
+        # Of these an engine may see their storage alone, as which equal values may differ.
+        if column in schema.names and _is_stored_otherwise(kind := schema.field(column).type):
+            raise CorpusError(NO_USERS.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
             raise CorpusError(
                 f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
             )
     return schema
+
+
+def _is_stored_otherwise(kind: Any) -> bool:
+    extension = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
+    return extension or pa.types.is_time(kind)
 
 
 def rows_in_memory(corpus: Corpus) -> Any:

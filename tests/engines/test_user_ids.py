@@ -27,6 +27,7 @@ from dphh import (
 )
 from dphh.corpora.files import refuse_users_of_several_types
 from dphh.corpora.formats import opened
+from dphh.corpora.tables import schema_in_memory
 from dphh.engines import ENGINES
 from dphh.testing import SeededRandomness
 
@@ -234,3 +235,24 @@ def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(
         VERBS["items"](Corpus(tmp_path, user="who", text="what")).run(ledger=ledger)
     assert "SENTINEL" not in str(said.value)
     assert ledger.runs() == []
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([1], pa.time64("us")),
+        pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 2], pa.int8())),
+        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"x": 1}', '{"x":1}'])),
+    ],
+)
+def test_types_that_an_engine_would_take_as_their_storage_are_refused(ids: Any) -> None:
+    """Spark takes times, and JSON, as texts; and 1 and 2, which are both true, as integers."""
+    corpus = Corpus(pa.table({"who": ids, "what": ["a"] * len(ids)}), user="who", text="what")
+    with pytest.raises(CorpusError, match="so that equal users are spelled equally"):
+        schema_in_memory(corpus)
+
+
+def test_uuids_of_arrow_are_taken() -> None:
+    uuids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+    table = pa.table({"who": uuids, "what": ["a"]})
+    assert schema_in_memory(Corpus(table, user="who", text="what")).names == ["who", "what"]
