@@ -67,8 +67,9 @@ def schema_in_memory(corpus: Corpus) -> Any:
 
 
 def _is_stored_otherwise(kind: Any) -> bool:
-    extension = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
-    return extension or pa.types.is_time(kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return bool(kind.extension_name != "arrow.uuid")
+    return bool(pa.types.is_time(kind))
 
 
 def rows_in_memory(corpus: Corpus) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ import duckdb
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.stores import reach_stores
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import open_corpus
+from dphh.engines.duckdb.content import Loader, open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
@@ -157,7 +157,7 @@ class DuckDBRun(DuckDBRows):
         self.con.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
+def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
     try:
         return open_corpus(con, corpus)
     except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids
