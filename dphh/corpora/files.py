@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, NoColumnError, UnreachableError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
+from dphh.rows.user import NO_USERS
 from dphh.wording.options import no_column
 
 #: At most this many existing columns are listed in an error about a missing column.
@@ -76,6 +77,39 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
                         f"corpus: {folder} is a {kind} table, whose files hold rows that were "
                         f"deleted; give a frame of it, by {instead}, and account="
                     )
+
+
+def refuse_users_of_several_types(corpus: Corpus) -> None:
+    """Refuse local Parquet files that have a user column in types of different kinds. An engine
+    unites them: 1.0 and -0.0 become text beside text, 1.4 and 1.1 one whole number."""
+    found: dict[str, str] = {}
+    for file in (file for place in corpus.where for file in files_named(place)):
+        try:
+            schema = pq.read_schema(file)
+        except (OSError, pa.ArrowException):
+            continue  # the engine will report what is wrong with the file
+        for option, column in corpus.columns_of_user:
+            if (place := schema.get_field_index(column)) < 0:
+                continue
+            kind = _kind_of_user(schema.field(place).type)
+            if kind != found.setdefault(column, kind) and kind != "null":
+                if found[column] == "null":  # a column without values has any type
+                    found[column] = kind
+                    continue
+                both = f"{found[column]} in one file and {kind} in another"
+                raise CorpusError(NO_USERS.format(option=option, column=column, kind=both))
+
+
+def _kind_of_user(kind: pa.DataType) -> str:
+    """Values of types of one kind are written alike in their common type."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_decimal(kind):
+        return f"decimal of {kind.scale} places"
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return "text" if text or pa.types.is_string_view(kind) else str(kind)
 
 
 def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:

@@ -25,14 +25,17 @@ from dphh.corpora.files import (
     refuse_files_of_tables,
     refuse_missing_columns,
     refuse_names_twice,
+    refuse_users_of_several_types,
     unreadable_files,
 )
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.stores import reach_stores
+from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
+from dphh.rows.user import columns_of
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -75,6 +78,7 @@ def opened(corpus: Corpus) -> Corpus:
             reach_stores(con, corpus)
             return replace_corpus(corpus, kind="table", source=read(con, corpus))
     _refuse_other_formats(places)
+    refuse_users_of_several_types(corpus)
     return corpus
 
 
@@ -170,15 +174,27 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
         raise unreadable_files(corpus, f"the first line is not a JSON object; {_OBJECTS}")
     if first:
         refuse_missing_columns(corpus, first, f"the first line has no such key; {_OBJECTS}")
-    content = corpus.content
-    listed = {content.column} if content.reading == "list" else set()
-    columns = ", ".join(
-        f"{literal(name)}: 'VARCHAR{'[]' if name in listed else ''}'"
-        for name in dict.fromkeys(corpus.columns.values())
+    kinds = dict.fromkeys(corpus.columns.values(), "VARCHAR")
+    if corpus.content.reading == "list":
+        kinds[corpus.content.column] = "VARCHAR[]"
+    kinds |= dict.fromkeys(columns_of(corpus.user), "JSON")
+    columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
+    paths = ", ".join(map(literal, files))
+    picked = ", ".join(
+        _user_in_json(identifier(name)) if kind == "JSON" else identifier(name)
+        for name, kind in kinds.items()
     )
     return con.sql(
-        f"FROM read_json([{', '.join(map(literal, files))}], format = 'newline_delimited', "
+        f"SELECT {picked} FROM read_json([{paths}], format = 'newline_delimited', "
         f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _user_in_json(column: str) -> str:
+    """A user id as text. As text, 1 and 1.0 would be two users, and 2.0^53 and 2.0^53 + 1 one."""
+    return (
+        f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
+        f"THEN error({literal(NO_USER_IN_JSON)}) ELSE {column} ->> '$' END AS {column}"
     )
 
 

@@ -17,7 +17,7 @@ from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.rows.content import NOT_UTF8
-from dphh.rows.user import columns_of
+from dphh.rows.user import NO_USERS, columns_of
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -26,6 +26,8 @@ ROWS_OF_A_STREAM = 8_192
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Where DuckDB's errors about CSV and JSON lines name the line.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
+#: What DuckDB is made to say of a line of JSON whose user has a type that is refused.
+NO_USER_IN_JSON = "dphh: no user id"
 _FIELDS = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
@@ -40,6 +42,10 @@ def schema_in_memory(corpus: Corpus) -> Any:
     source = corpus.source
     with source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
+            for option, column in corpus.columns_of_user:  # Arrow has it as text
+                kinds = dict(zip(source.columns, map(str, source.types), strict=True))
+                if kinds.get(column) == "JSON":
+                    raise CorpusError(NO_USERS.format(option=option, column=column, kind="JSON"))
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
@@ -48,12 +54,22 @@ def schema_in_memory(corpus: Corpus) -> Any:
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_names_twice(corpus, schema.names)
+    for option, column in corpus.columns_of_user:
+        # Of these an engine may see their storage alone, as which equal values may differ.
+        if column in schema.names and _is_stored_otherwise(kind := schema.field(column).type):
+            raise CorpusError(NO_USERS.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
             raise CorpusError(
                 f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
             )
     return schema
+
+
+def _is_stored_otherwise(kind: Any) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return bool(kind.extension_name != "arrow.uuid")
+    return bool(pa.types.is_time(kind))
 
 
 def rows_in_memory(corpus: Corpus) -> Any:
@@ -118,6 +134,12 @@ def _without_view_type(kind: Any) -> Any:
 
 def bad_line(said: str) -> str | None:
     """What DuckDB says of a line that it cannot read, without the line; None of other errors."""
+    if NO_USER_IN_JSON in said:
+        return (
+            "user: a line has a number with a fraction or of more than 64 bits, an object or a "
+            "list; write user ids as text or as whole numbers, so that equal users are spelled "
+            "equally"
+        )
     if (found := _BAD_LINE.search(said)) is None:
         return None
     fields = _FIELDS.search(said)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,9 @@ from dphh import (
     ngrams,
     trie,
 )
+from dphh.corpora.files import refuse_users_of_several_types
+from dphh.corpora.formats import opened
+from dphh.corpora.tables import schema_in_memory
 from dphh.engines import ENGINES
 from dphh.testing import SeededRandomness
 
@@ -152,3 +156,103 @@ def test_whole_numbers_in_one_file_and_floats_in_another_are_refused(
     with pytest.raises(CorpusError):
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, engine=engine)
     assert ledger.runs() == []
+
+
+#: The user's column in two or three files. United as text, or as a decimal, one user's id would be
+#: spelled in two ways, or two users' ids in one.
+APART: dict[str, tuple[Any, ...]] = {
+    "zeros beside text": (pa.array([0.0, -0.0]), pa.array(["x"])),
+    "decimals and integers beside text": (
+        pa.array([decimal.Decimal("1.00")]), pa.array([1]), pa.array(["x"])
+    ),
+    "decimals of two scales": (
+        pa.array([decimal.Decimal(10**37)], pa.decimal128(38, 0)),
+        pa.array([decimal.Decimal("1.1"), decimal.Decimal("1.4")], pa.decimal128(38, 30)),
+    ),
+    "structs beside text": (pa.array([{"x": 0.0}, {"x": -0.0}]), pa.array(["x"])),
+}  # fmt: skip
+
+
+def files_of(folder: Path, columns: tuple[Any, ...]) -> Path:
+    for number, ids in enumerate(columns):
+        table = pa.table({"who": ids, "what": ["a"] * len(ids)})
+        pq.write_table(table, folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("files", APART)
+def test_a_user_column_of_two_types_in_two_files_is_refused_before_anything_is_paid(
+    engine: str, tmp_path: Path, ledger: Ledger, files: str
+) -> None:
+    corpus = Corpus(files_of(tmp_path, APART[files]), user="who", text="what")
+    said = refused(corpus, ledger, engine)
+    assert "in one file and" in said
+    assert said.endswith("so that equal users are spelled equally")
+
+
+def test_widths_of_integers_and_columns_without_values_are_no_other_type(tmp_path: Path) -> None:
+    columns = (
+        pa.array([None], pa.null()), pa.array([1], pa.int32()), pa.array([2**53 + 1]),
+        pa.array([2**64 - 1], pa.uint64()),
+    )  # fmt: skip
+    refuse_users_of_several_types(
+        Corpus(files_of(tmp_path, columns), user="who", text="what", null_users="drop")
+    )
+
+
+@pytest.mark.parametrize("ids", [["1.0", "1"], ["2e0", "2.0"], ['{"x": 1}', '{"x":1}'], ["[1]"]])
+def test_users_that_json_spells_in_two_ways_are_refused(
+    tmp_path: Path, ledger: Ledger, ids: list[str]
+) -> None:
+    lines = [f'{{"who": {each}, "what": "a"}}' for each in ("7", *ids)]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    corpus = Corpus(tmp_path / "c.jsonl", user="who", text="what")
+    for engine in ("duckdb", "polars"):
+        assert "so that equal users are spelled equally" in refused(corpus, ledger, engine)
+    con = duckdb.connect()
+    for each in ids:
+        relation = con.sql(f"SELECT '{each}'::JSON AS who, 'a' AS what")
+        assert "is JSON" in refused(Corpus(relation, user="who", text="what"), ledger, "duckdb")
+
+
+def test_users_in_json_are_whole_numbers_truths_and_text(tmp_path: Path) -> None:
+    ends = ["-9223372036854775808", "18446744073709551615"]
+    there = [*ends, '""', '"\\u0061"', "true", "null", "-0"]
+    lines = [f'{{"who": {each}, "what": "a"}}' for each in there]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    relation = opened(Corpus(tmp_path / "c.jsonl", user="who", text="what")).source
+    assert [who for who, _ in relation.fetchall()] == [*ends, "", "a", "true", None, "0"]
+
+
+def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    for name in ("SENTINEL", "x=y"):
+        (tmp_path / f"who={name}").mkdir()
+        pq.write_table(pa.table({"what": ["a"]}), tmp_path / f"who={name}" / "c.parquet")
+    with pytest.raises(CorpusError, match="DuckDB cannot take its columns or its folders") as said:
+        VERBS["items"](Corpus(tmp_path, user="who", text="what")).run(ledger=ledger)
+    assert "SENTINEL" not in str(said.value)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([1], pa.time64("us")),
+        pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 2], pa.int8())),
+        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"x": 1}', '{"x":1}'])),
+    ],
+)
+def test_types_that_an_engine_would_take_as_their_storage_are_refused(ids: Any) -> None:
+    """Spark takes times, and JSON, as texts; and 1 and 2, which are both true, as integers."""
+    corpus = Corpus(pa.table({"who": ids, "what": ["a"] * len(ids)}), user="who", text="what")
+    with pytest.raises(CorpusError, match="so that equal users are spelled equally"):
+        schema_in_memory(corpus)
+
+
+def test_uuids_of_arrow_are_taken() -> None:
+    uuids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+    table = pa.table({"who": uuids, "what": ["a"]})
+    assert schema_in_memory(Corpus(table, user="who", text="what")).names == ["who", "what"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ import duckdb
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.stores import reach_stores
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import open_corpus
+from dphh.engines.duckdb.content import Loader, open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
@@ -50,7 +50,7 @@ class DuckDBRows:
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self.load, self._has_rows_without_user = open_corpus(self.con, corpus)
+            self.load, self._has_rows_without_user = _opened(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
             raise UsageError(_explain_bad_limit(problem, limits)) from None
@@ -155,6 +155,16 @@ class DuckDBRun(DuckDBRows):
 
     def drop(self, table: str) -> None:
         self.con.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
+    try:
+        return open_corpus(con, corpus)
+    except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids
+        raise CorpusError(
+            f"corpus: DuckDB cannot take its columns or its folders ({type(problem).__name__}); "
+            "cast the columns to plain types, rename the folders, or use engine='polars'"
+        ) from None
 
 
 def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
