@@ -39,11 +39,12 @@ test-all: $(VENV)/ready
 # specification; the functions registered in it; its errors, plans and memory; a run of every method.
 # DuckDB's shell over the gateway needs this line. What users are bounded to, prices, draws, the journal and the command
 # line are the same Python, called with the same batches, and are tested on the current line alone.
-OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile lake_logs ldp_trie \
-	listed_words look_first memory no_files odd_texts one_sequence plain_sql \
-	rounds_by_hand several_columns sources stores tables trie units user_ids which_rows
+OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile ldp_trie \
+	listed_words memory no_files odd_texts one_sequence plain_sql \
+	rounds_by_hand rows_without_user several_columns sources stores tables trie user_ids \
+	which_rows
 OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \
-	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subset_reports.py \
+	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subsets.py \
 	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \

@@ -250,6 +250,16 @@ def test_what_is_refused_says_why_and_by_its_exit_code(dphh, path, arguments, co
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_user_ids_of_several_spellings_are_refused_on_the_command_line(dphh, tmp_path, engine):
+    rows = pl.DataFrame({"who": [0.0, -0.0], "what": ["a", "b"]})
+    rows.write_parquet(tmp_path / "numbers.parquet")
+    found, out, err = dphh("items", tmp_path / "numbers.parquet", *READ, *COST, "--engine", engine)
+    assert (found, out) == (2, "")
+    assert "user: column who is " in err
+    assert Ledger().runs() == []
+
+
 def test_a_defect_shows_where_it_is_and_not_what_it_says(dphh, path, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("SENTINEL")

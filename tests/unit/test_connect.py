@@ -315,6 +315,19 @@ def test_what_is_refused_says_why_and_costs_nothing(
     assert ledger.runs() == []
 
 
+def test_user_ids_of_several_spellings_are_refused_in_sql(
+    con: Any, ledger: Ledger, tmp_path: Path
+) -> None:
+    rows = pl.DataFrame({"who": [0.0, -0.0], "what": ["a", "b"]})
+    rows.write_parquet(tmp_path / "c.parquet")
+    with pytest.raises(duckdb.InvalidInputException, match="user: column who is DOUBLE"):
+        con.execute(
+            f"FROM dphh_items('{tmp_path / 'c.parquet'}', user_column := 'who', "
+            "text_column := 'what', epsilon := 1, delta := 1e-6)"
+        ).fetchall()
+    assert ledger.runs() == []
+
+
 @pytest.mark.parametrize(
     "said",
     ["split := 'white space'", "max_token_length := 1000", "lower := false"],
