@@ -16,14 +16,11 @@ from tests.gateway.conftest import Place, until
 def test_a_settled_run_is_asked_for_a_thousand_times_and_paid_once(place: Place) -> None:
     first = place.items(epsilon=0.4)
     runs = len(place.ledger.runs())
-    began = time.monotonic()
-    for number in range(500):
+    for _ in range(500):
         head = place.items(epsilon=0.4, verb="HEAD")
         assert head.headers["content-length"] == str(len(first.body))
-        if number % 10 == 0:
-            assert place.items(epsilon=0.4).body == first.body
-            assert place.items(epsilon="0.40").body == first.body
-    assert time.monotonic() - began < 60
+        assert place.items(epsilon=0.4).body == first.body
+    assert place.items(epsilon="0.40").body == first.body
     assert len(place.ledger.runs()) == runs
 
 
