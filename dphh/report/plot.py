@@ -33,6 +33,8 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
         for table in tables_of(release, Rows(top))
         if any(bar.value is not None for row in table.first for bar in row.bars)
     ]
+    if not release.table.num_rows:
+        raise UsageError("plot: nothing was found, so there is nothing to draw")
     if not tables:
         raise UsageError("plot: this release has neither counts nor scores to draw")
     charts = [_chart(table, by_of(release.manifest)) for table in tables]

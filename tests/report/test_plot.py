@@ -56,9 +56,10 @@ def test_hostile_items_are_text():
 
 
 def test_what_cannot_be_drawn_is_refused(monkeypatch):
-    for release in (trie(), items(())):
-        with pytest.raises(UsageError, match="plot: this release has neither counts nor scores"):
-            release.plot()
+    with pytest.raises(UsageError, match="plot: this release has neither counts nor scores"):
+        trie().plot()
+    with pytest.raises(UsageError, match="plot: nothing was found"):
+        items(()).plot()
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(UsageError, match=r"Altair is not installed; pip install 'dphh\[plot\]'"):
         ladder().plot()
