@@ -30,6 +30,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("exploring", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "exploring")
 
+#: What is printed is as wide as without a terminal; pytest-xdist says 80.
+os.environ["COLUMNS"] = "100"
+
 HERE = Path(__file__).parents[1]
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
