@@ -87,7 +87,7 @@ def _delta_shares(
     return for_curve, for_new
 
 
-@lru_cache(maxsize=64, typed=True)  # nine compositions; a ledger, a schedule or a shell asks again
+@lru_cache(maxsize=64, typed=True)  # nine compositions; a ledger or a shell asks again
 def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
     """The first round, the one round and the rounds, of which only one follows, and their cost."""
     spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
