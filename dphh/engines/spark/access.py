@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dphh.engines.spark.artifacts import send_dphh
 from dphh.engines.spark.folder import FolderOfSpark, RunDatabase, RunFolder
-from dphh.udfs.spark.connection import is_connect, refuse_lost, why_lost
+from dphh.udfs.spark.connection import is_connect, why_lost
 
 
 class Access(Protocol):
@@ -80,7 +80,6 @@ class ByConnect:
     """Access to a Spark Connect session, which has no Java objects."""
 
     def __init__(self, owner: SparkSession) -> None:
-        refuse_lost(owner)
         own: Any = owner
         self.owner, self.spark = owner, own.cloneSession()
         self._tag = f"dphh-{uuid.uuid4().hex}"

@@ -21,6 +21,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.session.protocol import Limits
+from dphh.udfs.spark.connection import refuse_lost
 from dphh.wording.warned import warn
 
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or
@@ -92,7 +93,8 @@ def _forget_ended_java() -> None:
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
     """Refuse limits that differ from those of a running Spark, which reads limits only at its
-    start."""
+    start; and a server that is lost."""
+    refuse_lost(spark)
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
