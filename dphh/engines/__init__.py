@@ -12,8 +12,6 @@ from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")
-#: Engines that take seconds to start: what can be refused without them is refused before.
-SLOW_TO_START = {"spark"}
 
 
 def checked_engine(engine: str) -> str:
