@@ -60,9 +60,13 @@ def _in_the_site(text: str) -> str:
 
 
 def _beside(text: str) -> str:
-    """Links out of docs/, as links to what the site has of the rest of the repository."""
+    """Links out of docs/, as links to what the site has of the rest of the repository.
+
+    Measurements and audits lie beside what they measure, and are no pages: the site names the file.
+    """
     text = text.replace("](../examples/gateway)", "](examples/gateway/dphh.service)")
     text = text.replace("](../examples/", "](examples/")
+    text = re.sub(r"\[([^]]+)\]\(\.\./(tests/[^)#]+)[^)]*\)", r"\1 (`\2` in the repository)", text)
     for page, source in ROOT_PAGES.items():
         text = text.replace(f"](../{source}", f"]({page}")
     return text

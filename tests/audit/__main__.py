@@ -1,6 +1,6 @@
 """`python -m tests.audit [WORD ...] [--times N] [--engine NAME]`: measured against claimed.
 
-The table of docs/audits.md: every pair of neighbours, or those with a word in the name.
+The table of tests/audit/audits.md: every pair of neighbours, or those with a word in the name.
 """
 
 from __future__ import annotations

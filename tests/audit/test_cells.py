@@ -1,4 +1,4 @@
-"""Every claim against what is seen from outside: docs/audits.md, with small counts.
+"""Every claim against what is seen from outside: tests/audit/audits.md, with small counts.
 
 DPHH_FULL=1 has ten times the counts, and `python -m tests.audit --times 20` makes the table of the
 docs. Bounds are so wide here that a right mechanism fails once in a hundred million times.

@@ -12,8 +12,9 @@ writes first: at each level it spells out every k-gram as a string, leaves out r
 user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each
 and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
 `--shuffle` reads Spark's event log: bytes shuffled and written by each step.
-`--scale` is docs/scale.md's table: the default `ngrams` to n = 3 of so many million users of 10
-words each, what more users add between two sizes, and what a billion would take by that.
+`--scale` makes the table of scale.md, beside this file: the default `ngrams` to n = 3 of so many
+million users of 10 words each, what more users add between two sizes, and what a billion would
+take by that.
 `--short` compares the default `ngrams` of so many users of 10 words (`--words`), at epsilon 4, with
 DuckDB's: processor seconds of the second run of a process and all below it, in a Spark that dphh
 started. The first run, of 2,000 users, starts Java and workers and reaches each step. With `--runs`

@@ -13,7 +13,11 @@ import dphh
 from dphh.cli import cli
 from tests.docs.pages import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "tests").rglob("*.md")),
+]
 _COMMAND = re.compile(r"^(?:    |\$ )(?:DPHH_TOKEN=\S+ )?(dphh (?:.*\\\n)*.*)$", re.MULTILINE)
 #: What stands for something else: `[--json]`, `NAME`, `E`, `...`.
 _STANDS_FOR = re.compile(r"[\[\]]|\b(?:NAME|CORPUS|FILE|DIR|RUN_ID|VERB|[A-Z])\b|\.\.\.")

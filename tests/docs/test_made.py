@@ -85,7 +85,7 @@ def test_a_picture_has_every_point_and_its_numbers() -> None:
     assert "| a<b | 10 | 1e-9 |" in drawn.replace("&lt;", "<")
 
 
-LINKED = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+LINKED = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")]
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)

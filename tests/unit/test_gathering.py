@@ -155,7 +155,7 @@ def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around
 
 def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatch):
     """2,048 rows at a time, of 2^24 characters each. (A run of 2 GiB in 128 rows is too much for a
-    test: docs/audits.md has its command.)"""
+    test: tests/audit/audits.md has its command.)"""
     path = tmp_path / "corpus.parquet"
     pq.write_table(pa.table({"who": ["a"], "what": ["a b"]}), path)
     add, handed = Gathering.add, []
