@@ -1,4 +1,4 @@
-"""The page for jobs: its model of dbt is called as dbt calls it, its commands as cron does."""
+"""Jobs, as a page shows them: its model is called as dbt calls it, its commands as cron does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 
 import dphh
 
-PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+_WEEKLY = (Path(__file__).parents[2] / "docs" / "weekly.md").read_text(encoding="utf-8")
+PAGE = _WEEKLY.partition("\n## From cron, Airflow or dbt\n")[2]
 
 
 def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatch, ledger):
