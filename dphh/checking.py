@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.corpora.files import files_named, parquet_pattern
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session, refuse_rows_without_user
 from dphh.errors import DphhError, UsageError
+from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.sentences import usage_phrase
 from dphh.rows.user import PROVIDED, counted_by

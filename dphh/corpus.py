@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
+from dphh.files.paths import absolute
 from dphh.rows.conditions import both, rows_kept
 from dphh.rows.content import (
     MAX_TEXT_LENGTH,
@@ -306,19 +307,4 @@ def _table_of_connection(connection: Any, name: str) -> Any:
         raise CorpusError(
             f"source: the connection has no table or view {name!r} ({type(problem).__name__}); "
             "give its name as in SQL, such as reviews or archive.reviews"
-        ) from None
-
-
-def absolute(path: str | Path) -> str:
-    """Make a path or glob absolute without touching the disk; remote URLs stay as they are."""
-    text = str(path)
-    if not text or "\0" in text:
-        raise UsageError(f"source: found the path {text!r}; give a Parquet path, glob or folder")
-    if "://" in text:
-        return text
-    try:
-        return str(Path(text).expanduser().absolute())
-    except RuntimeError:
-        raise UsageError(
-            f"source: found {text!r}, a home folder of an unknown user; give the path in full"
         ) from None

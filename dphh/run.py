@@ -68,7 +68,7 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
-    state = files_state(request.source, str(book.path))
+    state = files_state(request.source)
     asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
     given, told = run_id, list[str]()  # `told`: said once no refusal can follow
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
@@ -97,8 +97,7 @@ def run(
     session = open_session(engine, corpus, source, Limits(memory_limit, threads))
     booked = None
     try:
-        if run_id is None or run_id == given:
-            refuse_rows_without_user(corpus, session)
+        refuse_rows_without_user(corpus, session)
         booked = book.book(
             request,
             _setting_of(price, session, state, is_test=source.is_test),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from dphh.as_sql.query_text import literal
-from dphh.corpora.files import parquet_pattern
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements
+from dphh.files.paths import parquet_pattern
 
 #: The name used for a table that has none of its own.
 TABLE = "corpus_rows"

@@ -12,10 +12,10 @@ from dphh.cli.raising import confirm, describe_raise
 from dphh.corpus import Corpus
 from dphh.engines import open_session
 from dphh.errors import DphhError, UsageError
+from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Kept
 from dphh.ledger.sentences import accounts_text
-from dphh.ledger.source import files_of, source_of
 from dphh.privacy.events import costs_of
 from dphh.release import Release
 from dphh.session.protocol import Limits
@@ -80,9 +80,8 @@ def add(
 
 def _check_columns(corpus: Corpus) -> None:
     """Open the corpus, so that a wrong column is refused now and not by the first run."""
-    source = source_of(corpus)
-    if "://" not in source.label and not files_of(source):
-        click.echo(f"note: no file is at {source.label} yet", err=True)
+    if not any(is_remote(place) or files_named(place) for place in corpus.where):
+        click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
     try:
         open_session("duckdb", corpus, SystemRandomness(), Limits()).close()

@@ -1,13 +1,10 @@
-"""Which files a path means, and what is refused of them before anything is paid."""
+"""What is refused of a corpus's files before anything is paid."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable
-from glob import glob
 from itertools import islice
-from os.path import isdir
 from pathlib import Path
 
 import duckdb
@@ -16,7 +13,7 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, NoColumnError, UnreachableError
-from dphh.files.paths import absolute_path, is_remote, keeps_waiting
+from dphh.files.paths import files_named, is_remote, keeps_waiting
 from dphh.rows.user import NO_USERS
 from dphh.wording.options import no_column
 
@@ -27,26 +24,6 @@ _TABLES_WITH_A_LOG = (
     ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
     ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
 )
-
-
-def parquet_pattern(path: str) -> str:
-    """A glob for the path: an existing file or folder is taken literally, even with wildcards in
-    its name; a folder means all Parquet files below it."""
-    there = Path(path)
-    if "://" in path or not there.exists():
-        return path
-    plain = re.sub(r"([*?\[])", r"[\1]", path)
-    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
-
-
-def files_named(place: str) -> list[str]:
-    """The local files that a path, a glob or a folder names; none for an address. Like DuckDB's
-    listing, it includes names with a leading dot and excludes folders."""
-    if is_remote(place):
-        return []
-    pattern = parquet_pattern(absolute_path(place))
-    names = glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - of any root
-    return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
 
 
 def refuse_blocking_files(files: Iterable[str]) -> None:
@@ -121,7 +98,7 @@ def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
 
 
 def no_such_file(corpus: Corpus) -> CorpusError:
-    folders = [place for place in corpus.where if "://" not in place and Path(place).is_dir()]
+    folders = [place for place in corpus.where if not is_remote(place) and Path(place).is_dir()]
     if folders:
         return unreadable_files(corpus, "in this folder, and below it, is no file *.parquet")
     return unreadable_files(corpus, "there is no such file")

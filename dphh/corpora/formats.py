@@ -18,9 +18,7 @@ from typing import Any
 import duckdb
 
 from dphh.corpora.files import (
-    files_named,
     no_such_file,
-    parquet_pattern,
     refuse_blocking_files,
     refuse_files_of_tables,
     refuse_missing_columns,
@@ -34,7 +32,7 @@ from dphh.corpora.stores import reach_stores
 from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import database_of
+from dphh.files.paths import database_of, files_named, is_remote, parquet_pattern
 from dphh.rows.user import columns_of
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -83,7 +81,7 @@ def opened(corpus: Corpus) -> Corpus:
 
 
 def _is_folder(place: str) -> bool:
-    return "://" not in place and Path(place).is_dir()
+    return not is_remote(place) and Path(place).is_dir()
 
 
 def _refuse_other_formats(places: Iterable[str]) -> None:

@@ -12,11 +12,12 @@ import duckdb
 from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
+from dphh.files.paths import is_remote
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
     """Let an instance read the remote addresses of a corpus, if it has any."""
-    remote = [place for place in corpus.where if corpus.kind == "path" and "://" in place]
+    remote = [place for place in corpus.where if corpus.kind == "path" and is_remote(place)]
     if not remote:
         return
     try:

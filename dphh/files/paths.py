@@ -1,22 +1,45 @@
-"""Paths and addresses: which are local, which may be written, and what may never end."""
+"""What a path or an address means: which local files it names, and which may be written."""
 
 # Globs and addresses stay strings: pathlib would normalise away what engines see.
-# ruff: noqa: PTH109, PTH113, PTH116, PTH118, PTH120
+# ruff: noqa: PTH112, PTH113, PTH116, PTH120, PTH207
 from __future__ import annotations
 
 import os
 import re
 import stat
+from glob import glob
 from pathlib import Path
 from urllib.parse import unquote
 
 from dphh.errors import UsageError
 
-_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_FILE_ADDRESS = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+
+
+def absolute(path: str | Path) -> str:
+    """An absolute path or glob, also of a `file:` address, without a look at the disk; addresses of
+    stores stay as they are."""
+    text = str(path)
+    if not text or "\0" in text:
+        raise UsageError(f"source: found the path {text!r}; give a Parquet path, glob or folder")
+    if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
+        return unquote(address[1])
+    if is_remote(text):
+        return text
+    try:
+        return str(Path(text).expanduser().absolute())
+    except RuntimeError:
+        raise UsageError(
+            f"source: found {text!r}, a home folder of an unknown user; give the path in full"
+        ) from None
+
+
+def is_remote(path: str) -> bool:
+    return _REMOTE.match(path) is not None
 
 
 def database_of(path: str) -> str | None:
@@ -27,29 +50,27 @@ def database_of(path: str) -> str | None:
     return folder if os.path.isfile(folder) else None
 
 
-def absolute_path(path: str) -> str:
-    if (address := _FILE_ADDRESS.match(path)) is not None:
-        return address[1]
-    return path if is_remote(path) else os.path.join(os.getcwd(), path)
+def parquet_pattern(path: str) -> str:
+    """A glob for the path: an existing file or folder is taken literally, even with wildcards in
+    its name; a folder means all Parquet files below it."""
+    there = Path(path)
+    if is_remote(path) or not there.exists():
+        return path
+    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
 
 
-def written_here(option: str, path: str | Path) -> Path:
-    """The local path to write to, `file://` for its path. Refuses any other address, which `Path`
-    would turn into a folder of that name."""
-    text = str(path)
-    if text.lower().startswith("file:") and (address := _FILE_ADDRESS.match(text)) is not None:
-        return Path(unquote(address[1]))
-    if _ADDRESS.match(text):
-        raise UsageError(
-            f"{option}: found {text!r}, but dphh writes to local files only; give a local path, "
-            "and copy the result to the store"
-        )
-    return Path(path)
-
-
-def is_remote(path: str) -> bool:
-    scheme = _REMOTE.match(path)
-    return scheme is not None and scheme[1].lower() != "file"
+def files_named(place: str) -> list[str]:
+    """The local files that an absolute path, a glob, a folder or a table of a database names; none
+    for an address. Like DuckDB's listing, it includes names with a leading dot and excludes
+    folders."""
+    if is_remote(place):
+        return []
+    if (database := database_of(place)) is not None:
+        # What is not yet written to the file itself is in its log.
+        return [file for file in (database, f"{database}.wal") if os.path.lexists(file)]
+    names = glob(parquet_pattern(place), recursive=True, include_hidden=True)
+    return sorted(name for name in names if not os.path.isdir(name))
 
 
 def keeps_waiting(path: str) -> bool:
@@ -59,3 +80,17 @@ def keeps_waiting(path: str) -> bool:
     except OSError:
         return False  # opening it fails too, at once
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def written_here(option: str, path: str | Path) -> Path:
+    """The local path to write to, `file://` for its path. Refuses any other address, which `Path`
+    would turn into a folder of that name."""
+    text = str(path)
+    if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
+        return Path(unquote(address[1]))
+    if _ADDRESS.match(text):
+        raise UsageError(
+            f"{option}: found {text!r}, but dphh writes to local files only; give a local path, "
+            "and copy the result to the store"
+        )
+    return Path(path)

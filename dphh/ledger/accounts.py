@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dphh.columns import checked_groups
-from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
+from dphh.corpus import Corpus, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
-from dphh.files.paths import written_here
+from dphh.files.paths import absolute, written_here
 from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
 from dphh.ledger.entries import Account, Change, Groups, canonical, unknown_account
 from dphh.ledger.schema import default_path, exists, reading, writing

@@ -6,7 +6,7 @@ a file that was copied, moved or written anew elsewhere is another corpus (docs/
 """
 
 # Globs and addresses stay strings: pathlib would normalise away what engines see.
-# ruff: noqa: PTH110, PTH112, PTH113, PTH116, PTH118, PTH120, PTH207
+# ruff: noqa: PTH116, PTH118, PTH120
 from __future__ import annotations
 
 import hashlib
@@ -14,17 +14,16 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from glob import glob
 from typing import Any
 
 from dphh.corpus import Corpus
+from dphh.files.paths import database_of, files_named, is_remote
 from dphh.rows.user import UserColumns, as_json, checked_user, named
 
 _MAGIC = re.compile(r"[*?\[]")
-_REMOTE = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://")
-_DATABASE = re.compile(r"\.(duckdb|ddb)(\.wal)?$")
 
 #: The number of hexadecimal digits of the files' hash that the ledger keeps of a run.
 KEPT_OF_HASH = 4
@@ -70,20 +69,14 @@ def source_of(corpus: Corpus) -> Source:
     return Source(corpus.kind, corpus.where, corpus.user, corpus.content.to_json())
 
 
-def files_of(source: Source) -> list[str]:
-    """The files on this machine that a source's paths name, now. Names are read, never contents."""
-    if source.kind != "path":
-        return []
-    return sorted({file for place in source.where for file in _files_at(place)})
-
-
 def places_of(source: Source) -> frozenset[str]:
     """What `holds` compares: the paths of a source's files, with links resolved; its patterns and
     addresses too, because a folder may be empty now, and a store is not listed."""
     if source.kind != "path":
         return frozenset()
     real = cache(os.path.realpath)
-    ways = {way for file in files_of(source) for way in _ways_to(file, real)}
+    files = {file for place in source.where for file in files_named(place)}
+    ways = {way for file in files for way in _ways_to(file, real)}
     return frozenset(ways | {_resolved(place) for place in source.where})
 
 
@@ -93,51 +86,27 @@ def holds(account: Source, places: frozenset[str]) -> bool:
         return False
     return any(
         # Of a store nothing is listed, so an address holds what lies in it or above it.
-        _pattern(own).fullmatch(each) or (_REMOTE.match(each) and _pattern(each).fullmatch(own))
+        _pattern(own).fullmatch(each) or (is_remote(each) and _pattern(each).fullmatch(own))
         for own in map(_resolved, account.where)
         for each in places
     )
 
 
-def files_state(source: Source, besides: str = "") -> str:
+def files_state(source: Source) -> str:
     """A hash of the names, sizes and times of a source's files, which changes when a file changes;
-    '' for tables in memory and remote files, which have none. `besides`, a ledger, is left out.
+    '' for tables in memory and remote files, which have none.
 
     Whoever reads the hash can test guesses on it, so the ledger keeps all of it only while a run is
     unfinished, and `KEPT_OF_HASH` digits afterwards (docs/threats.md).
     """
-    if source.kind != "path" or any(_REMOTE.match(place) for place in source.where):
+    if source.kind != "path" or any(map(is_remote, source.where)):
         return ""
     found = set()
-    for file in files_of(source):
-        try:
+    for file in (file for place in source.where for file in files_named(place)):
+        with suppress(OSError):  # removed since it was listed, or a dangling link
             status = os.stat(file)
-        except OSError:
-            continue  # removed since it was listed, or a dangling link
-        if (real := os.path.realpath(file)) not in (besides, besides + "-journal"):
-            found.add((real, status.st_size, status.st_mtime_ns))
+            found.add((os.path.realpath(file), status.st_size, status.st_mtime_ns))
     return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]
-
-
-def _files_at(place: str) -> Iterator[str]:
-    """Every file of a path, a folder or a glob; of `app.duckdb/reviews`, the database's files."""
-    if _REMOTE.match(place):
-        return
-    if (database := _database_of(place)) is not None:
-        yield from (file for file in (database, database + ".wal") if os.path.exists(file))
-        return
-    found = [place] if os.path.lexists(place) else glob(place, recursive=True, include_hidden=True)
-    for each in found:
-        if not os.path.isdir(each):
-            yield each
-        for folder, _, names in os.walk(each, followlinks=True):
-            yield from (os.path.join(folder, name) for name in names)
-
-
-def _database_of(place: str) -> str | None:
-    """The database file of a table that is written as a path below it."""
-    folder = os.path.dirname(place)
-    return folder if _DATABASE.search(folder) and os.path.isfile(folder) else None
 
 
 def _ways_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
@@ -152,9 +121,9 @@ def _ways_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
 
 def _resolved(place: str) -> str:
     """The path with its part before the first wildcard resolved; an address as it is."""
-    if _REMOTE.match(place):
+    if is_remote(place):
         return place.rstrip("/")
-    place = _database_of(place) or place
+    place = database_of(place) or place
     if os.path.lexists(place) or _MAGIC.search(place) is None:
         return os.path.realpath(place)
     folder = os.path.dirname(_MAGIC.split(place)[0])
@@ -170,8 +139,7 @@ def _pattern(place: str) -> re.Pattern[str]:
         (wild.get(part) or _bracket(part)) if index % 2 else re.escape(part)
         for index, part in enumerate(parts)
     )
-    of_database = r"(?:\.wal)?" if _DATABASE.search(place) else ""
-    return re.compile(f"(?:{re.escape(place)}|{matching})(?:/.*|{of_database})", re.DOTALL)
+    return re.compile(f"(?:{re.escape(place)}|{matching})(?:/.*)?", re.DOTALL)
 
 
 def _bracket(part: str) -> str:

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.corpora.files import files_named
 from dphh.corpus import Corpus
-from dphh.files.paths import is_remote
+from dphh.files.paths import files_named, is_remote
 from dphh.files.whole_files import write_whole
 from dphh.prior import Prior, PublicGrams, prior_of
 

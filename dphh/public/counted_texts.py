@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dphh.corpora.files import parquet_pattern
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import rows_in_memory
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, UsageError
+from dphh.files.paths import parquet_pattern
 from dphh.mechanisms.released_rows import whole
 from dphh.prior import Integers, Prior, PublicGrams, prior_of
 from dphh.release import Release

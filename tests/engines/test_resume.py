@@ -340,7 +340,7 @@ def test_what_tells_the_files_is_the_owners_while_it_is_needed_and_then_gone(
     corpus: Corpus, ledger: Ledger, tmp_path: Path
 ) -> None:
     cut_short(corpus, ledger)
-    state = files_state(source_of(corpus), str(ledger.path))
+    state = files_state(source_of(corpus))
     assert state.encode() in ledger.path.read_bytes()
     assert ledger.path.stat().st_mode & 0o777 == 0o600
     ledger.export(tmp_path / "runs.csv")

@@ -19,7 +19,7 @@ from dphh.corpus import replace_corpus
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request, source_of
 from dphh.ledger.source import files_state
-from dphh.replay import Note, notice
+from dphh.replay import Asked, Note, notice
 from dphh.testing import SeededRandomness
 
 ROWS = [(person, "hello there") for person in range(300)]
@@ -239,6 +239,17 @@ def test_a_table_that_failed_continues_in_the_same_process(ledger):
         with pytest.raises(CorpusError):
             plan(Corpus(table, user="who", text="what", too_long="error")).run(ledger=ledger)
     assert len(ledger.runs()) == 1
+
+
+def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile(ledger):
+    """This process remembers the run that the other ledger had, and would pay for a new one."""
+    table = pl.DataFrame({"who": [*range(300), None], "what": ["hello"] * 301})
+    corpus = Corpus(table, user="who", text="what", null_users="refuse")
+    asked = Asked(Request.of(plan(corpus).price, corpus), corpus, ledger, "")
+    asked.remember("of the other ledger")
+    with pytest.raises(CorpusError, match="Nothing was spent"):
+        plan(corpus).run(ledger=ledger)
+    assert ledger.runs() == []
 
 
 def test_a_release_given_by_its_id_is_not_taken_for_that_of_this_table(ledger):

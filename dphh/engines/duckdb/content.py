@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
-from dphh.corpora.files import (
-    parquet_pattern,
-    refuse_columns_twice,
-    refuse_missing_columns,
-    unreadable,
-)
+from dphh.corpora.files import refuse_columns_twice, refuse_missing_columns, unreadable
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
 from dphh.errors import CorpusError
+from dphh.files.paths import parquet_pattern
 from dphh.rows.conditions import check_types
 from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.patterns import check_patterns

@@ -11,7 +11,6 @@ import polars as pl
 
 from dphh.corpora.files import (
     no_such_file,
-    parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
     unreadable,
@@ -19,6 +18,7 @@ from dphh.corpora.files import (
 )
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
+from dphh.files.paths import parquet_pattern
 
 FILE_COLUMN = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"

@@ -15,15 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from dphh.corpora.files import (
-    files_named,
-    no_such_file,
-    refuse_missing_columns,
-    unreadable_files,
-)
+from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
 from dphh.corpora.tables import rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
+from dphh.files.paths import files_named
 from dphh.udfs.spark.connection import is_connect
 
 ROWS = "corpus_rows"
