@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -103,6 +105,16 @@ def interleaved_by_level(levels: NDArray[np.int32]) -> NDArray[np.int64]:
 def sorted_rows(table: Any) -> Any:
     """The rows of a release in the order of `ORDER`."""
     return table.sort_by([key for key in ORDER if key[0] in table.column_names])
+
+
+#: Where a manifest has the hash of its table.
+DIGEST = "table_sha256"
+
+
+def digest_of(table: Any) -> str:
+    """SHA-256 of a release's columns as JSON: the same whatever wrote its Parquet file."""
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import ALWAYS, described, meanings, schema_of
+from dphh.columns import ALWAYS, DIGEST, described, digest_of, meanings, schema_of
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
@@ -152,7 +152,8 @@ class Release:
         """
         from dphh.report.phrases import top_of
 
-        return Release(top_of(self, k), {**self.manifest, "top": k})
+        table = top_of(self, k)
+        return Release(table, {**self.manifest, "top": k, DIGEST: digest_of(table)})
 
     @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:
@@ -212,9 +213,24 @@ class Release:
             ) from None
         return out
 
+    @named_in_words
+    def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
+        """What a release shows to be right of itself, line by line; with the ledger that paid for
+        it, also that it is the one that was made. Refuses what contradicts itself."""
+        from dphh.ledger import Ledger  # with what prices, which no release waits for
+        from dphh.report.verified import same_as_in_ledger, verified
+
+        lines = verified(self)
+        if ledger is not None:
+            book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+            manifest, data = book.release(self.run_id)
+            lines.append(same_as_in_ledger(self, Release.from_parquet(data, manifest)))
+        return lines
+
     @classmethod
     def load(cls, folder: str | Path) -> Release:
-        """The release that `save` wrote."""
+        """The release that `save` wrote. Refuses one that contradicts itself, as an edited one does
+        (`verify`)."""
         out = Path(folder)
         try:
             manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
@@ -234,7 +250,9 @@ class Release:
             ) from None
         except ValueError:
             raise UsageError(f"release: {out / MANIFEST} is not JSON; save it again") from None
-        return cls.from_parquet(data, manifest)
+        release = cls.from_parquet(data, manifest)
+        release.verify()
+        return release
 
     @classmethod
     def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:

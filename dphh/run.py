@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import described, meanings, sorted_rows
+from dphh.columns import DIGEST, described, digest_of, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_session, refuse_rows_without_user
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
@@ -251,7 +251,8 @@ def released(
         counted, table = with_counts(table, price.counting, session)
         manifest["counting"] = counted
     manifest["columns"] = meanings(table.schema.names)
-    return Release(described(sorted_rows(table)), manifest)
+    table = described(sorted_rows(table))
+    return Release(table, {**manifest, DIGEST: digest_of(table)})
 
 
 def _manifest_of(

@@ -22,6 +22,7 @@ _COMMANDS_AFTER_VERBS = {
     "check": "dphh.cli.check",
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
+    "verify": "dphh.cli.verify",
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.shell",
 }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.metadata import version
 
 import duckdb
 import polars as pl
@@ -17,16 +18,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Release, UsageError, items
-from dphh.columns import SCORED
+from dphh.columns import DIGEST, SCORED, digest_of
 from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from tests.report.made import PRIVACY
 
 HOSTILE = [
     "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
     "line\nbreak\r", "'; DROP TABLE release; --", "日本🙂", "=1+1", "x" * 500,
 ]  # fmt: skip
+
+PLAN = items(Corpus("no.parquet", user="who", item="what"), epsilon=1.0, delta=1e-8)
 
 
 def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating system"):
@@ -39,12 +41,15 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
         ],
         schema=SCORED,
     )
+    price = PLAN.to_json()
     manifest = {
-        "verb": "items",
+        **price,
+        "parameters": {**price["parameters"], "user": "who", "content": {}},
         "run_id": run_id,
         "randomness": randomness,
-        "privacy": {**PRIVACY, "unit": "a user: all rows"},
-        "levels": [],
+        "levels": [{"level": level, "kind": "set_union", "released": len(items)}],
+        "versions": {"dphh": version("dphh")},
+        DIGEST: digest_of(table),
     }
     return Release(table, manifest)
 

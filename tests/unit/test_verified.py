@@ -1,0 +1,106 @@
+"""A release that was edited is refused: it contradicts itself, or what the ledger has stored."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from dphh import Release, UsageError, counts, items, ldp_trie, ngrams, trie
+from dphh.columns import DIGEST, digest_of
+
+TEXTS = [(who, "see you later my friend") for who in range(900)]
+
+
+@pytest.fixture
+def made(written, ledger, tmp_path):
+    plan = ngrams(written(TEXTS), max_n=3, epsilon=1.0, delta=1e-6, counts=0.3)
+    return plan.run(ledger=ledger, out=tmp_path / "out")
+
+
+def each_verb(corpus):
+    budget = {"epsilon": 1.0, "delta": 1e-6}
+    yield ngrams(corpus, max_n=3, **budget)
+    yield ngrams(corpus, max_n=3, method="dpne", pruning="single", counts=0.3, min_users=5,
+                 **budget)  # fmt: skip
+    yield ngrams(corpus, max_n=2, counts=0.3, by="what", groups=["x"], **budget)
+    yield items(corpus, counts=0.3, **budget)
+    yield items(corpus, domain=[["see"], ["never"]], **budget)
+    yield counts(corpus, of=["see you", "never"], by="what", groups=["x"], **budget)
+    yield trie(corpus, max_length=5, counts=0.3, **budget)
+    yield ldp_trie(corpus, local_epsilon=8.0, delta=1e-6, users_per_level=100, contributions=1,
+                   max_length=3, keep=10)  # fmt: skip
+
+
+def test_every_verbs_release_is_right(written, ledger, tmp_path):
+    for number, plan in enumerate(each_verb(written(TEXTS))):
+        release = plan.run(ledger=ledger, engine="polars", out=tmp_path / str(number))
+        assert len(release) or plan.verb == "ldp_trie"
+        again = Release.load(tmp_path / str(number))
+        assert dict(again.verify(ledger)).keys() == {"table", "price", "promise", "rows", "ledger"}
+        if plan.verb not in ("trie", "ldp_trie"):
+            again.top(1).verify()
+
+
+def with_row(release, tokens):
+    """The release with one row more, and its hash computed anew, as by somebody who knows how."""
+    row = {**next(iter(release)), "tokens": tokens, "item": " ".join(tokens), "level": len(tokens)}
+    table = pa.concat_tables(
+        [release.table, pa.Table.from_pylist([row], schema=release.table.schema)]
+    )
+    return Release(table, {**release.manifest, DIGEST: digest_of(table)})
+
+
+EDITS = {
+    "promises less than its own events cost": lambda m: m["privacy"].update(epsilon=0.1),
+    "not the epsilon and delta that its parameters": lambda m: m["parameters"].update(delta=1e-9),
+    "several columns make its users": lambda m: m["parameters"].update(user=["who", "week"]),
+    "hash": lambda m: m.pop(DIGEST),
+    "lacks or misspells 'events'": lambda m: m.pop("events"),
+    "level 2 has": lambda m: m["levels"][-2].update(released=3),
+}
+
+
+@pytest.mark.parametrize("why", EDITS)
+def test_an_edited_manifest_is_refused(made, tmp_path, why):
+    manifest = json.loads((tmp_path / "out" / "release.json").read_text())
+    EDITS[why](manifest)
+    (tmp_path / "out" / "release.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match=why):
+        Release.load(tmp_path / "out")
+
+
+def test_a_row_that_was_added_is_refused(made, tmp_path):
+    added = with_row(made, ["john", "has", "it"])
+    with pytest.raises(UsageError, match="level 3 has"):
+        added.verify()
+    added.manifest["levels"][-1]["released"] += 1
+    with pytest.raises(UsageError, match="parts were not found"):
+        added.verify()
+    with pytest.raises(UsageError, match="whose hash"):
+        Release(added.table, made.manifest).verify()
+
+
+def test_what_a_folder_cannot_show_the_ledger_does(made, ledger):
+    """An edit that computes all anew agrees with itself: only the ledger has what was made."""
+    added = with_row(made, ["you", "my"])
+    added.manifest["levels"] = [dict(each) for each in made.manifest["levels"]]
+    next(each for each in added.manifest["levels"] if each["level"] == 2)["released"] += 1
+    added.verify()
+    with pytest.raises(UsageError, match="not what the ledger has stored"):
+        added.verify(ledger)
+
+
+def test_the_command_says_what_it_saw_and_what_it_did_not(made, ledger, tmp_path, dphh):
+    code, out, _ = dphh("verify", tmp_path / "out")  # with the ledger that $DPHH_LEDGER names
+    assert code == 0
+    assert "+ ledger" in out
+    ledger.path.rename(tmp_path / "elsewhere.sqlite")
+    code, out, _ = dphh("verify", tmp_path / "out")
+    assert code == 0
+    assert "who made the release is not shown" in out
+    assert dphh("verify", tmp_path / "out", "--ledger", tmp_path / "elsewhere.sqlite")[0] == 0
+    assert dphh("verify", tmp_path / "out", "--ledger", tmp_path / "no.sqlite")[0] == 2
+    (tmp_path / "out" / "release.json").write_text("{}")
+    assert dphh("verify", tmp_path / "out")[0] == 2
