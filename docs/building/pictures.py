@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import dphh
 from building.lines import Line, lines_svg
-from building.measured import coverage_and_user_epsilon, prior_and_epsilon
+from building.measured import prior_and_epsilon
 from dphh.ledger.budget import checked_booking, checked_cap, fits
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
@@ -180,6 +180,5 @@ PICTURES: dict[str, Callable[[], str]] = {
     "epsilon-and-guesses": epsilon_and_guesses,
     "people-and-promise": people_and_promise,
     "weeks-and-epsilon": weeks_and_epsilon,
-    "coverage-and-user-epsilon": coverage_and_user_epsilon,
     "prior-and-epsilon": prior_and_epsilon,
 }
