@@ -16,7 +16,7 @@ demo: $(VENV)/core
 
 # A test that waits for what never comes is ended, with the stacks of all its threads.
 LIMITED := --timeout=300 --durations=15
-# Each test is in one of three lines: docs/testing.md says which, and what each takes.
+# Each test is in one of three lines: docs/architecture.md says which.
 QUICK := not slow and not published and not spark
 
 test: $(VENV)/ready

@@ -1,4 +1,4 @@
-"""The public names of dphh, as a page: signatures and docstrings, read from the code."""
+"""The public names of dphh, as a part of a page: signatures and docstrings, read from the code."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def groups() -> dict[str, list[str]]:
 
 def api_page() -> str:
     return "\n\n".join(
-        f"## {group}\n\n" + "\n\n".join(_entry(name) for name in names)
+        f"### {group}\n\n" + "\n\n".join(_entry(name) for name in names)
         for group, names in groups().items()
     )
 
 
 def _entry(name: str) -> str:
     thing = getattr(dphh, name)
-    heading = f"### `{name}` {{: #{name} }}"
+    heading = f"#### `{name}` {{: #dphh.{name} }}"
     if inspect.isclass(thing):
         members = [_member(name, each, found) for each, found in _public(thing)]
         said = "" if issubclass(thing, Exception) else _signature(name, thing)
@@ -67,7 +67,7 @@ def _public(thing: type) -> list[tuple[str, Any]]:
 
 def _member(of: str, name: str, found: Any) -> str:
     function = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
-    heading = f"#### `{of}.{name}` {{: #{of}.{name} }}"
+    heading = f"##### `{of}.{name}` {{: #{of}.{name} }}"
     return f"{heading}\n\n{_signature(name, function)}\n\n{_doc(function)}"
 
 

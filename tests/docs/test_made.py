@@ -52,8 +52,8 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     found = [name for names in api.groups().values() for name in names]
     assert sorted(found) == sorted(name for name in dphh.__all__ if not name.startswith("_"))
     page = api.api_page()
-    assert all(f"### `{name}`" in page for name in found)
-    assert all(inspect_doc in page for inspect_doc in ("#### `Plan.run`", "#### `Release.save`"))
+    assert all(f"#### `{name}`" in page for name in found)
+    assert all(inspect_doc in page for inspect_doc in ("##### `Plan.run`", "##### `Release.save`"))
 
 
 def test_every_query_of_the_specification_stands_in_its_page() -> None:

@@ -324,7 +324,7 @@ def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
 
 
 def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):
-    """As docs/architecture.md counts them: what is between a reader's call and the SQL."""
+    """What is between a reader's call and the SQL."""
     seen: list[tuple[str, int]] = []
     execute = DuckDBSession.execute
 
