@@ -36,6 +36,10 @@ ROOT_PAGES = {
 }
 
 
+#: A link to a file beside the tests: its text, and its path in the repository.
+_OUTSIDE = r"\[([^]]+)\]\(\.\./(tests/[^)#]+)[^)]*\)"
+
+
 def on_files(files: Files, config: Any) -> Files:
     for page, source in ROOT_PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
@@ -66,7 +70,8 @@ def _beside(text: str) -> str:
     """
     text = text.replace("](../examples/gateway)", "](examples/gateway/dphh.service)")
     text = text.replace("](../examples/", "](examples/")
-    text = re.sub(r"\[([^]]+)\]\(\.\./(tests/[^)#]+)[^)]*\)", r"\1 (`\2` in the repository)", text)
+    text = re.sub(r"\(" + _OUTSIDE + r"\)", r"(\1: `\2`)", text)
+    text = re.sub(_OUTSIDE, r"\1 (`\2`)", text)
     for page, source in ROOT_PAGES.items():
         text = text.replace(f"](../{source}", f"]({page}")
     return text
