@@ -58,4 +58,4 @@ def demo() -> None:
 
         click.secho("\n7. Next: your own table, with a plan that reads nothing", bold=True)
         click.echo("   dphh ngrams FILE --user U --text T --epsilon 1 --delta 1e-6 --plan")
-        click.echo("   (in a checkout .venv/bin/dphh; docs/start.md has the first five minutes)")
+        click.echo("   (in a checkout .venv/bin/dphh; docs/index.md has the first five minutes)")

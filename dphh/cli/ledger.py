@@ -62,7 +62,7 @@ def add(
 ) -> None:
     """Name a corpus and cap what may ever be spent on it.
 
-    CORPUS is a path, a glob or a folder (docs/sources.md). Earlier runs on its files count as
+    CORPUS is a path, a glob or a folder (docs/corpus.md). Earlier runs on its files count as
     spent. The names and types of its columns are looked at.
     """
     content = content_options_given(context)

@@ -93,7 +93,7 @@ def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
     return CorpusError(
         f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
         "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
-        "or .csv or .jsonl files (docs/sources.md)"
+        "or .csv or .jsonl files (docs/corpus.md)"
     )
 
 

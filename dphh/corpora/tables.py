@@ -144,7 +144,7 @@ def bad_line(said: str) -> str | None:
         return None
     fields = _FIELDS.search(said)
     why = f" ({fields[0]})" if fields else ""
-    return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/sources.md)"
+    return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/corpus.md)"
 
 
 @contextmanager

@@ -8,8 +8,7 @@ composition alone. An account's rule is fixed when it is made, before anything i
 - sums: the runs' epsilons add up, and so do their deltas; for accounts of trie and ldp_trie.
 
 Either rule guarantees the cap's (E, D) for any adaptive sequence of requests. A single run needs
-neither: its own theorem holds. The theorems, with their proofs: docs/ledger.md, "What a cap
-promises".
+neither: its own theorem holds. The theorems, with their proofs: docs/composition.md.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Divergence: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
 steps with an epsilon of their own. Delta: the sum of the deltas of all thresholds. Neither amount
 can be exchanged for the other, so the guarantee holds for adaptive requests in any
-order. The theorem, with its proof:
-docs/ledger.md, "What a cap promises".
+order. The theorem, with its proof: docs/composition.md.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class ForecastLevel(Level):
 class ListedWordsLevel(Level):
     """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
     of which has its noise whether anybody holds it or not, and over other words, which have
-    thresholds. Both kinds share a user's norm (docs/prior-proof.md)."""
+    thresholds. Both kinds share a user's norm (docs/prior.md)."""
 
     kind: ClassVar[str] = "listed_words"
     shown = ("first_sigma", "second_sigma")

@@ -12,8 +12,8 @@ over 0 <= y <= unit of
     c(y) = Q((T - 1/2 - y) / sigma) + (D - 1) Q((T - 1/2 - r(y)) / sigma),
     r(y) = sqrt((unit^2 - y^2) / (D - 1)):
 
-one item has weight y, and all others have equal weights. (The proof: docs/items.md.) Whole weights
-are real weights, so the theorem bounds them.
+one item has weight y, and all others have equal weights. (The proof: docs/composition.md.) Whole
+weights are real weights, so the theorem bounds them.
 
 Computation. Both terms of c are monotone in y. So c on an interval between two whole numbers a < b
 is at most the first term at b plus the second at a. There r is rounded up to a whole number, and

@@ -5,7 +5,7 @@
 - "single": one for the longest length alone, with the whole budget.
 
 Not for publication: it makes no Release and asks no ledger. What they find beside `dphh.ngrams` is
-in docs/dpne.md.
+in docs/ngrams.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Both sides run here, and exchange two things that may travel as files or messages: a broadcast,
 which is public, and reports. The randomiser of each round is the plan's (`dphh.ldp_trie` with
-contributions=1), and so is what reports and published words promise. docs/federated.md says what
+contributions=1), and so is what reports and published words promise. docs/ldp_trie.md says what
 each side must do for that.
 """
 

@@ -4,7 +4,7 @@
 
 Both sides run here, and exchange two things that may travel as files or messages: a ballot, which
 is public, and votes. The rates and the threshold are the plan's (`dphh.trie`), and so is what the
-published trie promises. docs/federated.md says what each side must do for that.
+published trie promises. docs/trie.md says what each side must do for that.
 """
 
 from __future__ import annotations

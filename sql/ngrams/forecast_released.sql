@@ -1,4 +1,4 @@
--- What a level of the forecast ladder releases (step 7 of docs/forecast.md): every valid gram whose
+-- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram whose
 -- noised weight in round 2 reaches the threshold of its row, held or not. In the order of keys,
 -- which does not say which is which.
 -- In: round_2, lifted; thresholds (class, bin, threshold), public.

@@ -1,4 +1,4 @@
--- Round 1 of a level of the forecast ladder (step 2 of docs/forecast.md): what every user adds,
+-- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (user_hashes, lengths, keys, words), whole users in batches, where valid
 -- grams stand. With a list of words, level 1 is of this form: a word's key is its number there,

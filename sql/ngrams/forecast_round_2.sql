@@ -1,4 +1,4 @@
--- Round 2 of a level of the forecast ladder (step 6 of docs/forecast.md): every user shares out
+-- Round 2 of a level of the forecast ladder (step 6 of docs/ngrams.md): every user shares out
 -- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
 -- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams

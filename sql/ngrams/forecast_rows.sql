@@ -1,4 +1,4 @@
--- What round 1 shows (step 2 of docs/forecast.md): how many valid grams stand in each row, a class
+-- What round 1 shows (step 2 of docs/ngrams.md): how many valid grams stand in each row, a class
 -- and a bin. Held grams and the others together, so that neither number is seen. Words that a list
 -- lacks are of class -1: only held ones have rows, so how many these are is not shown.
 -- In: round_1, absent.

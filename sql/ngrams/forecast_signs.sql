@@ -1,4 +1,4 @@
--- What round 2 shows before its thresholds (the count of step 7 of docs/forecast.md): how many
+-- What round 2 shows before its thresholds (the count of step 7 of docs/ngrams.md): how many
 -- valid grams of each row stand at 0 or below. Not of words that a list lacks, as in
 -- forecast_rows.sql.
 -- In: round_2, absent_signs.

@@ -1,5 +1,5 @@
 -- g of every valid gram that somebody holds: the weight of its row, which follows from earlier
--- outputs alone (steps 3 to 5 of docs/forecast.md, which the driver computes). forecast_round_2.sql
+-- outputs alone (steps 3 to 5 of docs/ngrams.md, which the driver computes). forecast_round_2.sql
 -- looks it up as $g.
 -- In: round_1; planned (class, bin, weight), public.
 SELECT

@@ -1,4 +1,4 @@
--- The noised sizes of lists, which round 1 shows (step 2 of docs/forecast.md).
+-- The noised sizes of lists, which round 1 shows (step 2 of docs/ngrams.md).
 SELECT noisy
 FROM list_sizes
 ORDER BY bin;

@@ -1,11 +1,11 @@
 -- The forecast ladder, a level k >= 2: the valid grams that each user holds, each once, with the
--- class of each (step 1 of docs/forecast.md). A gram is valid where its first and its last k - 1
+-- class of each (step 1 of docs/ngrams.md). A gram is valid where its first and its last k - 1
 -- tokens were released.
 -- In: texts (user_id, tokens); released, of all levels below; forecasts (tokens, as_first, as_last,
 -- expected_first, expected_last), public: a row for each released (k - 1)-gram. The class of a
 -- valid gram is as_first of its first k - 1 tokens plus as_last of its last k - 1, in steps of half
 -- a nat.
--- With a prior (docs/prior-proof.md), public too: public_grams (gram, class) has the grams of the
+-- With a prior (docs/prior.md), public too: public_grams (gram, class) has the grams of the
 -- public text and their classes. For any other gram, the text lets expect it as often as
 -- expected_first plus expected_last says; lifts (expected, shift) says what this adds to the class.
 -- Without a prior, public_grams is empty and every shift is 0.

@@ -1,4 +1,4 @@
--- The forecast ladder, round 1 (step 2 of docs/forecast.md): a histogram of users by how many grams
+-- The forecast ladder, round 1 (step 2 of docs/ngrams.md): a histogram of users by how many grams
 -- they hold, in bins. It takes a fiftieth of a user's squared L2 norm; round 1's equal weights take
 -- the rest.
 -- In: held; $list_sizes, the lower end of each bin. Out: lists (bin, noisy).

@@ -1,4 +1,4 @@
--- The forecast ladder, round 1 (step 2 of docs/forecast.md): every valid gram gets noise, and
+-- The forecast ladder, round 1 (step 2 of docs/ngrams.md): every valid gram gets noise, and
 -- stands in a row: its class, and the bin of its noised weight. What a run may see is how many
 -- grams each row has.
 -- In: held; released, forecasts, lifts and public_grams, as for held; bins (bin, start), public.

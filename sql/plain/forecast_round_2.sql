@@ -1,4 +1,4 @@
--- The forecast ladder, round 2 (step 6 of docs/forecast.md): users weigh each gram by its row,
+-- The forecast ladder, round 2 (step 6 of docs/ngrams.md): users weigh each gram by its row,
 -- scaled to the L2 norm.
 -- In: held; round_1, with every valid gram that any user holds, even if its weight was 0;
 -- row_weights (class, bin, weight), public: computed from round 1's rows and earlier releases

@@ -1,4 +1,4 @@
--- The forecast ladder: what a run may see of the rounds' rows (steps 2 and 7 of docs/forecast.md).
+-- The forecast ladder: what a run may see of the rounds' rows (steps 2 and 7 of docs/ngrams.md).
 -- How many valid grams each has, and how many of these stand at 0 or below in round 2. Words that a
 -- list lacks are of class -1: only held ones are there, so they are not counted.
 -- In: round_2. Gives (class, bin, grams, negatives).

@@ -1,4 +1,4 @@
--- The forecast ladder, level 1 with a public list of words, round 1 (step 2 of docs/forecast.md):
+-- The forecast ladder, level 1 with a public list of words, round 1 (step 2 of docs/ngrams.md):
 -- every word of the list gets noise, held or not, and so does every other word that somebody counts
 -- for. Words of the list stand in a row, their class and the bin of their noised weight; others by
 -- whether they reach the threshold, which releases them.

@@ -3,7 +3,7 @@
 -- level; here it is drawn once, as in the published proof (docs/trie.md). The choice depends only
 -- on the user's rows and one random word, so a repeat with the same word chooses the same. (The
 -- remainder favours some rows by less than 2^-32. Privacy does not depend on it:
--- docs/path-accountant.md.)
+-- docs/trie.md.)
 -- In: choices (user_id, tokens), users' rows; $purpose, for which a run draws once.
 -- Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS

@@ -1,4 +1,4 @@
-"""Write what pages print anew: `python -m tests.docs docs/start.md`. Look at the difference."""
+"""Write what pages print anew: `python -m tests.docs docs/index.md`. Look at the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What breaks under a run, beyond its process (docs/faults.md)."""
+"""What breaks under a run, beyond its process (tests/engines/faults.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A level of the forecast ladder is private because all that it shows is a function of its noised
 tables, and because u moves their sums by no more than was priced. So here D + u is run with the
-noise of D, less what u adds by the proof (`docs/forecast.md`, points 1 and 2), worked out in plain
+noise of D, less what u adds by the proof (`docs/ngrams.md`, points 1 and 2), worked out in plain
 Python from u's own texts and from what the run of D showed. Whatever else hung on u, such as the
 weight of somebody else, a bin, a class or a number of grams, would show in what is released.
 """

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_whenever_it_is_killed_a_run_is_paid_for_and_shown_once(
     engine: str, tmp_path: Path
 ) -> None:
-    """Some kills in CI, a hundred an engine with DPHH_FULL=1 (docs/faults.md)."""
+    """Some kills in CI, a hundred an engine with DPHH_FULL=1 (tests/engines/faults.md)."""
     if engine == "spark" and not full():
         pytest.skip("each kill starts another Java: with DPHH_FULL=1")
     kills = {"spark": 10}.get(engine, 100) if full() else 6

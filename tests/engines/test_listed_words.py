@@ -1,7 +1,7 @@
 """Level 1 with a public list of words: both rounds on every engine.
 
 The oracles share no code with what they test: the specification in SQL, and a newcomer's part in
-plain Python, by the proof (docs/prior-proof.md).
+plain Python, by the proof (docs/prior.md).
 """
 
 from __future__ import annotations

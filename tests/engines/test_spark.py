@@ -404,7 +404,7 @@ def test_memory_of_java_that_somebody_set_stays(monkeypatch):
 
 @pytest.mark.slow
 def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(spark, tmp_path):
-    """With DPHH_FULL=1 (docs/faults.md): each kill starts another Java."""
+    """With DPHH_FULL=1 (tests/engines/faults.md): each kill starts another Java."""
     if not full():
         pytest.skip("each kill starts another Java: with DPHH_FULL=1")
     subprocess.run(

@@ -1,4 +1,4 @@
-"""The ledger's rule where each run is chosen in the light of the one before (docs/ledger.md)."""
+"""The ledger's rule where each run follows from the one before (docs/composition.md)."""
 
 from __future__ import annotations
 

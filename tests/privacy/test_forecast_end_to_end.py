@@ -2,7 +2,7 @@
 
 The attacker knows everybody else's texts and the user's own, sees every noised weight that the
 engine holds (more than it ever hands out), and adds up the evidence, a log-likelihood ratio, round
-by round, with weights and shares that follow from what came before. By docs/forecast.md that is
+by round, with weights and shares that follow from what came before. By docs/ngrams.md that is
 never more than one Gaussian mechanism of the priced mu shows.
 """
 

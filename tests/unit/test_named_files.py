@@ -68,6 +68,14 @@ def test_files_that_are_named_are_there(folder: str) -> None:
     assert not absent
 
 
+def test_pages_that_are_named_are_there() -> None:
+    for path in FILES:
+        if path.suffix in (".py", ".sql"):
+            text = (TOP / path).read_text(encoding="utf-8")
+            for page in re.findall(r"(?:docs|tests/[\w/]+)/[\w-]+\.md", text):
+                assert (TOP / page).is_file(), f"{page} in {path}"
+
+
 @pytest.mark.parametrize(
     ("engine", "step", "place"),
     [

@@ -42,7 +42,7 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(epsilon, delta, levels)
 
 
 def test_at_usual_settings_the_plan_is_that_of_the_docs():
-    """docs/path-accountant.md: theta 20, p .2502, 121 users."""
+    """docs/trie.md: theta 20, p .2502, 121 users."""
     plan = trie(**ASK)
     assert plan.levels[0].theta == 20
     assert plan.levels[0].p == pytest.approx(0.2502, abs=1e-4)

@@ -31,7 +31,7 @@ _SAME_PYTHON_ADVICE = (
 _INSTALL_ADVICE = (
     "install the same dphh[spark] there as here, or send a packed environment; if it is there, "
     "they run another Python: set PYSPARK_PYTHON, or spark.pyspark.python, to one that has it "
-    "(docs/spark.md)"
+    "(docs/engines.md)"
 )
 _checked_sessions: set[tuple[str | None, ...]] = set()
 

@@ -2,7 +2,7 @@
 
 Nothing is known: set union (`set_union/price.py`). A prior: its items need no threshold and others
 keep one, in two rounds with one norm, which is level 1 of `ngrams` with a prior, alone
-(docs/prior-proof.md). A domain: every item of it is released with how many users hold it, which is
+(docs/prior.md). A domain: every item of it is released with how many users hold it, which is
 `counts` (docs/counts.md); no other item is looked at, so nothing needs a threshold's delta.
 
 Each of these has its own privacy statement, in both directions, in the price that it makes.
@@ -44,7 +44,7 @@ HELP = {
     **BUDGET_HELP,
 }
 THEOREM_WITH_LIST = (
-    "set union with a prior (docs/prior-proof.md): two Gaussian rounds over the items of a list "
+    "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
     f"and, within the same norm, over other items, which have thresholds, {FILTERED}"
 )
 #: Of the items of a prior that are released, nobody need hold this share.

@@ -15,8 +15,8 @@ delta, later rounds more; items that a round released are removed from every use
 the same norm over the rest. Rounds compose as Gaussians (Dong, Roth & Su 2019), with one half of
 delta, and their thresholds' deltas add up to the other half, because a user's share of new items in
 a later round may depend on earlier releases. The later rounds may depend on them too, within their
-planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/ledger.md): if the
-first round finds almost nothing, one round replaces the others.
+planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/composition.md): if
+the first round finds almost nothing, one round replaces the others.
 
 "adaptive": DP-SIPS in which, from the second round on, users give more to items near the threshold
 according to the noised weights of all earlier rounds, released or not (`dphh.privacy.following`).
@@ -105,15 +105,15 @@ THEOREMS = {
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
         "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later "
         "rounds chosen by the first within what they were to have (Smith & Thakurta 2022; "
-        "docs/ledger.md); both directions"
+        "docs/composition.md); both directions"
     ),
     "adaptive": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023) with weights that follow earlier rounds' "
         "noised weights: each round a Gaussian release, given what was seen before, with a "
         "threshold that covers any weights of new items (proof: docs/items.md), composed exactly "
         "as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later rounds chosen by "
-        "the first within what they were to have (Smith & Thakurta 2022; docs/ledger.md); both "
-        "directions"
+        "the first within what they were to have (Smith & Thakurta 2022; docs/composition.md); "
+        "both directions"
     ),
 }
 

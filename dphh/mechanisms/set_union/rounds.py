@@ -21,7 +21,7 @@ from dphh.privacy.set_union import (
 )
 
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
-#: docs/items.md has the measurements for this value.
+#: tests/benchmarks/measurements.md has the figures for this value.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 #: If the first round finds fewer items than this, no items are common, so removing them from users
 #: gains nothing, and one round spends the rest of the budget instead of several.

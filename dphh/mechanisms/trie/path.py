@@ -12,7 +12,7 @@ only on how far the path of the user's word reaches.
     user removed:  epsilon = ln(1 / (1 - p)) with delta = 0
 
 A_J and B_J are the probabilities, with and without the user, that exactly J levels are passed. The
-proof is in docs/path-accountant.md; `path_bound.py` bounds the maximum from above, `path_choice.py`
+proof is in docs/trie.md; `path_bound.py` bounds the maximum from above, `path_choice.py`
 chooses theta and p.
 """
 

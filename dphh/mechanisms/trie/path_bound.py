@@ -1,4 +1,4 @@
-"""An upper bound on the path accountant's maximum over all k (docs/path-accountant.md).
+"""An upper bound on the path accountant's maximum over all k (docs/trie.md).
 
 At each of L levels a user votes with probability p, and a prefix stays that has theta votes. One
 that k other users hold stays with probability b(k) = P[Bin(k, p) >= theta] without the one user,

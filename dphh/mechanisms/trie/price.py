@@ -7,7 +7,7 @@ with theta votes or more are added to the trie. There is no noise: the sampling 
 and vote counts are never released.
 
 accounting="path" (the default). Every user tosses a new coin of probability p at every level. Unit:
-a user. Adjacency: add or remove one user. Theorem: the path accountant (docs/path-accountant.md),
+a user. Adjacency: add or remove one user. Theorem: the path accountant (docs/trie.md),
 both directions; theta and p are chosen to find the rarest sequences that (epsilon, delta) allows.
 
 accounting="paper". At every level, m of the n users are sampled without replacement; users among
@@ -67,7 +67,7 @@ LONGEST_SEQUENCE = 1000
 LEAST_DELTA = 1e-100
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
-    "(docs/path-accountant.md); both directions"
+    "(docs/trie.md); both directions"
 )
 
 

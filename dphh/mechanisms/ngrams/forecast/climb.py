@@ -1,7 +1,7 @@
 """The forecast ladder above level 1: two rounds a level; the driver sees public numbers alone.
 
 forecast classes -> round 1 -> prior -> shares, weights and thresholds -> round 2 ->
-the rule of signs -> release -> masses, the next level's forecast. `docs/forecast.md` has the
+the rule of signs -> release -> masses, the next level's forecast. `docs/ngrams.md` has the
 privacy statement; `dphh.privacy.forecast` the arithmetic.
 """
 

@@ -1,5 +1,5 @@
 """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list and,
-within the same norm, over other words, which have thresholds. docs/prior-proof.md has the proof.
+within the same norm, over other words, which have thresholds. docs/prior.md has the proof.
 """
 
 from __future__ import annotations

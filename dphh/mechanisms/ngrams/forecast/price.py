@@ -9,7 +9,7 @@ stand (`dphh.mechanisms.ngrams.forecast.climb`).
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
 levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose
 1/sigma^2 never sum past 1/sigma*^2: together one Gaussian of sigma* (Smith & Thakurta 2022), at
-3/4 of delta. Level 1's thresholds have the other quarter. Both directions; docs/forecast.md.
+3/4 of delta. Level 1's thresholds have the other quarter. Both directions; docs/ngrams.md.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ FILTERED = (
     "Gaussian's own tail; both directions"
 )
 THEOREM = (
-    "forecast ladder (docs/forecast.md): rounds of set union for words, whose weights "
+    "forecast ladder (docs/ngrams.md): rounds of set union for words, whose weights "
     "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
     f"rounds over the valid grams for every longer length, {FILTERED}"
 )
 THEOREM_WITH_LIST = (
-    "forecast ladder with a prior (docs/prior-proof.md): two Gaussian rounds for every length, "
+    "forecast ladder with a prior (docs/prior.md): two Gaussian rounds for every length, "
     "over the words of a list, where other words have thresholds, and over the valid grams, "
     f"{FILTERED}"
 )
