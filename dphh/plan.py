@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from html import escape
 from inspect import Parameter as Option
 from inspect import Signature
 from pathlib import Path
@@ -157,9 +158,7 @@ class Plan:
         return plan_text(self.price, self.corpus, details=False)
 
     def _repr_html_(self) -> str:
-        from dphh.report.page import plan_card
-
-        return plan_card(self.price, self.corpus)
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 def plan_from_json(found: dict[str, Any] | str) -> Plan:

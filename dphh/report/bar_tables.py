@@ -1,27 +1,36 @@
-"""Tables of a release for a terminal, a page, a card and a plot: items, their numbers, their bars.
+"""Tables of releases for a terminal, a page, a card and a plot: items, their numbers, their bars.
 
 Numbers of users compare across lengths and have one scale. A score is a noised weight: it orders
 items of one length and is no number of people, so each length has a table and a scale of its own.
-If users were counted within groups, each item has one bar per group. The total over groups was not
-counted and is never shown.
+
+What is shown was chosen by its counts, and the largest of a thousand noised counts are largest
+because of their noise: an interval that holds by itself with probability 0.95 misses most of them.
+Intervals that hold together, over all counts among which a list chose, hold for whatever it chose.
+They follow from a release's table and manifest, so they cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from dphh.report.people import Count, People, Released, Tokens, people_of
+from dphh.privacy.counts import Weighing, simultaneous_intervals
+from dphh.report.counted import PEOPLE, Released, Tokens, by_of, counting_of, groups_of
+from dphh.wording.lines import plural
+
+#: The share of a part's users that makes a longer phrase say all that the part says.
+NEARLY = 0.8
 
 
 @dataclass(frozen=True)
 class Bar:
     """A number of users with its interval, a score, or a word in their place."""
 
-    said: str
+    said: str = ""
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -29,6 +38,11 @@ class Bar:
     @property
     def interval(self) -> str:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
+
+
+#: The title of what was counted, such as a group, and the bar of each item.
+Column = tuple[str, dict[Tokens, Bar]]
+EVERYBODY = "all"
 
 
 @dataclass(frozen=True)
@@ -39,84 +53,129 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first rows; how many more there are, and as many of these as were asked for."""
+    """The first of `count` rows, of which `opened` are shown at once."""
 
     title: str
-    groups: tuple[str, ...]
-    first: Sequence[Row]
-    rest: Sequence[Row]
-    more: int
+    #: What the bars of a row are of, such as groups; empty if there is one, of all users.
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+    opened: int
+    count: int
     #: The value of a bar that is as long as its column.
     scale: float
-
-    def cut(self, top: int) -> Table:
-        more = self.more + max(0, len(self.first) - top)
-        return replace(self, first=self.first[:top], rest=(), more=more)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Which rows of a table: the first `top`, up to `rest` more, of `least` tokens or more each."""
+    """Which rows of a table: up to `most`, `top` of them at once, of `least` tokens or more."""
 
     top: int
-    rest: int = 0
+    most: int
     least: int = 1
 
 
 def tables_of(release: Released, asked: Rows) -> list[Table]:
     """Users, if they were counted; else scores."""
-    return people_tables(release, asked) or score_tables(release, asked)
+    return people_tables([release], asked) or score_tables(release, asked)
 
 
-def people_tables(release: Released, asked: Rows) -> list[Table]:
-    """Phrases, then single tokens, by where their intervals begin, the highest first.
+def people_tables(releases: Sequence[Released], asked: Rows) -> list[Table]:
+    """Phrases, then single tokens, each with its numbers in every release that counted it.
 
-    Of more than `top` only those come first that stand out of the noise: an interval begins above
-    0. A part of a longer phrase is among the rest where nearly as many hold the longer one.
+    They go by where their intervals begin, the highest first. A part of a longer phrase comes last
+    where nearly as many hold the longer one.
     """
-    people, texts = people_of(release), _texts(release)
-    parts = _redundant(release, people)
-    scale = _scale(count.high for each in people.counts.values() for count in each)
-    by = "" if people.groups is None else f", by {people.by}"
-    order = sorted(people.counts, key=lambda of: (*people.rank(of), -len(of), texts[of]))
+    columns = [column for release in releases for column in counted_columns(release)]
+    texts = {of: text for release in releases for of, text in _texts(release).items()}
+    counts = {
+        of: tuple(bars.get(of, Bar()) for _, bars in columns)
+        for of in dict.fromkeys(of for _, bars in columns for of in bars)
+    }
+    last = _redundant(counts) if "ended" not in releases[0].table.column_names else set()
+    order = sorted(
+        counts,
+        key=lambda of: (of in last, -_begin(counts[of]), -_users(counts[of]), -len(of), texts[of]),
+    )
+    scale = _scale([bar.high or 0.0 for bars in counts.values() for bar in bars])
+    titles = tuple(title for title, _ in columns)
+    grouped = [each.manifest for each in releases if "group" in each.table.column_names]
+    by = f", by {by_of(grouped[0])}" if grouped else ""
     tables = []
-    for several in (True, False):
-        those = [of for of in order if (len(of) > 1) == several and len(of) >= asked.least]
-        first = [of for of in those if of not in parts]
-        if len(first) > asked.top:  # what is all shown was not chosen
-            first = [of for of in first if people.stands_out(of)][: asked.top]
-        opened = set(first)
-        rest = [of for of in those if of not in opened]
-        title = f"{name_of_length(release, 2)} and more" if several else name_of_length(release, 1)
-        best, others = (
-            [Row(texts[of], tuple(map(_bar_of_count, people.counts[of]))) for of in each]
-            for each in (first, rest[: asked.rest])
-        )
-        if those:
-            groups = people.groups or ()
-            tables.append(Table(title + by, groups, best, others, len(rest), scale))
+    for phrases, name in (
+        (True, f"{name_of_length(releases[0], 2)} and more"),
+        (False, name_of_length(releases[0], 1)),
+    ):
+        those = [of for of in order if (len(of) > 1) == phrases and len(of) >= asked.least]
+        opened = min(asked.top, sum(of not in last for of in those))
+        rows = [Row(texts[of], counts[of]) for of in those[: asked.most]]
+        if rows:
+            shown = titles if len(titles) > 1 else ()
+            tables.append(Table(name + by, shown, rows, opened, len(those), scale))
     return tables
 
 
-def group_tables(release: Released, asked: Rows) -> list[Table]:
-    """What stands out of the noise in each group: phrases, or single tokens if nothing longer was
-    counted. Empty if nothing was counted within groups."""
-    people, texts = people_of(release), _texts(release)
-    if people.groups is None:
+def counted_columns(release: Released) -> list[Column]:
+    """The numbers of users of a release, of all users or of each group, with intervals that hold
+    together over all that it counted; none if it counted no users."""
+    manifest, table = release.manifest, release.table
+    if not set(PEOPLE) <= set(table.column_names):
         return []
-    parts = _redundant(release, people)
-    whole = [of for of in people.counts if of not in parts]
-    long = [of for of in whole if len(of) > 1 and len(of) >= asked.least] or whole
-    scale = _scale(count.high for each in people.counts.values() for count in each)
-    tables = []
-    for place, group in enumerate(people.groups):
-        counts = [(people.counts[of][place], texts[of]) for of in long]
-        clear = [(-count.low, -count.users, text, count) for count, text in counts if count.low > 0]
-        rows = [
-            Row(text, (_bar_of_count(count),)) for *_, text, count in sorted(clear)[: asked.top]
-        ]
-        tables.append(Table(f"{people.by}: {group}", (), rows, (), 0, scale))
-    return tables
+    names = [name for name in ("tokens", "group", *PEOPLE) if name in table.column_names]
+    rows = [row for row in table.select(names).to_pylist() if row["users"] is not None]
+    ends = [(row["low"], row["high"]) for row in rows]
+    counting = counting_of(manifest)
+    if rows and not counting["simultaneous"]:
+        ends = _widened([row["users"] for row in rows], counting)
+    columns: dict[str, dict[Tokens, Bar]] = {
+        group: {} for group in groups_of(table, manifest) or (EVERYBODY,)
+    }
+    for row, (low, high) in zip(rows, ends, strict=True):
+        bar = Bar(f"{row['users']:,.0f}", row["users"], low, high)
+        columns[row.get("group", EVERYBODY)][tuple(row["tokens"])] = bar
+    return [column for column in columns.items() if rows]
+
+
+def _widened(users: list[int], counting: Mapping[str, Any]) -> list[tuple[int, int]]:
+    weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
+    found = simultaneous_intervals(
+        np.array(users, np.int64),
+        np.array(counting["lost_grid"], np.int64),
+        weighing,
+        counting["sigma_grid"],
+        counting["confidence"],
+    )
+    return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+
+
+def _redundant(counts: Mapping[Tokens, tuple[Bar, ...]]) -> set[Tokens]:
+    """Phrases within longer ones that nearly as many hold: the longer one says it all."""
+    return {
+        part
+        for longer, bars in counts.items()
+        if any(bar.low for bar in bars)  # noise alone hides nothing
+        for part in parts_of(longer) & counts.keys()
+        if len(part) > 1 and _users(bars) >= NEARLY * _users(counts[part])
+    }
+
+
+def _begin(bars: tuple[Bar, ...]) -> float:
+    """Where an item's intervals begin, summed over columns: a user in several adds to each."""
+    return sum(bar.low or 0.0 for bar in bars)
+
+
+def _users(bars: tuple[Bar, ...]) -> float:
+    return sum(bar.value or 0.0 for bar in bars)
+
+
+def parts_of(tokens: Tokens) -> set[Tokens]:
+    """All shorter contiguous parts of a phrase."""
+    length = len(tokens)
+    return {
+        tokens[start:stop]
+        for start in range(length)
+        for stop in range(start + 1, length + 1)
+        if stop - start < length
+    }
 
 
 def score_tables(release: Released, asked: Rows, without: Collection[Tokens] = ()) -> list[Table]:
@@ -141,15 +200,15 @@ def score_tables(release: Released, asked: Rows, without: Collection[Tokens] = (
     tables = []
     for length in frame["length"].unique().sort(descending=True) if scored else [None]:
         those = frame if length is None else frame.filter(pl.col("length") == length)
-        first = min(asked.top, int(those["ended"].sum()) or asked.top)
+        opened = min(asked.top, int(those["ended"].sum()) or asked.top)
         rows = [
             Row(row["item"], (_bar_of_score(row),))
-            for row in those.head(first + asked.rest).iter_rows(named=True)
+            for row in those.head(asked.most).iter_rows(named=True)
         ]
         title = "sequences" if length is None else name_of_length(release, length)
-        more, scale = len(those) - len(rows[:first]), _scale(those["score"].drop_nulls())
         if rows:
-            tables.append(Table(title, (), rows[:first], rows[first:], more, scale))
+            scale = _scale(those["score"].drop_nulls().to_list())
+            tables.append(Table(title, (), rows, opened, len(those), scale))
     return tables
 
 
@@ -163,7 +222,7 @@ def name_of_length(release: Released, length: int) -> str:
         what = "word"
     elif reading == "characters" or content.get("unit") == 1:
         what = "character"
-    return f"{length:,} {what}{'' if length == 1 else 's'}"
+    return plural(length, what)
 
 
 def _texts(release: Released) -> dict[Tokens, str]:
@@ -171,19 +230,8 @@ def _texts(release: Released) -> dict[Tokens, str]:
     return {tuple(row["tokens"]): row["item"] for row in rows}
 
 
-def _redundant(release: Released, people: People) -> set[Tokens]:
-    """Phrases that a longer one makes redundant. In a trie, no sequence is part of another."""
-    if "ended" in release.table.column_names:
-        return set()
-    return {part for part in people.redundant_parts() if len(part) > 1}
-
-
-def _scale(values: Any) -> float:
+def _scale(values: Sequence[float]) -> float:
     return max(values, default=0.0) or 1.0
-
-
-def _bar_of_count(count: Count) -> Bar:
-    return Bar(f"{count.users:,.0f}", *count)
 
 
 def _bar_of_score(row: dict[str, Any]) -> Bar:

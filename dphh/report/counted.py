@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from dphh.columns import OTHER
 from dphh.wording.lines import plural, shorten
 
 Manifest = Mapping[str, Any]
+Tokens = tuple[str, ...]
+#: The columns of a release that counts users.
+PEOPLE = ("users", "low", "high")
+
+
+class Released(Protocol):
+    """What this folder needs of a release: it does not import the class `Release`."""
+
+    @property
+    def table(self) -> Any: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+    def dumps(self) -> str: ...
 
 
 def by_of(manifest: Manifest) -> str:
@@ -58,7 +71,7 @@ def how_many(table: Any, manifest: Manifest) -> str:
 def which_rows(manifest: Manifest) -> str | None:
     """Which rows counted; None where all did."""
     where = manifest.get("parameters", {}).get("content", {}).get("where")
-    return None if where is None else f"Of the rows alone for which {' '.join(where.split())}"
+    return None if where is None else f"only rows where {' '.join(where.split())}"
 
 
 def counting_of(manifest: Manifest) -> Manifest:
@@ -68,14 +81,16 @@ def counting_of(manifest: Manifest) -> Manifest:
     return found
 
 
-def meaning_of_numbers(manifest: Manifest, *, people: bool, bars: bool = False) -> str:
+def meaning_of_numbers(
+    manifest: Manifest, *, people: bool, bars: bool = False, runs: int = 1
+) -> str:
     """What the numbers beside the items are, or the bars that stand for them."""
     if people:
         first, then = ("Bars: how", ". Thin lines:") if bars else ("How", ", and")
         sure = f"{100 * counting_of(manifest)['confidence']:g}%"
         return (
             f"{first} many people, by an estimate{then} where the true number lies, for all of "
-            f"them together, with {sure}."
+            f"{'them' if runs == 1 else 'a run'} together, with {sure}."
         )
     what = "Noised weights"
     if manifest["verb"] == "ldp_trie":
@@ -86,28 +101,22 @@ def meaning_of_numbers(manifest: Manifest, *, people: bool, bars: bool = False) 
 def how_to_read_counts(manifest: Manifest) -> list[str]:
     counting = counting_of(manifest)
     said = [
-        "The order is that of where the thin lines begin, the highest first, and all bars have one "
-        "scale. What a line at 0 stands beside, perhaps nobody holds.",
-        "A part of a longer phrase is folded away with the rest where the longer one has at least "
-        "four fifths of its number.",
-        "The lines allow for the noise that was added, and are no certainty.",
+        "The highest is first, by the lower end of its interval. Where that is 0, perhaps nobody "
+        "holds it. A part of a longer phrase is last where the longer one has four fifths of its "
+        "number."
     ]
     if not counting["simultaneous"]:
         said.append(
-            f"They hold together, whichever of the {plural(counting['keys'], 'count')} were chosen "
-            "to be shown: so they are wider than the intervals in the release's table, each of "
-            "which holds by itself."
+            f"The intervals hold together, over all {plural(counting['keys'], 'count')}: so they "
+            "are wider than those in the release's table, each of which holds by itself."
         )
     if counting["max_items"] < counting["keys"]:
         said.append(
-            "The upper end of a line also allows for users of more than "
+            "Their upper ends also allow for users of more than "
             f"{counting['max_items']:,} counts, who add less to each."
         )
     if manifest.get("parameters", {}).get("by"):
-        said.append(
-            "Who is in several groups counts in each, so the groups do not add up to all people. "
-            "An item's place is that of the sum of where its lines begin."
-        )
+        said.append("Who is in several groups counts in each: groups do not add up to all people.")
     return said
 
 

@@ -1,24 +1,33 @@
-"""One HTML page of a release for readers, and the cards of plans and releases in notebooks.
+"""One HTML page of a release for readers, and the card of a release in notebooks.
 
-All are made by one template, `page.html`, which has neither scripts nor addresses. The page's
+Both are made by one template, `page.html`, which has neither scripts nor addresses. The page's
 policy loads nothing and runs nothing; every value is escaped, and characters that are invisible or
 turn text around become visible symbols. So the text of an item is never more than text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.price import Price
-from dphh.report.bar_tables import Rows, Table, group_tables, people_tables, score_tables, tables_of
+from dphh.report.bar_tables import (
+    Rows,
+    Table,
+    counted_columns,
+    people_tables,
+    score_tables,
+    tables_of,
+)
 from dphh.report.counted import (
+    PEOPLE,
+    Released,
+    counting_of,
     held_by_nobody,
     how_many,
     how_to_read_counts,
@@ -27,9 +36,8 @@ from dphh.report.counted import (
     what_is_missing,
     which_rows,
 )
-from dphh.report.people import PEOPLE, Released, people_of
-from dphh.report.plan_lines import DETAILS, Lines, asked, paid_lines, plan_sections
-from dphh.report.promise import in_words, promised
+from dphh.report.plan_lines import Lines, paid_lines
+from dphh.report.promise import in_full, in_words, promised
 from dphh.wording.lines import plural
 from dphh.wording.options import check_whole
 from dphh.wording.shown import shown
@@ -37,24 +45,22 @@ from dphh.wording.shown import shown
 if TYPE_CHECKING:
     from jinja2 import Template
 
-#: Rows of a table that are folded; browsers handle tens of thousands, not millions.
+#: Folded rows of a table; browsers handle tens of thousands, not millions.
 MOST_ROWS = 5_000
 #: Rows of a table in a notebook's card: FEW if there are several tables, else MANY.
 FEW, MANY = 5, 10
+#: An epsilon and a delta, which no line end should divide.
+_PAIR = re.compile(r"\([\d.]+, [\d.e-]+\)-?\w*")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, and below `folded` what a click unfolds."""
+    """Tables, what their numbers are, and below `how` what a click unfolds."""
 
-    heading: str = ""
-    said: Sequence[str] = ()
+    heading: str
+    said: Sequence[str]
     tables: Sequence[Table] = ()
-    terms: Sequence[tuple[str, str]] = ()
-    folded: str = ""
-    folded_said: Sequence[str] = ()
-    folded_terms: Sequence[tuple[str, str]] = ()
-    folded_text: Sequence[str] = ()
+    how: Sequence[str] = ()
 
 
 def page_of(
@@ -83,54 +89,39 @@ def page_of(
         title=title or "What people share",
         warning=_warning(release),
         head=[*_head(several), *(() if ledger is None else paid_lines(ledger, several))],
-        sections=[
-            *_found(several, Rows(top, MOST_ROWS, min_length)),
-            *map(_promise_section, several),
-            _origin_section(release),
-        ],
+        sections=_sections(several, Rows(top, top + MOST_ROWS, min_length)),
+        promises=[_promise_in_full(each.manifest) for each in several],
+        manifests=[each.dumps() for each in several],
     )
 
 
 def release_card(release: Released) -> str:
     """What was found, as bars, with the privacy statement folded away."""
     manifest = release.manifest
-    tables = tables_of(release, Rows(MANY))
-    tables = [each.cut(MANY if len(tables) == 1 else FEW) for each in tables]
+    tables = tables_of(release, Rows(MANY, MANY))
+    if len(tables) > 1:
+        tables = tables_of(release, Rows(FEW, FEW))
     return _template().render(
         whole=False,
         title=how_many(release.table, manifest),
         warning=_warning(release),
         head=[("promise", _promise(manifest)), ("run", manifest["run_id"])],
-        sections=[
-            _table_section(release, "", tables),
-            Section(folded="What is promised", folded_terms=in_words(manifest["privacy"])),
-        ],
-    )
-
-
-def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    """What the plan promises, finds and costs; levels and theorem are folded away."""
-    return _template().render(
-        whole=False,
-        title=f"plan: {price.verb}",
-        warning="",
-        head=[("options", asked(price))],
-        sections=[
-            Section(folded=name, folded_terms=lines)
-            if name in DETAILS
-            else Section(name, terms=lines)
-            for name, lines in plan_sections(price, corpus, ledger)
-        ],
+        sections=[_section([release], "", tables)],
+        promises=[[("epsilon", in_words(manifest["privacy"])), *_promise_in_full(manifest)]],
+        manifests=[],
     )
 
 
 @lru_cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
 
     def with_symbols(value: object) -> object:
-        is_text = isinstance(value, str) and not hasattr(value, "__html__")
-        return shown(str(value), 10_000) if is_text and value else value
+        if not isinstance(value, str) or hasattr(value, "__html__") or not value:
+            return value
+        text = str(escape("\n".join(shown(line, 10_000) for line in value.split("\n"))))
+        return Markup(_PAIR.sub(r'<span class="pair">\g<0></span>', text))
 
     made = Environment(
         autoescape=True,
@@ -153,16 +144,25 @@ def _promise(manifest: dict[str, Any]) -> str:
     return f"({epsilon:.4g}, {delta:g})-differential privacy for {privacy['unit']}"
 
 
+def _promise_in_full(manifest: dict[str, Any]) -> Lines:
+    engine = manifest.get("engine", {})
+    ran = f" on {engine['name']} {engine['version']}" if engine else ""
+    return [
+        ("run", f"{manifest['run_id']} of {manifest['verb']}{ran}"),
+        *in_full(manifest["privacy"]),
+    ]
+
+
 def _head(several: Sequence[Released]) -> Lines:
     """What was found and what is promised, in a few lines."""
     manifests = [each.manifest for each in several]
-    given = is_of_list(manifests[0])
-    lines = [("counted", how_many(several[0].table, manifests[0]))] if given else [
-        ("found", _summary(several[0]))
-    ]  # fmt: skip
+    release, manifest = several[0], manifests[0]
+    if is_of_list(manifest):
+        lines = [("counted", how_many(release.table, manifest))]
+    else:
+        lines = [("found", _summary(release))]
     lines += [("rows", where) for each in manifests if (where := which_rows(each))]
-    lines.append(("promise", _promise(manifests[0])))
-    lines.append(("in words", in_words(manifests[0]["privacy"])[0][1]))
+    lines.append(("promise", _promise(manifest)))
     lines += [("of the counts", _promise(each)) for each in manifests[1:]]
     if len({each["privacy"]["unit"] for each in manifests}) < len(manifests):
         epsilon, delta = (
@@ -170,7 +170,11 @@ def _head(several: Sequence[Released]) -> Lines:
             sum(float(each["privacy"]["delta"]) for each in manifests),
         )
         lines.append(("both together", f"({epsilon:.4g}, {delta:.4g}) at most"))
-    return lines
+    lines.append(("in words", in_words(manifest["privacy"])))
+    return [
+        *lines,
+        *(("warning", said) for each in manifests for said in each["privacy"].get("warnings", ())),
+    ]
 
 
 def _summary(release: Released) -> str:
@@ -188,70 +192,32 @@ def _summary(release: Released) -> str:
     return said
 
 
-def _found(several: Sequence[Released], asked: Rows) -> list[Section]:
-    """What was counted, of each release; then what was found and not counted."""
+def _sections(several: Sequence[Released], asked: Rows) -> list[Section]:
+    """What was counted, all of it in one place; then what was found and not counted."""
     release = several[0]
     heading = f"What was {'counted' if is_of_list(release.manifest) else 'found'}"
-    sections: list[Section] = []
-    counted: set[tuple[str, ...]] = set()
-    for each in several:
-        if not (people := people_of(each)).counts:
-            continue
-        counted |= people.counts.keys()
-        by = "How many people" if people.groups is None else f"By {people.by}"
-        tables = people_tables(each, asked)
-        sections.append(_table_section(each, by if sections else heading, tables))
-        if lists := group_tables(each, asked):
-            in_each = f"In each {people.by}, what stands out of the noise"
-            sections.append(Section(in_each, (), lists))
+    counted = {of for each in several for _, bars in counted_columns(each) for of in bars}
+    sections = [_section(several, heading, people_tables(several, asked))] if counted else []
     rest = score_tables(release, asked, without=counted)
     if rest or not sections:
         others = "Found, and not counted" if sections else heading
-        sections.append(_table_section(release, others, rest))
+        sections.append(_section([release], others, rest))
     return sections
 
 
-def _table_section(release: Released, heading: str, tables: Sequence[Table]) -> Section:
+def _section(several: Sequence[Released], heading: str, tables: Sequence[Table]) -> Section:
     """Tables with what their bars are; the rest of how to read them is folded away."""
-    manifest = release.manifest
+    missing = what_is_missing(several[0].manifest)
     if not tables:
-        return Section(heading, ["Nothing.", what_is_missing(manifest)])
-    bars = [bar for table in tables for row in (*table.first, *table.rest) for bar in row.bars]
-    people = any(bar.low is not None for bar in bars)
-    how = [*(how_to_read_counts(manifest) if people else ()), what_is_missing(manifest)]
-    said = []
-    if any(bar.value is not None for bar in bars):
-        said = [meaning_of_numbers(manifest, people=people, bars=True)]
-    return Section(heading, said, tables, folded="How to read this", folded_said=how)
-
-
-def _promise_section(release: Released) -> Section:
-    privacy = release.manifest["privacy"]
-    of = "the numbers of people" if release.manifest["verb"] == "counts" else "what was found"
-    proof = [
-        ("theorem", privacy.get("theorem", "")),
-        *(
-            ("delta", f"{share:.4g} for {what}")
-            for what, share in privacy.get("delta_shares", {}).items()
-        ),
-        *(("note", caveat) for caveat in privacy.get("caveats", ())),
-        *(("warning", warning) for warning in privacy.get("warnings", ())),
-    ]
-    return Section(
-        f"What is promised, of {of}",
-        terms=[*in_words(privacy), ("run", release.manifest["run_id"])],
-        folded="The theorem, and how delta is shared out",
-        folded_terms=proof,
-    )
-
-
-def _origin_section(release: Released) -> Section:
-    manifest = release.manifest
-    engine = manifest.get("engine", {})
-    ran = f", on {engine['name']} {engine['version']}" if engine else ""
-    return Section(
-        "Where this comes from",
-        [f"Run {manifest['run_id']} of {manifest['verb']}{ran}."],
-        folded="The manifest",
-        folded_text=release.dumps().split("\n"),
-    )
+        return Section(heading, ["Nothing.", missing])
+    bars = [bar for table in tables for row in table.rows for bar in row.bars]
+    counted = [each.manifest for each in several if counting_of(each.manifest)]
+    if people := any(bar.low is not None for bar in bars):
+        how = [said for each in counted for said in how_to_read_counts(each)]
+        said = [meaning_of_numbers(counted[0], people=people, bars=True, runs=len(counted))]
+    else:
+        how = []
+        said = [meaning_of_numbers(several[0].manifest, people=False)]
+    if not any(bar.value is not None for bar in bars):
+        said = []
+    return Section(heading, said, tables, [*dict.fromkeys(how), missing])

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from dphh.errors import STEERS, UsageError, steerless
-from dphh.report.people import Released, parts_of
+from dphh.report.bar_tables import parts_of
+from dphh.report.counted import Released
 from dphh.wording.options import check_whole
 
 #: A token that is a number: digits, with punctuation and symbols.

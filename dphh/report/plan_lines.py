@@ -11,12 +11,12 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
-from dphh.ledger.sentences import account_lines
+from dphh.ledger.sentences import account_lines, usage_phrase
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.report.people import Released
+from dphh.report.counted import Released
 from dphh.wording.lines import plural, shorten
 
 #: Lines of a plan: (label, text); a label is that of the lines below it that have none.
@@ -183,7 +183,12 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
     accounts = [each for each in ledger.accounts() if each.label in labels]
     if not accounts:
         return [("ledger", "the ledger that was given does not know this run")]
-    return [("ledger", ": ".join(account_lines(each)[0])) for each in accounts]
+    return [
+        ("budget", f"{each.label}: {usage_phrase(each, f'its cap of ({each.cap})')}")
+        if each.cap and each.left
+        else ("budget", ": ".join(account_lines(each)[0]))
+        for each in accounts
+    ]
 
 
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:

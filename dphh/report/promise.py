@@ -7,9 +7,9 @@ from math import ceil, exp, log
 from typing import Any
 
 
-def in_words(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The guarantee as (term, sentence) pairs."""
-    epsilon, delta = promised(privacy), float(privacy["delta"])
+def in_words(privacy: Mapping[str, Any]) -> str:
+    """What epsilon means."""
+    epsilon = promised(privacy)
     what, their = {
         "user": ("one person's rows", "a given person's rows are"),
         "contribution": ("one contribution", "one given contribution is"),
@@ -18,41 +18,33 @@ def in_words(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
         f"Whatever came out, it was at most {_odds_factor(epsilon)} times as likely with {what} in "
         "the data as without"
     )
-    if privacy["both_directions"]:
-        factor += f", and the other way round. {guessing(epsilon, delta, their)}"
-    else:
-        factor += ". The other way round nothing is proved."
-    beyond = f"the probability of any outcome may differ by {_one_in_many(delta)}"
+    if not privacy["both_directions"]:
+        return f"{factor}. The other way round nothing is proved."
+    return f"{factor}, and the other way round. {guessing(epsilon, float(privacy['delta']), their)}"
+
+
+def in_full(privacy: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All else of the guarantee as (term, sentence) pairs."""
+    beyond = _one_in_many(float(privacy["delta"]))
     said = [
-        (f"epsilon = {epsilon:.4g}", factor),
-        (f"delta = {delta:g}", f"Beyond that factor, {beyond}."),
-        ("whose data", f"What is protected is {privacy['unit']}."),
+        ("delta", f"Beyond that factor, the probability of any outcome may differ by {beyond}."),
         ("with and without", f"The two cases that are compared: {privacy['adjacency']}."),
     ]
     if "provided" in privacy:
         said.append(("provided", f"All of this holds provided that {privacy['provided']}."))
-    if "central_epsilon" in privacy:
-        of_each = f"with epsilon {privacy['epsilon']:g} for whoever received it"
-        said.append(
-            ("each report", f"Every report was randomised before it left its device, {of_each}.")
-        )
     if "user_epsilon" in privacy:
-        of_all = f"epsilon {privacy['user_epsilon']:.4g} at the same delta"
-        said.append(
-            ("all of a user", f"For everything that one user contributed, together: {of_all}.")
-        )
-    if "shuffled_user_epsilon" in privacy:
-        of_all = f"{privacy['shuffled_user_epsilon']:.4g} for all of a user's"
-        said.append(
-            (
-                "mixed messages",
-                "That holds where only sums of reports are seen. To who sees the messages "
-                f"themselves, without senders, it is epsilon {privacy['shuffled_epsilon']:.4g} for "
-                f"one contribution, and {of_all}.",
-            )
-        )
-    alone = "The promise is of this release alone. Releases from the same people add up."
-    return [*said, ("other releases", alone)]
+        said += [
+            ("each report", f"Randomised on its device, with epsilon {privacy['epsilon']:g}."),
+            ("all of a user", f"Everything that one user contributed, together: epsilon "
+             f"{privacy['user_epsilon']:.4g} at the same delta."),
+        ]  # fmt: skip
+    return [
+        *said,
+        ("other releases", "Releases from the same people add up; the promise is of this alone."),
+        ("theorem", privacy.get("theorem", "")),
+        *(("delta", f"{share:.4g} for {what}") for what, share in privacy["delta_shares"].items()),
+        *(("note", caveat) for caveat in privacy.get("caveats", ())),
+    ]
 
 
 def promised(privacy: Mapping[str, Any]) -> float:

@@ -10,8 +10,13 @@ from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.prior import poor_fit
 from dphh.report.bar_tables import Rows, Table, tables_of
-from dphh.report.counted import how_many, meaning_of_numbers, what_is_missing, which_rows
-from dphh.report.people import Released
+from dphh.report.counted import (
+    Released,
+    how_many,
+    meaning_of_numbers,
+    what_is_missing,
+    which_rows,
+)
 from dphh.report.plan_lines import DETAILS, asked, plan_sections
 from dphh.report.promise import promised
 from dphh.wording.lines import padded, shorten, terminal_columns, width_of, wrapped
@@ -61,38 +66,39 @@ def release_text(release: Released) -> str:
         lines += wrapped(f"note: {badly}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
-    tables = tables_of(release, Rows(SHOWN_ROWS))
-    bars = [bar for table in tables for row in table.first for bar in row.bars]
+    tables = tables_of(release, Rows(SHOWN_ROWS, SHOWN_ROWS))
+    bars = [bar for table in tables for row in table.rows for bar in row.bars]
     if any(bar.value is not None for bar in bars):
         people = any(bar.low is not None for bar in bars)
         lines += wrapped(meaning_of_numbers(manifest, people=people), "  ", "  ")
-    several = sum(max(1, len(table.groups)) for table in tables)
-    lines += _lines_of_tables([each.cut(-(-SHOWN_ROWS // several)) for each in tables])
+    several = sum(max(1, len(table.columns)) for table in tables)
+    lines += _lines_of_tables(tables, -(-SHOWN_ROWS // max(1, several)))
     if not tables:
         lines += wrapped(what_is_missing(manifest), "  ", "  ")
     return "\n".join(lines)
 
 
-def _lines_of_tables(tables: Sequence[Table]) -> list[str]:
+def _lines_of_tables(tables: Sequence[Table], most: int) -> list[str]:
     """A row an item; of an item that was counted within groups, a row each group."""
+    opened = [table.rows[: min(most, table.opened)] for table in tables]
     rows = [
         [
             (row.item if place == 0 else "", bar.said, bar.interval, shorten(group, 30))
-            for row in table.first
-            for place, (bar, group) in enumerate(zip(row.bars, table.groups or ("",), strict=True))
+            for row in first
+            for place, (bar, group) in enumerate(zip(row.bars, table.columns or ("",), strict=True))
         ]
-        for table in tables
+        for table, first in zip(tables, opened, strict=True)
     ]
     widest = [max((width_of(row[k]) for each in rows for row in each), default=0) for k in range(4)]
     room = min(60, terminal_columns() - 12 - sum(widest[1:]))
     width = min(room, widest[0])
     lines = []
-    for table, each in zip(tables, rows, strict=True):
+    for table, first, each in zip(tables, opened, rows, strict=True):
         lines.append(f"  {table.title}")
         for item, said, interval, group in each:
             number = f"{said:>{widest[1]}}  {interval:<{widest[2]}}  {group}"
             name = shorten(item, room) if item else ""
             lines.append(f"    {padded(name, width)}  {number}".rstrip())
-        if table.more:
-            lines.append(f"    ... and {table.more:,} more")
+        if table.count > len(first):
+            lines.append(f"    ... and {table.count - len(first):,} more")
     return lines

@@ -17,7 +17,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
-from dphh.report.people import Released, Tokens
+from dphh.report.counted import Released, Tokens
 
 #: What was looked at, and what was found.
 Lines = list[tuple[str, str]]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dphh.errors import UsageError
-from dphh.report.counted import is_of_list
-from dphh.report.people import Released, Tokens
+from dphh.report.counted import Released, Tokens, is_of_list
 from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 

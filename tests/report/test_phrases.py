@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Release, UsageError
-from dphh.columns import COLUMNS
+from dphh.columns import COLUMNS, DIGEST, digest_of
 from dphh.errors import STEERS
 from tests.report.made import PHRASES, items, ladder, trie
 
@@ -166,7 +166,7 @@ WORDS = listed(
 def test_lengths_take_turns_as_their_scores_do_not_compare(k, expected):
     found = WORDS.top(k)
     assert names_of(found) == expected
-    assert found.manifest == {**MANIFEST, "top": k}
+    assert found.manifest == {**MANIFEST, "top": k, DIGEST: digest_of(found.table)}
     assert len(WORDS) == 5 and "top" not in WORDS.manifest
 
 
