@@ -30,7 +30,7 @@ test-slow: $(VENV)/ready
 test-spark: $(VENV)/ready
 	$(BIN)/python -m pytest -m spark $(LIMITED) $(ARGS)
 
-# Every test on every engine with all its counts: hours. CHANGELOG says when it was last green.
+# Every test on every engine with all its counts: hours.
 test-all: $(VENV)/ready
 	DPHH_FULL=1 $(BIN)/python -m pytest --engines duckdb,polars,spark --durations=50 $(ARGS)
 

@@ -44,7 +44,7 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("reviews")
-@pytest.mark.parametrize("page", ["corpus", "engines", "report"])
+@pytest.mark.parametrize("page", ["corpus", "engines", "plain-sql", "report"])
 def test_snippets_of_a_page_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
 ) -> None:
