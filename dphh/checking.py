@@ -21,7 +21,7 @@ from dphh.engines import engine_of, open_session, refuse_rows_without_user
 from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
-from dphh.ledger.sentences import usage_phrase
+from dphh.ledger.spending import usage_phrase
 from dphh.rows.user import PROVIDED, counted_by
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -176,7 +176,6 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
     for account in accounts:
-        assert account.left is not None
         if account.user != corpus.user:
             yield Finding(
                 "ledger", "stops", f"the account {account.name!r} protects "

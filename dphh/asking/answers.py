@@ -21,7 +21,7 @@ from dphh.asking.macros import (
     Macro,
 )
 from dphh.errors import UsageError
-from dphh.ledger import Account, Entry, Ledger, Share
+from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.report.plan_lines import Section
@@ -40,14 +40,13 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
     return _table(facts, PLAN)
 
 
-def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
+def ledger_table(accounts: Iterable[Account]) -> pa.Table:
     rows = [
         (
-            each.label,
-            *((None, None) if each.cap is None else (each.cap.epsilon, each.cap.delta)),
-            each.spent.epsilon,
-            each.spent.delta,
-            *((None, None) if each.left is None else (each.left.epsilon, each.left.delta)),
+            each.name,
+            *(each.cap.epsilon, each.cap.delta),
+            *(each.spent.epsilon, each.spent.delta),
+            *(each.left.epsilon, each.left.delta),
             each.runs,
         )
         for each in accounts

@@ -178,7 +178,7 @@ class _Owner:
         return of_the_ledger[macro.name]()
 
     def _names(self) -> list[str]:
-        return [each.name for each in self._ledger.accounts() if each.name is not None]
+        return [each.name for each in self._ledger.accounts()]
 
     def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:

@@ -12,7 +12,7 @@ from dphh.cli.demo_corpus import USERS, outcomes, write_corpus
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
-from dphh.ledger.sentences import accounts_text
+from dphh.ledger.spending import accounts_text
 
 EPSILON, DELTA = 1.0, 1e-8
 

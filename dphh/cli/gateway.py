@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -124,7 +123,7 @@ def add_analyst(
     from dphh.asking.clients import init_sql, other_clients
 
     book = Ledger(ledger_file or context.obj)
-    before = next((each for each in book.shares(name) if each.account == corpus), None)
+    before = next((each for each in book.shares(name) if each.name == corpus), None)
     raised = describe_raise(None if before is None else before.cap, epsilon, delta)
     if raised and not yes:
         confirm(
@@ -166,12 +165,12 @@ def show(context: click.Context, as_json: bool, ledger_file: str | None) -> None
     book = Ledger(ledger_file or context.obj)
     with_token, shares = set(book.analysts()), book.shares()
     if as_json:
-        listed = [{**asdict(share), "token": share.analyst in with_token} for share in shares]
+        listed = [{**share.to_json(), "token": share.analyst in with_token} for share in shares]
         click.echo(json.dumps({"shares": listed}))
         return
     for share in shares:
         click.echo(
-            f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
+            f"{share.analyst}  {share.name}: a share of ({share.cap.epsilon:g}, "
             f"{share.cap.delta:g}); {share.used:.0%} is used"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )

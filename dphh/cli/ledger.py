@@ -15,7 +15,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Kept
-from dphh.ledger.sentences import accounts_text
+from dphh.ledger.spending import accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
 from dphh.session.protocol import Limits
@@ -46,6 +46,11 @@ def ledger() -> None:
 @click.option("--delta", type=float, required=True, help="The cap.")
 @_kept_option
 @click.option("--if-missing", is_flag=True, help="If the account exists, change nothing.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="If the account exists, it is of this corpus from now on; its cap and runs stay.",
+)
 @ledger_option
 @click.pass_context
 def add(
@@ -57,6 +62,7 @@ def add(
     delta: float,
     kept: Kept | None,
     if_missing: bool,
+    replace: bool,
     ledger_file: str | None,
     **_: Any,
 ) -> None:
@@ -71,8 +77,8 @@ def add(
     named = Corpus(corpus, **content)
     _check_columns(named)
     book = Ledger(ledger_file)
-    made = book.add(account, named, epsilon, delta, kept, if_missing=if_missing)
-    if made.cap is not None and (made.cap.epsilon, made.cap.delta) != (epsilon, delta):
+    made = book.add(account, named, epsilon, delta, kept, if_missing=if_missing, replace=replace)
+    if (made.cap.epsilon, made.cap.delta) != (epsilon, delta):
         said = f"({made.cap.epsilon:g}, {made.cap.delta:g})"
         click.echo(f"note: {account} exists and keeps its cap {said}", err=True)
     click.echo(accounts_text([made]))
@@ -95,27 +101,6 @@ def _existing_ledger(ledger_file: str | None) -> Ledger:
     book = Ledger(ledger_file)
     book.refuse_absent()
     return book
-
-
-@ledger.command()
-@click.argument("account")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@ledger_option
-def move(account: str, paths: tuple[str, ...], ledger_file: str | None) -> None:
-    """Record where the data of an account are now: its cap stays, and what it has spent.
-
-    PATH is a path, a glob or a folder; several are one corpus.
-    """
-    click.echo(accounts_text([_existing_ledger(ledger_file).move(account, paths)]))
-
-
-@ledger.command()
-@click.argument("account")
-@ledger_option
-def remove(account: str, ledger_file: str | None) -> None:
-    """Forget an account that nothing was ever charged to, with its shares and groups."""
-    _existing_ledger(ledger_file).remove(account)
-    click.echo(f"{account} is removed")
 
 
 @ledger.command()
@@ -176,17 +161,14 @@ def groups(account: str, by: str | None, groups: str | None, ledger_file: str | 
 def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
     """What was spent, what the caps are, what is left; with ACCOUNT, its runs and its history.
 
-    ACCOUNT is a name in the ledger or, of a corpus that has none, its path.
+    Without, also the runs that no account paid for.
     """
     book = _existing_ledger(ledger_file)
+    found = book.accounts() if account is None else [book.status(account)]
+    runs = book.runs(account)
     if account is None:
-        accounts = book.accounts()
-        if as_json:
-            click.echo(json.dumps({"accounts": [each.to_json() for each in accounts]}))
-        else:
-            click.echo(accounts_text(accounts))
-        return
-    found, runs, changes = book.status(account), book.runs(account), book.history(account)
+        runs = [run for run in runs if not run.accounts]
+    changes = [] if account is None else book.history(account)
     if as_json:
         listed = [
             {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
@@ -194,16 +176,24 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
              "local_epsilon": local_epsilon(run)}
             for run in runs
         ]  # fmt: skip
-        history = [change.to_json() for change in changes]
-        click.echo(json.dumps({**found.to_json(), "runs": listed, "history": history}))
+        accounts = [each.to_json() for each in found]
+        if account is None:
+            click.echo(json.dumps({"accounts": accounts, "runs_of_no_account": listed}))
+        else:
+            history = [change.to_json() for change in changes]
+            click.echo(json.dumps({**accounts[0], "runs": listed, "history": history}))
         return
-    click.echo(accounts_text([found]))
+    click.echo(accounts_text(found))
+    if account is None and runs:
+        click.echo("of no account, so that no cap holds:")
     for run in runs:
         cost = f"({run.epsilon:g}, {run.delta:g})"
         click.echo(
             f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<7} {cost:<14} {run.run_id} "
             f"{shown(run.analyst or run.who)}"
         )
+        if not run.accounts:
+            click.echo(f"{'':<14}{shown(run.source.label, 10_000)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
     for change in changes:

@@ -140,7 +140,7 @@ def corpus_of_command(
 ) -> Corpus:
     """The corpus of a command: an account of the ledger, or a path or glob."""
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    accounts = [account.name for account in ledger.accounts() if account.name]
+    accounts = [account.name for account in ledger.accounts()]
     if asked in accounts:
         if said := sorted(map(flag, content.keys() - rows)):
             raise UsageError(

@@ -22,7 +22,7 @@ from dphh.asking.answers import (
 from dphh.asking.macros import Macro, macros
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
-from dphh.ledger import Account, Ledger, Request, Share
+from dphh.ledger import Account, Ledger, Request
 from dphh.plan import Plan
 from dphh.report.plan_lines import Section, run_takes
 from dphh.wording.options import check_known
@@ -45,9 +45,9 @@ class Sight:
     def __init__(self, ledger: str, analyst: str | None) -> None:
         self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
 
-    def budgets(self) -> Sequence[Account | Share]:
+    def budgets(self) -> Sequence[Account]:
         if self.analyst is None:
-            return [each for each in self.book.accounts() if each.name is not None]
+            return self.book.accounts()
         return self.book.shares(self.analyst)
 
     def corpus(self, name: str) -> Corpus:
@@ -63,7 +63,7 @@ class Sight:
     def table(self, macro: Macro, given: dict[str, str]) -> pa.Table:
         """The answer of a macro that neither prices nor runs a plan."""
         check_known(given, macro.parameters, f"dphh_{macro.name}")
-        names = [str(budget.name) for budget in self.budgets()]
+        names = [budget.name for budget in self.budgets()]
         answers: dict[str, Callable[[], pa.Table]] = {
             "ledger": lambda: ledger_table(self.budgets()),
             "corpora": lambda: corpora_table(self.book, names),

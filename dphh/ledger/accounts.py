@@ -8,9 +8,8 @@ import re
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import replace as replaced
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +18,12 @@ from dphh.corpus import Corpus, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import absolute, written_here
 from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
-from dphh.ledger.entries import Account, Change, Groups, canonical, unknown_account
+from dphh.ledger.entries import Change, Groups, canonical
 from dphh.ledger.schema import default_path, exists, reading, writing
-from dphh.ledger.sentences import accounts_html, accounts_text
 from dphh.ledger.source import Source, holds, places_of, source_of
+from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import Event, events_from_json
-from dphh.rows.user import columns_of
+from dphh.rows.user import columns_of, counted_by
 from dphh.wording.options import named_in_words
 
 DAY = 24 * 60 * 60  # seconds
@@ -51,11 +50,6 @@ class Accounts:
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
-    def _repr_html_(self) -> str:
-        if (said := self.absent()) is not None:
-            return f"<p>{escape(said)}</p>"
-        return accounts_html(self.accounts())
-
     @named_in_words
     def add(
         self,
@@ -66,12 +60,16 @@ class Accounts:
         kept: Kept | None = None,
         *,
         if_missing: bool = False,
+        replace: bool = False,
     ) -> Account:
         """Name a corpus and cap it. `kept`: the rule of the cap, "divergence" (the default: for
         items, ngrams and counts) or "sums" (for trie and ldp_trie; the default at delta 0).
-        `if_missing`: a corpus that has this name already keeps its cap.
 
-        Earlier runs on any of its files count as spent.
+        An account that exists keeps its cap and what it has spent. `if_missing`: it stays as it
+        is, if it is of this corpus. `replace`: it is of this corpus from now on, as when its data
+        have moved or its user column was wrong.
+
+        Earlier runs on any of the corpus's files count as spent.
         """
         cap = checked_cap(epsilon, delta, kept)
         _check_name(account)
@@ -79,56 +77,28 @@ class Accounts:
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
             source = source_of(source)
+        text = canonical(source.to_json(), "the source's content")
+        held = self._sources_held(source)
         with writing(self.path) as con:
             there = next((row for row in accounts_in(con) if row.name == account), None)
-            if there is not None and if_missing and _is_same(there.source, source):
-                return there.account(prices(con, there.id))
-            if there is not None:
-                raise UsageError(
-                    f"The account {account!r} exists. Choose another name, or change its cap with "
-                    "`dphh ledger cap`."
+            if there is None:
+                con.execute(
+                    "INSERT INTO accounts (name, source, epsilon, delta, kept) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (account, text, cap.epsilon, cap.delta, cap.kept),
                 )
-            text = canonical(source.to_json(), "the source's content")
-            new = con.execute(
-                "INSERT INTO accounts (name, source) VALUES (?, ?)", (account, text)
-            ).lastrowid
-            assert new is not None
-            _insert_cap(con, new, cap)
-            _charge_earlier_runs(con, new, source)
-            note(con, "cap", account, None, cap_as_text(cap))
-        return self.status(account)
-
-    @named_in_words
-    def move(self, account: str, where: str | Path | Sequence[str | Path]) -> Account:
-        """Record the new location of an account's data. Its cap and what it has spent stay."""
-        places = [where] if isinstance(where, (str, Path)) else list(where)
-        if not places:
-            raise UsageError("where: give the path, glob or folder of the account's data")
-        with writing(self.path) as con:
-            row = account_named(con, account)
-            if row.source.kind != "path":
-                raise UsageError(f"The account {account!r} is of a table in memory, not of files.")
-            source = replace(row.source, where=tuple(map(absolute, places)))
-            text = canonical(source.to_json(), "the source's content")
-            con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, row.id))
-            _charge_earlier_runs(con, row.id, source)
-            note(con, "place", account, ", ".join(row.source.where), ", ".join(source.where))
-        return self.status(account)
-
-    def remove(self, account: str) -> None:
-        """Forget an account that nothing was ever charged to, such as one with a wrong column."""
-        with writing(self.path) as con:
-            row = account_named(con, account)
-            query = "SELECT count(*) FROM charges WHERE account = ?"
-            if runs := con.execute(query, (row.id,)).fetchone()[0]:
+                note(con, "cap", account, None, cap_as_text(cap))
+            elif replace:
+                con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
+                note(con, "corpus", account, _corpus_as_text(there.source), _corpus_as_text(source))
+            elif not (if_missing and _is_same(there.source, source)):
                 raise UsageError(
-                    f"The account {account!r} was charged {runs:,} times, so it cannot be removed. "
-                    "To stop it, lower its cap with `dphh ledger cap`."
+                    f"The account {account!r} exists. Choose another name, change its cap with "
+                    "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True "
+                    "(--replace)"
                 )
-            for table in ("caps", "shares", "declared"):
-                con.execute(f"DELETE FROM {table} WHERE account = ?", (row.id,))
-            con.execute("DELETE FROM accounts WHERE id = ?", (row.id,))
-            note(con, "cap", account, cap_as_text(row.cap), None)
+            _charge_earlier_runs(con, account_named(con, account).id, source, held)
+        return self.status(account)
 
     @named_in_words
     def set_cap(
@@ -141,7 +111,10 @@ class Accounts:
             if kept is None and delta > 0:
                 kept = row.cap.kept
             cap = checked_cap(epsilon, delta, kept)
-            _insert_cap(con, row.id, cap)
+            con.execute(
+                "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
+                (cap.epsilon, cap.delta, cap.kept, row.id),
+            )
             note(con, "cap", account, cap_as_text(row.cap), cap_as_text(cap))
         return self.status(account)
 
@@ -172,23 +145,15 @@ class Accounts:
             return declared_in(con)
 
     def accounts(self) -> list[Account]:
-        """Every account, and after them each corpus that has runs and no account."""
         with reading(self.path) as con:
-            named = [(row, prices(con, row.id)) for row in accounts_in(con)]
-            others = _runs_without_account(con)
-        return [row.account(paid) for row, paid in named] + others
+            found = [(row, prices(con, row.id)) for row in accounts_in(con)]
+        return [row.account(paid) for row, paid in found]
 
     def status(self, account: str) -> Account:
-        """One account by its name; a corpus that has none by its path or label."""
         with reading(self.path) as con:
-            for row in accounts_in(con):
-                if row.name == account:
-                    return row.account(prices(con, row.id))
-        here = absolute(account) if account else ""
-        for each in self.accounts():
-            if account == each.label or (here and each.source.is_at(here)):
-                return each
-        raise unknown_account(account)
+            row = account_named(con, account)
+            paid = prices(con, row.id)
+        return row.account(paid)
 
     def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
         """The corpus of an account, read as its owner said when it was added; its account pays.
@@ -205,8 +170,8 @@ class Accounts:
         some = [files] if isinstance(files, (str, Path)) else list(files)
         if not some:
             return corpus
-        chosen = replace(source, where=tuple(map(absolute, some)))
-        if not all(holds(source, places_of(replace(chosen, where=(w,)))) for w in chosen.where):
+        chosen = replaced(source, where=tuple(map(absolute, some)))
+        if not all(holds(source, places_of(replaced(chosen, where=(w,)))) for w in chosen.where):
             raise not_of_account(account, source, chosen)
         return replace_corpus(corpus, where=chosen.where)
 
@@ -239,9 +204,16 @@ class Accounts:
             if each.account == account or (each.account is None and each.analyst in analysts)
         ]
 
+    def _sources_held(self, source: Source) -> dict[str, bool]:
+        """The sources of all runs, and whether this one holds them. Files are listed, so this is
+        done before a transaction for which others wait."""
+        with reading(self.path) as con:
+            texts = [text for (text,) in con.execute("SELECT DISTINCT source FROM runs")]
+        return {text: _is_on_files_of(source, text) for text in texts}
+
 
 class AccountRow(NamedTuple):
-    """An account as the ledger stores it, with its cap."""
+    """An account as the ledger stores it."""
 
     id: int
     name: str
@@ -265,10 +237,7 @@ class AccountRow(NamedTuple):
 
 
 def accounts_in(con: sqlite3.Connection) -> list[AccountRow]:
-    query = """
-        SELECT accounts.id, name, source, epsilon, delta, kept FROM accounts JOIN caps
-        ON caps.id = (SELECT max(id) FROM caps WHERE account = accounts.id) ORDER BY accounts.id
-    """
+    query = "SELECT id, name, source, epsilon, delta, kept FROM accounts ORDER BY id"
     return [
         AccountRow(number, name, Source.from_json(json.loads(source)), Cap(epsilon, delta, kept))
         for number, name, source, epsilon, delta, kept in con.execute(query)
@@ -279,7 +248,10 @@ def account_named(con: sqlite3.Connection, name: str) -> AccountRow:
     for row in accounts_in(con):
         if row.name == name:
             return row
-    raise unknown_account(name)
+    raise UsageError(
+        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
+        "`dphh ledger add`."
+    )
 
 
 def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
@@ -308,20 +280,6 @@ def events_of(text: str) -> tuple[Event, ...]:
         raise LedgerError(f"The ledger holds a run that this dphh cannot price: {error}") from error
 
 
-def today(con: sqlite3.Connection) -> float:
-    """The present day, but never before a day that the ledger has recorded.
-
-    Hours and seconds are not recorded: a run's duration discloses how much data it read, and thus a
-    user with very many rows.
-    """
-    con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
-    return float(con.execute("SELECT latest FROM clock").fetchone()[0])
-
-
-def day_of(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
-
-
 def note(
     con: sqlite3.Connection,
     what: str,
@@ -334,8 +292,33 @@ def note(
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (account, analyst, what, was, now, system_user(), today(con)),
+        (account, analyst, what, was, now, system_user(), today()),
     )
+
+
+def _charge_earlier_runs(
+    con: sqlite3.Connection, account: int, source: Source, held: dict[str, bool]
+) -> None:
+    """Charge an account for the runs that were made on its files before it was named."""
+    for run, text in con.execute("SELECT sequence, source FROM runs").fetchall():
+        if text not in held:  # booked since the files were listed
+            held[text] = _is_on_files_of(source, text)
+        if held[text]:
+            con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", (run, account))
+
+
+def _is_on_files_of(source: Source, text: str) -> bool:
+    return holds(source, places_of(Source.from_json(json.loads(text))))
+
+
+def today() -> float:
+    """The present day. Hours and seconds are not recorded: a run's duration discloses how much data
+    it read, and thus a user with very many rows."""
+    return time.time() // DAY * DAY
+
+
+def day_of(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def system_user() -> str:
@@ -356,43 +339,13 @@ def cap_as_text(cap: Cap) -> str:
 def not_of_account(name: str, account: Source, asked: Source) -> UsageError:
     return UsageError(
         f"account: {name!r} is of {account.label}, not of {asked.label}. Nothing was spent. Leave "
-        "account out, or let its owner move it (`dphh ledger move NAME PATH...`)"
+        "account out, or let its owner say where its data are now (`dphh ledger add NAME CORPUS "
+        "... --replace`)"
     )
 
 
-def _insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
-    con.execute(
-        "INSERT INTO caps (account, epsilon, delta, kept) VALUES (?, ?, ?, ?)",
-        (account, cap.epsilon, cap.delta, cap.kept),
-    )
-
-
-def _charge_earlier_runs(con: sqlite3.Connection, account: int, source: Source) -> None:
-    """Charge an account for the runs that were made on its files before it was named."""
-    runs = con.execute("SELECT sequence, source FROM runs").fetchall()
-    held: dict[str, bool] = {}
-    for run, text in runs:
-        if text not in held:
-            held[text] = holds(source, places_of(Source.from_json(json.loads(text))))
-        if held[text]:
-            con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", (account, run))
-
-
-def _runs_without_account(con: sqlite3.Connection) -> list[Account]:
-    """What was spent on corpora that no account holds, each as an account without name and cap."""
-    query = """
-        SELECT source, events, epsilon, delta FROM runs
-        WHERE sequence NOT IN (SELECT run FROM charges) ORDER BY sequence
-    """
-    found: dict[tuple[object, ...], tuple[Source, list[Booking]]] = {}
-    for text, events, epsilon, delta in con.execute(query):
-        source = Source.from_json(json.loads(text))
-        _, paid = found.setdefault((source.label, source.user), (source, []))
-        paid.append(Booking(events_of(events), epsilon, delta))
-    return [
-        Account(None, source, len(paid), None, spent(paid, None), None, None)
-        for source, paid in found.values()
-    ]
+def _corpus_as_text(source: Source) -> str:
+    return f"{source.label}, {counted_by(source.user)}"
 
 
 def _is_same(one: Source, other: Source) -> bool:

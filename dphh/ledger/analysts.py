@@ -9,16 +9,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
+from dataclasses import replace
 
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger.accounts import (
-    AccountRow,
-    Accounts,
-    account_named,
-    accounts_in,
-    note,
-    prices,
-)
+from dphh.ledger.accounts import AccountRow, Accounts, account_named, accounts_in, note, prices
 from dphh.ledger.budget import (
     Booking,
     Budget,
@@ -28,11 +22,9 @@ from dphh.ledger.budget import (
     fits,
     left,
     refusal,
-    spent,
-    used,
 )
-from dphh.ledger.entries import Share
 from dphh.ledger.schema import reading, writing
+from dphh.ledger.spending import Account
 from dphh.wording.options import named_in_words
 
 
@@ -56,17 +48,17 @@ class Analysts(Accounts):
             if before is not None and (before.epsilon, before.delta) == (epsilon, delta):
                 return  # no change, so no row of the history
             con.execute(
-                "INSERT INTO shares (account, analyst, epsilon, delta) VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
                 (row.id, analyst, budget.epsilon, budget.delta),
             )
             note(con, "share", account, _as_text(before), _as_text(budget), analyst)
 
-    def shares(self, analyst: str | None = None) -> list[Share]:
+    def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
         found = []
         with reading(self.path) as con:
             for row in accounts_in(con):
-                query = "SELECT DISTINCT analyst FROM shares WHERE account = ? ORDER BY analyst"
+                query = "SELECT analyst FROM shares WHERE account = ? ORDER BY analyst"
                 for (name,) in con.execute(query, (row.id,)).fetchall():
                     if analyst is None or name == analyst:
                         own, every = prices(con, row.id, name), prices(con, row.id)
@@ -74,15 +66,10 @@ class Analysts(Accounts):
                         assert cap is not None
                         found.append((row, name, cap, own, every))
         return [
-            Share(
-                analyst=name,
-                account=row.name,
-                user=row.source.user,
-                runs=len(own),
-                cap=cap,
-                spent=spent(own, cap),
+            replace(
+                row._replace(cap=cap).account(own),
                 left=_left_of_share(row, cap, own, every),
-                used=used(own, cap),
+                analyst=name,
             )
             for row, name, cap, own, every in found
         ]
@@ -123,29 +110,27 @@ class Analysts(Accounts):
 
 def share_cap(con: sqlite3.Connection, row: AccountRow, analyst: str) -> Cap | None:
     """The analyst's share of an account, kept by the account's rule; None if there is none."""
-    query = """
-        SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?
-        ORDER BY id DESC LIMIT 1
-    """
-    found = con.execute(query, (row.id, analyst)).fetchone()
-    if found is None:
-        return None
-    epsilon, delta = found
-    return Cap(epsilon, delta, row.cap.kept if delta > 0 else default_rule(delta))
+    query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
+    for epsilon, delta in con.execute(query, (row.id, analyst)):
+        return Cap(epsilon, delta, row.cap.kept if delta > 0 else default_rule(delta))
+    return None
 
 
-def check_share(con: sqlite3.Connection, analyst: str, row: AccountRow, asked: Booking) -> None:
-    """Refuse a request that exceeds the analyst's share."""
+def share_refusal(
+    con: sqlite3.Connection, analyst: str, row: AccountRow, asked: Booking
+) -> BudgetRefused | None:
+    """Why a request exceeds the analyst's share, if it does."""
     cap = share_cap(con, row, analyst)
     if cap is None:
-        raise BudgetRefused(
+        return BudgetRefused(
             f"Refused: {analyst} has no share of the account {row.name!r}. Nothing was spent. "
             "Only the account's owner can give one."
         )
     own = prices(con, row.id, analyst)
-    if not fits([*own, asked], cap):
-        label = f"{analyst}'s share of the account {row.name!r}"
-        raise BudgetRefused(refusal(label, own, cap, asked))
+    if fits([*own, asked], cap):
+        return None
+    label = f"{analyst}'s share of the account {row.name!r}"
+    return BudgetRefused(refusal(label, own, cap, asked))
 
 
 def _left_of_share(row: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:

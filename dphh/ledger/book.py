@@ -16,7 +16,7 @@ import json
 import os
 import sqlite3
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRun
 from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
     AccountRow,
+    account_named,
     accounts_in,
     day_of,
     events_of,
@@ -33,29 +34,29 @@ from dphh.ledger.accounts import (
     system_user,
     today,
 )
-from dphh.ledger.analysts import Analysts, check_share, share_cap
-from dphh.ledger.budget import Booking, Cap, fits, number_that_fit, refusal, share
+from dphh.ledger.analysts import Analysts, share_cap, share_refusal
+from dphh.ledger.budget import fits, number_that_fit, refusal, used
 from dphh.ledger.entries import (
-    Account,
     Booked,
     Entry,
     Manifest,
-    Outlook,
     Request,
     Setting,
     StoredRelease,
     canonical,
     checked_run_id,
-    unknown_account,
     unknown_run,
 )
 from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
+from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_to_json
 from dphh.rows.user import asked_by, counted_by
 
-CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
+CHUNK = 32 * 2**20  # bytes in one row; SQLite's own limit for a blob is 1e9
+#: The release, among the names of steps that were drawn.
+RELEASE = "the release"
 #: The number of attempts is limited, because a failed attempt may disclose something of the data
 #: that no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
@@ -135,19 +136,17 @@ class Ledger(Analysts):
                 return Outlook((), str(problem), None)
             why = self._refusal(con, request, paying)
             spent = [(row, prices(con, row.id)) for row in paying]
-            caps: list[tuple[str, Cap, list[Booking]]]
             caps = [(row.name, row.cap, paid) for row, paid in spent]
             if self.analyst is not None:  # an analyst may know of their share alone
                 cap = share_cap(con, paying[0], self.analyst)
                 own = prices(con, paying[0].id, self.analyst)
-                caps = [] if cap is None else [(paying[0].name, cap, own)]
+                spent, caps = [], [] if cap is None else [(paying[0].name, cap, own)]
         ahead = [
-            (name, share(request.price, cap), number_that_fit(paid, cap, request.price))
+            (name, used([request.price], cap), number_that_fit(paid, cap, request.price))
             for name, cap, paid in caps
         ]
-        shown = [] if self.analyst is not None else [row.account(paid) for row, paid in spent]
         return Outlook(
-            tuple(shown),
+            tuple(row.account(paid) for row, paid in spent),
             None if why is None else str(why),
             min(ahead, key=lambda each: (each[2], -each[1]), default=None),
         )
@@ -163,43 +162,34 @@ class Ledger(Analysts):
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            return _level(con, _unfinished(con, run), step)
+            return _stored(con, _unfinished(con, run), step)
 
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
         with writing(self.path, create=False) as con:
             number = _unfinished(con, run)
-            if (stored := _level(con, number, step)) is not None:
+            if (stored := _stored(con, number, step)) is not None:
                 return stored
-            digest = hashlib.sha256(data).hexdigest()
-            con.executemany(
-                "INSERT INTO levels VALUES (?, ?, ?, ?, ?)",
-                ((number, step, place, piece, digest) for place, piece in _pieces(data)),
-            )
+            _store(con, number, step, data)
         return data
 
     def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
         with writing(self.path, create=False) as con:
-            found = _run(con, "run_id", run.run_id)
+            found = _run(con, run.run_id)
             if found is not None and found["state"] == "settled":
                 return _release(con, found)
             number = _unfinished(con, run)
-            con.executemany(
-                "INSERT INTO chunks VALUES (?, ?, ?)",
-                ((number, place, piece) for place, piece in _pieces(parquet)),
-            )
-            text, digest = canonical(manifest, "the manifest"), hashlib.sha256(parquet).hexdigest()
             con.execute(
-                "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, sha256 = ? "
-                "WHERE sequence = ?",
-                (today(con), text, digest, number),
+                "UPDATE runs SET state = 'settled', changed = ?, manifest = ? WHERE sequence = ?",
+                (today(), canonical(manifest, "the manifest"), number),
             )
             # The release contains all levels, and nothing draws by the key any more.
-            con.execute("DELETE FROM levels WHERE run = ?", (number,))
+            con.execute("DELETE FROM pieces WHERE run = ?", (number,))
             con.execute("DELETE FROM unfinished WHERE run = ?", (number,))
+            _store(con, number, RELEASE, parquet)
         return StoredRelease(manifest, parquet)
 
     def failed(self, run: Booked) -> None:
@@ -209,13 +199,13 @@ class Ledger(Analysts):
             con.execute(
                 "UPDATE runs SET state = 'failed', changed = ? "
                 "WHERE run_id = ? AND state = 'running'",
-                (today(con), run.run_id),
+                (today(), run.run_id),
             )
 
     def release(self, run_id: str) -> StoredRelease:
         """The manifest and the Parquet file of a settled run."""
         with reading(self.path) as con:
-            found = _run(con, "run_id", run_id)
+            found = _run(con, run_id)
             if found is None or self.analyst not in (None, found["analyst"]):
                 raise unknown_run(run_id)
             return _release(con, found)
@@ -224,28 +214,16 @@ class Ledger(Analysts):
         """Every run in order, or those that an account paid for; with an analyst, that analyst's
         alone."""
         with reading(self.path) as con:
-            labels = {row.id: row.name for row in accounts_in(con)}
-            found = _rows(con, "SELECT * FROM runs ORDER BY sequence")
-            # An analyst must not learn of accounts that give them no share.
+            if account is not None:
+                account_named(con, account)  # refuses a name that the ledger does not have
             query = """
-                SELECT run, account FROM charges WHERE :analyst IS NULL
-                OR account IN (SELECT account FROM shares WHERE analyst = :analyst) ORDER BY account
+                SELECT * FROM runs WHERE :analyst IS NULL OR analyst = :analyst ORDER BY sequence
             """
-            paid = con.execute(query, {"analyst": self.analyst}).fetchall()
-        payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
-        for run, payer in paid:
-            payers[run].append(labels[payer])
-        entries = [
-            _entry(run, tuple(payers[run["sequence"]]))
-            for run in found
-            if self.analyst in (None, run["analyst"])
-        ]
-        if account is None:
-            return entries
-        if account in labels.values():
-            return [entry for entry in entries if account in entry.accounts]
-        label = self.status(account).label
-        return [each for each in entries if not each.accounts and each.source.label == label]
+            found = [
+                _entry(run, _payers_of(con, run["sequence"], self.analyst))
+                for run in _rows(con, query, {"analyst": self.analyst})
+            ]
+        return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
         """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
@@ -260,7 +238,7 @@ class Ledger(Analysts):
         if run_id is None:
             found = self._last_like(con, request) if files else None
             return found if found is not None and found["files"] == files else None
-        found = _run(con, "run_id", run_id)
+        found = _run(con, run_id)
         if found is None:
             return None
         if found["digest"] != request.digest or found["analyst"] != self.analyst:
@@ -287,10 +265,8 @@ class Ledger(Analysts):
         places: frozenset[str],
     ) -> list[AccountRow]:
         """The accounts that pay: the one that the request names, then those that hold its files."""
+        named = [] if account is None else [account_named(con, account)]
         rows = accounts_in(con)
-        named = [row for row in rows if row.name == account]
-        if account is not None and not named:
-            raise unknown_account(account)
         if named and source.kind == "path" and not holds(named[0].source, places):
             raise not_of_account(named[0].name, named[0].source, source)
         if rows and not named and source.kind != "path":
@@ -312,9 +288,8 @@ class Ledger(Analysts):
             for row in paying:
                 # Of several accounts with these files, each keeps the share that it gave.
                 if row.name == request.account or share_cap(con, row, self.analyst) is not None:
-                    try:
-                        check_share(con, self.analyst, row, request.price)
-                    except BudgetRefused as why:
+                    why = share_refusal(con, self.analyst, row, request.price)
+                    if why is not None:
                         return why
         for row in paying:
             paid = prices(con, row.id)
@@ -346,7 +321,7 @@ class Ledger(Analysts):
         files: str | None,
         paying: Sequence[AccountRow],
     ) -> Booked:
-        day = today(con)
+        day = today()
         values = {
             "run_id": run_id,
             "digest": request.digest,
@@ -368,7 +343,7 @@ class Ledger(Analysts):
             f"INSERT INTO runs ({', '.join(values)}) VALUES ({places})", tuple(values.values())
         ).lastrowid
         assert run is not None
-        con.executemany("INSERT INTO charges VALUES (?, ?)", ((row.id, run) for row in paying))
+        con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, row.id) for row in paying))
         key = os.urandom(32)
         con.execute(
             "INSERT INTO unfinished VALUES (?, ?, ?, 1)",
@@ -383,8 +358,7 @@ class Ledger(Analysts):
 def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
     """The run as a repeated request gets it: with its release, or continued."""
     run, run_id = found["sequence"], found["run_id"]
-    query = "SELECT name FROM charges JOIN accounts ON id = account WHERE run = ? ORDER BY id"
-    accounts = tuple(name for (name,) in con.execute(query, (run,)))
+    accounts = _payers_of(con, run)
     files = found["files"] or ""
     if found["state"] == "settled":
         release = _release(con, found)
@@ -426,18 +400,34 @@ def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
     return int(found[0])
 
 
-def _level(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
-    query = "SELECT data, sha256 FROM levels WHERE run = ? AND step = ? ORDER BY number"
+def _store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
+    """Store what was drawn, cut into numbered pieces: data may be too large for one row."""
+    digest, whole = hashlib.sha256(data).hexdigest(), memoryview(data)
+    con.executemany(
+        "INSERT INTO pieces VALUES (?, ?, ?, ?, ?)",
+        (
+            (run, step, number, whole[start : start + CHUNK], digest)
+            for number, start in enumerate(range(0, len(whole) or 1, CHUNK))  # one of no bytes too
+        ),
+    )
+
+
+def _stored(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
+    query = "SELECT data, sha256 FROM pieces WHERE run = ? AND step = ? ORDER BY number"
     found = con.execute(query, (run, step)).fetchall()
     if not found:
         return None
     whole = b"".join(data for data, _ in found)
     if {hashlib.sha256(whole).hexdigest()} != {digest for _, digest in found}:
-        raise LedgerError(
-            f"A stored level of run number {run} ({step}) is damaged. Restore the ledger from a "
-            "backup; the run stays spent."
-        )
+        raise _damaged(run, step)
     return whole
+
+
+def _damaged(run: int, step: str) -> LedgerError:
+    return LedgerError(
+        f"What is stored of run number {run} ({step}) is damaged. Restore the ledger from a "
+        "backup; the run stays spent."
+    )
 
 
 def _release(con: sqlite3.Connection, found: Row) -> StoredRelease:
@@ -446,21 +436,28 @@ def _release(con: sqlite3.Connection, found: Row) -> StoredRelease:
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
             "stays spent; the same request with this run id makes it."
         )
-    query = "SELECT data FROM chunks WHERE run = ? ORDER BY number"
-    parquet = b"".join(data for (data,) in con.execute(query, (found["sequence"],)))
-    if hashlib.sha256(parquet).hexdigest() != found["sha256"]:
-        raise LedgerError(
-            f"The stored release of run {found['run_id']} is damaged. Restore the ledger from a "
-            "backup; the run stays spent."
-        )
+    if (parquet := _stored(con, found["sequence"], RELEASE)) is None:
+        raise _damaged(found["sequence"], RELEASE)
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
-def _run(con: sqlite3.Connection, column: str, value: str | int) -> Row | None:
-    return next(iter(_rows(con, f"SELECT * FROM runs WHERE {column} = ?", (value,))), None)
+def _payers_of(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
+    """The accounts that paid for a run. An analyst must not learn of those that give no share."""
+    query = """
+        SELECT name FROM charges JOIN accounts ON id = account WHERE run = :run AND (
+            :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
+        ) ORDER BY id
+    """
+    return tuple(name for (name,) in con.execute(query, {"run": run, "analyst": analyst}))
 
 
-def _rows(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[Row]:
+def _run(con: sqlite3.Connection, run_id: str) -> Row | None:
+    return next(iter(_rows(con, "SELECT * FROM runs WHERE run_id = ?", (run_id,))), None)
+
+
+def _rows(
+    con: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any] = ()
+) -> list[Row]:
     cursor = con.execute(query, values)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
@@ -483,10 +480,3 @@ def _entry(found: Row, payers: tuple[str, ...]) -> Entry:
         who=found["who"],
         analyst=found["analyst"],
     )
-
-
-def _pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
-    """Divide data that are too large for one row into numbered pieces."""
-    whole = memoryview(data)
-    for number, start in enumerate(range(0, len(whole) or 1, CHUNK)):  # one of no bytes too
-        yield number, whole[start : start + CHUNK]

@@ -3,25 +3,28 @@
 Analysts choose runs after they have seen earlier releases, so a cap needs a privacy filter, not
 composition alone. An account's rule is fixed when it is made, before anything is released:
 
-- divergence: releases draw from one fixed amount and thresholds' deltas from another
-  (`dphh.ledger.exact`); for accounts of items, ngrams and counts;
+- divergence: releases draw from two amounts that the cap fixes, and neither can be exchanged for
+  the other: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
+  steps with an epsilon of their own; and the sum of the deltas of all thresholds. For accounts of
+  items, ngrams and counts;
 - sums: the runs' epsilons add up, and so do their deltas; for accounts of trie and ldp_trie.
 
 Either rule guarantees the cap's (E, D) for any adaptive sequence of requests. A single run needs
-neither: its own theorem holds. The theorems, with their proofs: docs/composition.md.
+neither: its own theorem holds. The theorems, with their proofs: docs/composition.md, "What a cap's
+rules add up".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.ledger.exact import Amounts, allowed, drawn
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
@@ -35,8 +38,13 @@ RULES: tuple[Kept, ...] = get_args(Kept)
 
 #: Counting of runs that fit ends at this number.
 MOST_RUNS = 10_000
+#: The share of a cap's delta for thresholds, as large as that for new items in one run, so that k
+#: runs of (epsilon, delta) / k fit a cap of (epsilon, delta). The rest is the divergence's.
+THRESHOLDS_SHARE = NEW_ITEMS_SHARE
 #: How far the composition of a run's events may exceed its claim: a bound on rounding errors.
 _ROUNDING = 1e-9
+#: A bound on the relative rounding error of a few logarithms, products and sums.
+_ROUNDINGS = 2.0**-44
 _FOUR_DIGITS_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
@@ -56,9 +64,6 @@ class Cap(Budget):
     """The (epsilon, delta) that an owner allows, and the rule by which this cap is kept."""
 
     kept: Kept
-
-    def __str__(self) -> str:
-        return super().__str__()
 
 
 @dataclass(frozen=True)
@@ -148,19 +153,12 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
-    """The share of a cap that its runs have used: the larger of its two amounts' shares; above 1 if
-    the runs exceed the cap."""
+    """The share of a cap that these runs use: the larger of its two amounts' shares; above 1 if the
+    runs exceed the cap, 1 if a single run fits that would not fit beside another."""
     if not prices:
         return 0.0
     share = max(_shares(prices, cap))
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
-
-
-def share(price: Booking, cap: Cap) -> float:
-    """The share of the cap that a run would use. Above 1, it never fits; a run that fits only
-    because it is the single one uses the whole cap."""
-    both = _shares([price], cap)
-    return min(max(both), 1.0) if fits([price], cap) else max(*both, 1.0)
 
 
 def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
@@ -177,12 +175,13 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
     return low
 
 
-def spent(prices: Sequence[Booking], cap: Cap | None) -> Budget:
-    """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
+def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
+    """The smallest epsilon that holds at the cap's delta."""
     epsilon, delta = _sums_of_claims(prices)
-    at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
-    basic = _rounded_up(epsilon) if delta <= _as_fraction(at) or cap is None else math.inf
-    return Budget(min(basic, _composition_of(prices).epsilon(at) if prices else 0.0), at)
+    basic = _rounded_up(epsilon) if delta <= _as_fraction(cap.delta) else math.inf
+    return Budget(
+        min(basic, _composition_of(prices).epsilon(cap.delta)) if prices else 0.0, cap.delta
+    )
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
@@ -225,18 +224,6 @@ def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> 
         f"{label}, whose cap is {cap}. Used: {now}; with this run, {then}. Left: {rest}. "
         f"Nothing was spent now. {advice}"
     )
-
-
-def promise(cap: Cap) -> str:
-    """The guarantee of a cap to each user, as one line of text."""
-    return f"({cap.epsilon:g}, {cap.delta:g}), whatever is asked, in whatever order"
-
-
-def rule_in_words(cap: Cap) -> str:
-    """The rule by which a cap is kept, as one line of text."""
-    if cap.kept == "sums":
-        return "epsilons add up, and deltas do"
-    return "noise and thresholds have a part each, the fuller one is shown; epsilons do not add up"
 
 
 def _shares(prices: Sequence[Booking], cap: Cap) -> tuple[float, float]:
@@ -293,3 +280,80 @@ def _rounded_up(number: Fraction) -> float:
 def _rounded_down(number: Fraction) -> float:
     near = float(number)
     return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """A Renyi divergence of this order, and a delta: allowed by a cap, or drawn by runs."""
+
+    order: float
+    divergence: float
+    delta: Fraction
+
+    def within(self, most: Amounts) -> bool:
+        return self.divergence <= most.divergence and self.delta <= most.delta
+
+    def up_to(self, most: Amounts) -> Amounts:
+        """What is left of the allowed amounts `most` after these were drawn."""
+        return Amounts(
+            self.order,
+            max(most.divergence - self.divergence, 0.0),
+            max(most.delta - self.delta, Fraction(0)),
+        )
+
+    @property
+    def sigma(self) -> float:
+        """The sigma of one Gaussian release that draws exactly this divergence."""
+        return math.sqrt(self.order / 2 / self.divergence) if self.divergence > 0 else math.inf
+
+
+@lru_cache(maxsize=64)
+def allowed(epsilon: float, delta: float) -> Amounts:
+    """The two amounts of a cap, at the order of divergence that allows the least noise.
+
+    d + (1 - d) R <= delta, where R is the delta that the divergence B leaves at epsilon:
+    e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
+    """
+    for_thresholds = THRESHOLDS_SHARE * delta
+    rest = delta - for_thresholds
+    if rest < 1e-290:
+        return Amounts(2.0, 0.0, Fraction(delta))
+
+    def divergence(order: float) -> float:
+        gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
+        return epsilon + gained / (order - 1)
+
+    from scipy.optimize import minimize_scalar  # slow to import, and only caps need it
+
+    best = minimize_scalar(
+        lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
+    )
+    # A cap's order must not depend on the last digits of a search.
+    order = 1 + 2 ** (round(8 * best.x) / 8)
+    slack = _ROUNDINGS * (epsilon + (1 + abs(math.log(rest))) / (order - 1))
+    return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))
+
+
+def drawn(events: Iterable[Event], order: float) -> Amounts:
+    """The amounts that these events draw, rounded up."""
+    divergences: list[float] = []
+    delta = Fraction(0)
+    for cost in costs_of(events):
+        if cost.sigma is not None:
+            divergences.append(order / 2 / cost.sigma**2)
+        if cost.response is not None:
+            divergences.append(_divergence_of_response(cost.response, order))
+        if cost.certain is not None:
+            divergences.append(cost.certain)
+        if cost.delta is not None:
+            delta += Fraction(cost.delta)
+    return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
+
+
+def _divergence_of_response(epsilon: float, order: float) -> float:
+    """The Renyi divergence of randomised response at this order, rounded up: its privacy loss is
+    epsilon or, less often, -epsilon."""
+    log_p = -math.log1p(math.exp(-epsilon))
+    more, less = (order - 1) * epsilon, -order * epsilon
+    log_mean = log_p + more + math.log1p(math.exp(less - more))
+    return min(epsilon, (log_mean + _ROUNDINGS * (1 + more)) / (order - 1))

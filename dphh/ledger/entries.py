@@ -1,4 +1,4 @@
-"""What the ledger is asked, and what it answers."""
+"""What the ledger is asked, what it answers, and what it tells of its runs and changes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from dphh.corpus import Corpus
 from dphh.errors import UnknownRunError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, checked_booking
-from dphh.ledger.sentences import accounts_html, accounts_text
+from dphh.ledger.budget import Booking, checked_booking
 from dphh.ledger.source import Source, source_of
 from dphh.privacy.events import Event, priced_in
-from dphh.rows.user import UserColumns, as_json
+from dphh.rows.user import as_json
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
@@ -26,7 +25,7 @@ Groups = dict[str, tuple[str, ...]]
 
 
 class Priced(Protocol):
-    """What the ledger asks of a `dphh.price.Price`."""
+    """What the ledger asks of a `dphh.price.Price`, which lies above it."""
 
     @property
     def verb(self) -> str: ...
@@ -134,73 +133,8 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Account:
-    """A corpus in the ledger: its cap, what was spent, and what is left for one more run."""
-
-    name: str | None  # None: runs on a corpus that no account holds, and that nothing caps
-    source: Source
-    runs: int
-    cap: Cap | None
-    spent: Budget
-    left: Budget | None
-    used: float | None  # the share of the cap that is used, of what is scarcest
-
-    @property
-    def label(self) -> str:
-        return self.source.label if self.name is None else self.name
-
-    @property
-    def user(self) -> UserColumns:
-        """The columns that identify the protected unit; with several columns it is less than a
-        user."""
-        return self.source.user
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "label": self.label,
-            "source": self.source.to_json(),
-            "runs_count": self.runs,
-            **{
-                part: None if (budget := getattr(self, part)) is None else asdict(budget)
-                for part in ("cap", "spent", "left")
-            },
-            "used": self.used,
-        }
-
-    def __repr__(self) -> str:
-        return accounts_text([self])
-
-    def _repr_html_(self) -> str:
-        return accounts_html([self])
-
-
-@dataclass(frozen=True)
-class Share:
-    """An analyst's share of an account's cap: what was spent of it, and what is left for one more
-    run, which is never more than what the account has left."""
-
-    analyst: str
-    account: str
-    user: UserColumns
-    runs: int
-    cap: Cap
-    spent: Budget
-    left: Budget
-    used: float
-
-    @property
-    def name(self) -> str:
-        return self.account
-
-    @property
-    def label(self) -> str:
-        return self.account
-
-
-@dataclass(frozen=True)
 class Change:
-    """One change that an owner made: of a cap, a share, a token, declared groups or a place."""
+    """One change that an owner made: of a cap, a share, a token, declared groups or a corpus."""
 
     when: datetime  # the day
     who: str  # the system's user
@@ -219,19 +153,6 @@ class Change:
         return (
             f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}, by {self.who}"
         )
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What the ledger would say of a request now. A later request may find other accounts."""
-
-    #: The accounts that would pay, the one that the request names first.
-    accounts: tuple[Account, ...]
-    #: The message with which the ledger would refuse it, or None.
-    refusal: str | None
-    #: The cap that has the least room: its account, the share of it that the run would use, and how
-    #: many such runs are left; None without a cap.
-    scarcest: tuple[str, float, int] | None
 
 
 def recorded(price: Priced, corpus: Corpus) -> dict[str, Any]:
@@ -253,13 +174,6 @@ def checked_run_id(run_id: object) -> str:
     if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200:
         return run_id
     raise UsageError("run_id: give a printable text of 1 to 200 characters")
-
-
-def unknown_account(name: str) -> UsageError:
-    return UsageError(
-        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
-        "`dphh ledger add`."
-    )
 
 
 def unknown_run(run_id: str) -> UnknownRunError:

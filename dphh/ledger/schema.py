@@ -26,24 +26,20 @@ TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take
 # deleted or priced anew, no state goes back, no drawn level is replaced.
 TABLES = """
 CREATE TABLE accounts (
-    id     INTEGER PRIMARY KEY,
-    name   TEXT NOT NULL UNIQUE,
-    source TEXT NOT NULL                -- JSON: kind, where, user, content
+    id      INTEGER PRIMARY KEY,
+    name    TEXT NOT NULL UNIQUE,
+    source  TEXT NOT NULL,              -- JSON: kind, where, user, content
+    epsilon REAL NOT NULL,              -- the cap
+    delta   REAL NOT NULL,
+    kept    TEXT NOT NULL CHECK (kept IN ('divergence', 'sums'))
 );
-CREATE TABLE caps (                     -- the last row of an account is in force
-    id       INTEGER PRIMARY KEY,
-    account  INTEGER NOT NULL REFERENCES accounts (id),
-    epsilon  REAL NOT NULL,
-    delta    REAL NOT NULL,
-    kept     TEXT NOT NULL CHECK (kept IN ('divergence', 'sums'))
-);
-CREATE TABLE shares (                   -- the last row of an account and analyst is in force
-    id       INTEGER PRIMARY KEY,
-    account  INTEGER NOT NULL REFERENCES accounts (id),
-    analyst  TEXT NOT NULL,
-    epsilon  REAL NOT NULL,
-    delta    REAL NOT NULL
-);
+CREATE TABLE shares (
+    account INTEGER NOT NULL REFERENCES accounts (id),
+    analyst TEXT NOT NULL,
+    epsilon REAL NOT NULL,
+    delta   REAL NOT NULL,
+    PRIMARY KEY (account, analyst)
+) WITHOUT ROWID;
 CREATE TABLE tokens (
     analyst TEXT PRIMARY KEY,
     sha256  TEXT NOT NULL UNIQUE        -- of a token of 256 random bits
@@ -70,14 +66,13 @@ CREATE TABLE runs (
     state      TEXT NOT NULL CHECK (state IN ('running', 'failed', 'settled')),
     recorded   REAL NOT NULL,
     changed    REAL NOT NULL,
-    manifest   TEXT,                    -- JSON, and the digest of the chunks: when settled
-    sha256     TEXT
+    manifest   TEXT                     -- JSON, when settled
 );
 CREATE INDEX runs_by_digest ON runs (digest);
 CREATE TABLE charges (
-    account INTEGER NOT NULL REFERENCES accounts (id),
     run     INTEGER NOT NULL REFERENCES runs (sequence),
-    PRIMARY KEY (account, run)
+    account INTEGER NOT NULL REFERENCES accounts (id),
+    PRIMARY KEY (run, account)
 ) WITHOUT ROWID;
 CREATE TABLE unfinished (               -- what a run needs to go on; gone once it is settled
     run      INTEGER PRIMARY KEY REFERENCES runs (sequence),
@@ -85,52 +80,42 @@ CREATE TABLE unfinished (               -- what a run needs to go on; gone once 
     setting  TEXT NOT NULL,             -- JSON: what must be the same when the run goes on
     attempts INTEGER NOT NULL
 );
-CREATE TABLE levels (                   -- released rows of whole levels, cut like a release's
-    run    INTEGER NOT NULL REFERENCES unfinished (run),
+CREATE TABLE pieces (                   -- of a level's released rows, or of a release
+    run    INTEGER NOT NULL REFERENCES runs (sequence),
     step   TEXT NOT NULL,
-    number INTEGER NOT NULL,
+    number INTEGER NOT NULL,            -- cut below SQLite's blob limit
     data   BLOB NOT NULL,
     sha256 TEXT NOT NULL,               -- of all pieces together
     PRIMARY KEY (run, step, number)     -- so no step of a run is stored twice
-);
-CREATE TABLE chunks (                   -- a release's Parquet file, cut below SQLite's blob limit
-    run    INTEGER NOT NULL REFERENCES runs (sequence),
-    number INTEGER NOT NULL,
-    data   BLOB NOT NULL,
-    PRIMARY KEY (run, number)
 );
 CREATE TABLE history (                  -- what owners changed
     id       INTEGER PRIMARY KEY,
     account  TEXT,                      -- its name; NULL of a token
     analyst  TEXT,                      -- whose share or token it is
-    what     TEXT NOT NULL,             -- cap, share, token, groups or place
+    what     TEXT NOT NULL,             -- cap, share, token, groups or corpus
     was      TEXT,                      -- NULL: there was none
     now      TEXT,                      -- NULL: there is none any more
     who      TEXT NOT NULL,             -- the system's user
     recorded REAL NOT NULL
 );
-CREATE TABLE clock (latest REAL NOT NULL);
-INSERT INTO clock VALUES (0);
 
 CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs
 BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot be deleted'); END;
 CREATE TRIGGER requests_stand BEFORE UPDATE OF
     sequence, run_id, digest, analyst, verb, parameters, source, events, epsilon, delta ON runs
 BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed'); END;
-CREATE TRIGGER settled_runs_stand BEFORE UPDATE OF state, manifest, sha256 ON runs
+CREATE TRIGGER settled_runs_stand BEFORE UPDATE OF state, manifest ON runs
 WHEN OLD.state = 'settled'
 BEGIN SELECT RAISE (ABORT, 'a settled run of the ledger cannot be changed'); END;
 CREATE TRIGGER charges_stand BEFORE UPDATE ON charges
 BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
 CREATE TRIGGER charges_are_kept BEFORE DELETE ON charges
 BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be deleted'); END;
-CREATE TRIGGER caps_stand BEFORE UPDATE ON caps
-BEGIN SELECT RAISE (ABORT, 'a cap of the ledger is replaced by a new one'); END;
-CREATE TRIGGER levels_are_kept BEFORE DELETE ON levels
+CREATE TRIGGER levels_are_kept BEFORE DELETE ON pieces
 WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'
 BEGIN SELECT RAISE (ABORT, 'a level of an unfinished run cannot be deleted'); END;
-CREATE TRIGGER levels_stand BEFORE UPDATE ON levels
-BEGIN SELECT RAISE (ABORT, 'a level of a run cannot be changed'); END;
+CREATE TRIGGER pieces_stand BEFORE UPDATE ON pieces
+BEGIN SELECT RAISE (ABORT, 'what was drawn cannot be changed'); END;
 CREATE TRIGGER history_stands BEFORE UPDATE ON history
 BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be changed'); END;
 CREATE TRIGGER history_is_kept BEFORE DELETE ON history
@@ -275,17 +260,13 @@ _MESSAGES_OF_CODES = {
     sqlite3.SQLITE_NOTADB: "it is not a dphh ledger (nor any SQLite file). Name another file",
     sqlite3.SQLITE_CORRUPT: "the file is damaged. Do not go on with a new one, which would "
     "forget what was spent: restore it from a backup",
-    sqlite3.SQLITE_READONLY: "the file or its folder is read-only. Make both writable, or name "
-    "another ledger",
-    sqlite3.SQLITE_FULL: "the disk is full. Free some space and ask again",
     sqlite3.SQLITE_BUSY: f"other processes held it locked for {TIMEOUT:.0f} seconds. See which "
     "ones hang, and ask again",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or its journal not be made beside it. See that "
-    "it is a file, and that this user may read it and write to its folder",
-    sqlite3.SQLITE_PERM: "this user may not open it. Change its permissions, or name another file",
-    sqlite3.SQLITE_IOERR: "the disk failed, or a limit on the size of files was met. See the "
-    "system's log, and ask again",
 }
+_OTHER_CODES = (
+    "see that the disk has space, and that this user may read the file and write to it and to its "
+    "folder; or name another file with --ledger or DPHH_LEDGER"
+)
 
 
 @contextmanager
@@ -296,13 +277,12 @@ def _explain_errors(path: Path, what: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        cause = _MESSAGES_OF_CODES.get(primary, "SQLite could not do it")
+        cause = _MESSAGES_OF_CODES.get(primary, _OTHER_CODES)
         raise LedgerError(
             f"Could not {what} the ledger {path}: {cause} (SQLite says: {error}). "
             "Nothing of this request was recorded."
         ) from error
     except OSError as error:
         raise LedgerError(
-            f"Could not {what} the ledger {path}: {error.strerror or error}. See that this user "
-            "may write to its folder, or name another file with --ledger or DPHH_LEDGER."
+            f"Could not {what} the ledger {path}: {error.strerror or error}; {_OTHER_CODES}."
         ) from error

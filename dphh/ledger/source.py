@@ -47,10 +47,6 @@ class Source:
             return where
         return f"{where}({named(self.user)}, {self.content.get('column')})"
 
-    def is_at(self, path: str) -> bool:
-        """Whether this path, however it is spelled, is the source's one place."""
-        return self.kind == "path" and [*map(_resolved, self.where)] == [_resolved(path)]
-
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,

@@ -1,7 +1,7 @@
 """The privacy events of a run, step by step: the kinds of events, and what each costs.
 
 Each kind is a class here that defines its own cost. The accountant (`dphh.privacy.accounting`),
-caps (`dphh.ledger.exact`), the ledger's JSON and all other code call `cost_of`, which refuses
+caps (`dphh.ledger.budget`), the ledger's JSON and all other code call `cost_of`, which refuses
 events of any other kind, so that an unknown event is never free.
 """
 

@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
-from dphh.ledger.sentences import account_lines, usage_phrase
+from dphh.ledger.spending import account_lines, usage_phrase
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
@@ -180,13 +180,11 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
     """What is left in the accounts that paid for these releases, if the ledger knows them."""
     ids = {release.manifest["run_id"] for release in releases}
     labels = {label for run in ledger.runs() if run.run_id in ids for label in run.accounts}
-    accounts = [each for each in ledger.accounts() if each.label in labels]
+    accounts = [each for each in ledger.accounts() if each.name in labels]
     if not accounts:
         return [("ledger", "the ledger that was given does not know this run")]
     return [
-        ("budget", f"{each.label}: {usage_phrase(each, f'its cap of ({each.cap})')}")
-        if each.cap and each.left
-        else ("budget", ": ".join(account_lines(each)[0]))
+        ("budget", f"{each.name}: {usage_phrase(each, f'its cap of ({each.cap})')}")
         for each in accounts
     ]
 

@@ -138,7 +138,7 @@ class Place:
         return [run.state for run in self.ledger.runs()]
 
     def spent(self, who: str = "alice") -> dict[str, int]:
-        return {share.account: share.runs for share in self.ledger.shares(who)}
+        return {share.name: share.runs for share in self.ledger.shares(who)}
 
 
 class Served:

@@ -45,7 +45,7 @@ def test_a_share_is_spent_and_then_refuses(shared, second, granted):
         with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
             spend(shared, "alice", "b", second)
     (alice,) = shared.shares("alice")
-    assert (alice.runs, alice.account, alice.user) == (1 + granted, "reviews", "who")
+    assert (alice.runs, alice.name, alice.user) == (1 + granted, "reviews", "who")
     assert alice.left.epsilon == pytest.approx(0.0 if granted else 0.4)
     assert len(shared.runs()) == 1 + granted
 
@@ -111,9 +111,9 @@ def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
 def test_a_share_set_to_what_it_was_is_no_change(shared):
     (share,) = shared.shares("alice")
     before = shared.history()
-    shared.set_share(share.account, "alice", share.cap.epsilon, share.cap.delta)
+    shared.set_share(share.name, "alice", share.cap.epsilon, share.cap.delta)
     assert shared.history() == before
-    shared.set_share(share.account, "alice", share.cap.epsilon / 2, share.cap.delta)
+    shared.set_share(share.name, "alice", share.cap.epsilon / 2, share.cap.delta)
     assert len(shared.history()) == len(before) + 1
 
 

@@ -67,7 +67,7 @@ def test_an_unknown_event_is_not_passed_over(book, reviews):
     tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
     with pytest.raises(LedgerError, match="cannot price"):
-        book.accounts()
+        book.runs()
 
 
 def test_other_files_are_refused_and_stay_as_they_are(tmp_path, reviews):
@@ -79,7 +79,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path, reviews):
     for path in (text, other, tmp_path):
         before = None if path.is_dir() else path.read_bytes()
         for verb in (Ledger(path).runs, lambda p=path: ask(Ledger(p), "a", reviews)):
-            with pytest.raises(LedgerError, match=r"not a dphh ledger|cannot be opened"):
+            with pytest.raises(LedgerError, match=r"not a dphh ledger|unable to open"):
                 verb()
         assert before is None or path.read_bytes() == before
 
@@ -162,8 +162,7 @@ def test_a_read_only_ledger_can_be_read_and_not_written(public, reviews):
     with nobody():
         assert [entry.run_id for entry in book.runs()] == ["a"]
         assert book.release("a").parquet == b"rows"
-        assert len(book.accounts()) == 1
-        with pytest.raises(LedgerError, match="read-only"):
+        with pytest.raises(LedgerError, match="readonly"):
             ask(book, "b", Source("frame", ("f",), "u"))
     assert len(book.runs()) == 1
 
@@ -180,7 +179,7 @@ def test_a_ledger_that_may_not_be_read(public, reviews):
     with nobody():
         if os.access(book.path, os.R_OK, effective_ids=True):
             pytest.skip("runs as the owner of the file")
-        with pytest.raises(LedgerError, match="may read it"):
+        with pytest.raises(LedgerError, match="this user may read the file"):
             book.runs()
 
 
@@ -199,7 +198,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(book, reviews, tmp
         con.execute("BEGIN IMMEDIATE")
         con.execute("UPDATE runs SET state = 'failed'")
         for number in range(200):  # more than the cache holds, so that the file itself changes
-            con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
+            con.execute("INSERT INTO pieces VALUES (1, '', ?, ?, '')", (number, os.urandom(4000)))
         crashed = tmp_path / "crashed.sqlite"
         for ending in ("", "-journal"):
             copy = Path(f"{crashed}{ending}")

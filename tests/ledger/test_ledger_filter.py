@@ -13,8 +13,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from dphh import items, ngrams
-from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, left
-from dphh.ledger.exact import allowed, drawn
+from dphh.ledger.budget import Booking, Cap, Kept, allowed, checked_booking, drawn, fits, left
 from dphh.privacy.events import (
     DeltaEvent,
     EpsilonDeltaEvent,

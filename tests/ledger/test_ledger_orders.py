@@ -24,6 +24,7 @@ from dphh.ledger import accounts as ledger_accounts
 from dphh.ledger import book as ledger_book
 from dphh.ledger import schema as ledger_schema
 from dphh.privacy.events import EpsilonDeltaEvent
+from tests.ledger.asked import ask
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "u")
 CAP, DEAR, CHEAP = 2.5, 2.0, 0.5
@@ -138,16 +139,17 @@ class Memory:
         ((charged,),) = self._rows("SELECT count(*) FROM charges WHERE run = ?", run)
         assert charged == 1
         begun = self._rows("SELECT attempts, key FROM unfinished WHERE run = ?", run)
-        levels = self._rows("SELECT data FROM levels WHERE run = ?", run)
-        chunks = self._rows("SELECT data FROM chunks WHERE run = ?", run)
+        drawn = dict(self._rows("SELECT step, CAST(data AS TEXT) FROM pieces WHERE run = ?", run))
+        level, release = (drawn.pop(step, None) for step in ("level 1", "the release"))
+        assert not drawn
         return Run(
             price,
             name == "shared",
             int(begun[0][1]) if begun else -1,
             state,
             begun[0][0] if begun else 0,
-            int(levels[0][0]) if levels else None,
-            int(chunks[0][0]) if chunks else None,
+            None if level is None else int(level),
+            None if release is None else int(release),
         )
 
     def _rows(self, query: str, *values: int) -> list[tuple]:
@@ -263,3 +265,17 @@ def _goes_forward(before: State, after: State) -> None:
         assert was.state != "settled" or now == was
         assert now.state == "settled" or was.level in (None, now.level)
         assert now.state == "settled" or was.key == now.key
+
+
+def test_a_run_that_is_booked_while_an_account_is_made_is_charged(book, reviews, monkeypatch):
+    """The files of earlier runs are listed before the ledger is locked."""
+    listed = Ledger._sources_held
+
+    def booked_meanwhile(self: Ledger, source: Source) -> dict[str, bool]:
+        found = listed(self, source)
+        ask(Ledger(book.path), "meanwhile", replace(reviews, content={"column": "title"}), 0.4)
+        return found
+
+    ask(book, "before", reviews, 0.4)
+    monkeypatch.setattr(Ledger, "_sources_held", booked_meanwhile)
+    assert book.add("reviews", reviews, 1.0, 0.0).runs == 2

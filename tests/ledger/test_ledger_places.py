@@ -44,7 +44,7 @@ def paths(*where: str, user: str = "who") -> Source:
 def pays(book: Ledger, *where: str) -> list[str]:
     """The accounts of these paths."""
     corpus = Corpus([*where] if len(where) > 1 else where[0], user="who", text="what")
-    return [account.label for account in book.accounts_of(corpus)]
+    return [account.name for account in book.accounts_of(corpus)]
 
 
 #: The first `..` follows a link.
@@ -193,13 +193,13 @@ def hard_linked(file: Path, other: Path) -> None:
 
 @pytest.mark.parametrize("brought", [copied, moved, hard_linked])
 def test_data_that_were_brought_elsewhere_are_another_corpus(book, data, brought):
-    """Not looked for (docs/threats.md). `ledger.move` says where an account's data went."""
+    """Not looked for (docs/threats.md). The owner says where an account's data went."""
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     ask(book, "before", paths("reviews"), 0.4)
     brought(data / "reviews/year=2024/a.parquet", data / "elsewhere.parquet")
     assert pays(book, "elsewhere.parquet") == []
     ask(book, "there", paths("elsewhere.parquet"), 0.5)
-    account = book.move("reviews", data / "elsewhere.parquet")
+    account = book.add("reviews", paths("elsewhere.parquet"), 1.0, 0.0, replace=True)
     assert (account.spent.epsilon, account.runs) == (0.9, 2)  # what ran there before counts
     assert pays(book, "elsewhere.parquet") == ["reviews"]
     assert pays(book, "reviews") == []

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dphh.ledger import Ledger, Request, Source
-from dphh.ledger.exact import allowed
+from dphh.ledger.budget import allowed
 from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import tampered
 
@@ -232,7 +232,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
             level = rows.split(" of ")[0]
             found = tampered(
                 book,
-                "SELECT data FROM levels JOIN runs ON run = sequence "
+                "SELECT data FROM pieces JOIN runs ON run = sequence "
                 f"WHERE run_id = '{run}' AND step = '{level}'",
             )
             assert found == [(rows.encode() * 200,)]
@@ -258,9 +258,9 @@ def asked_by_child(word: str) -> Request:
 IN_THE_MIDDLE = """
 import os
 from dphh.ledger import book as ledger_book
-pieces = ledger_book._pieces
-def half(data):
-    yield from pieces(data)
+store = ledger_book._store
+def half(*all):
+    store(*all)
     print("written", flush=True)
     sys.stdin.readline()
 run = book.book(asked("a"), {}, files="f1", run_id="a")
@@ -269,13 +269,13 @@ if sys.argv[2] == "book":
     insert = Ledger._insert
     def inserted(self, con, *all):
         con.execute("PRAGMA cache_size = 1")
-        con.execute("INSERT INTO chunks VALUES (1, 1, zeroblob(10000000))")
+        con.execute("INSERT INTO pieces VALUES (1, '', 1, zeroblob(10000000), '')")
         booked = insert(self, con, *all)
         print("written", flush=True)
         sys.stdin.readline()
     Ledger._insert = inserted
     book.book(asked("b"), {}, files="f1", run_id="b")
-ledger_book.CHUNK, ledger_book._pieces = 10**5, half
+ledger_book.CHUNK, ledger_book._store = 10**5, half
 if sys.argv[2] == "keep_level":
     book.keep_level(run, "level 1", os.urandom(10**7))
 book.settle(run, {}, os.urandom(10**7))

@@ -60,7 +60,8 @@ UNIT = (
 )
 NOT_ITS_FILES = (
     "account: 'sums' is of /data/reviews.parquet, not of /data/other.parquet. Nothing was spent. "
-    "Leave account out, or let its owner move it (`dphh ledger move NAME PATH...`)"
+    "Leave account out, or let its owner say where its data are now (`dphh ledger add NAME "
+    "CORPUS ... --replace`)"
 )
 UNKNOWN = (
     "The ledger has no account 'typo'. See `dphh ledger show`, or name the corpus with "

@@ -64,12 +64,11 @@ def test_a_price_is_spent_before_anything_is_read_and_stays_spent(book, reviews)
         "UPDATE runs SET analyst = 'bob'",
         "UPDATE runs SET state = 'cancelled'",
         "UPDATE runs SET state = 'running' WHERE run_id = 'settled'",
-        "UPDATE runs SET sha256 = '' WHERE run_id = 'settled'",
+        "UPDATE runs SET manifest = '' WHERE run_id = 'settled'",
         "DELETE FROM charges",
         "UPDATE charges SET account = 2",
-        "UPDATE caps SET epsilon = 9",
-        "DELETE FROM levels",
-        "UPDATE levels SET data = x'00'",
+        "DELETE FROM pieces",
+        "UPDATE pieces SET data = x'00'",
         "DELETE FROM history",
         "UPDATE history SET who = 'somebody'",
     ],
@@ -270,8 +269,8 @@ def test_a_level_stays_as_it_was_first_stored(book, reviews, monkeypatch, rows):
 def test_a_damaged_level_is_not_used(book, reviews):
     run = ask(book, "a", reviews)
     book.keep_level(run, "level 1", b"rows")
-    tampered(book, "DROP TRIGGER levels_stand")
-    tampered(book, "UPDATE levels SET data = x'00'")
+    tampered(book, "DROP TRIGGER pieces_stand")
+    tampered(book, "UPDATE pieces SET data = x'00'")
     for use in (lambda: book.level(run, "level 1"), lambda: book.keep_level(run, "level 1", b"x")):
         with pytest.raises(LedgerError, match=r"\(level 1\) is damaged.* stays spent"):
             use()
@@ -317,10 +316,11 @@ def test_a_release_larger_than_a_chunk_comes_back_whole(book, reviews, monkeypat
     rows = os.urandom(12_345)
     book.settle(ask(book, "a", reviews), {}, rows)
     assert book.release("a").parquet == rows
-    tampered(book, "DELETE FROM chunks WHERE number = 5")
-    for use in (lambda: book.release("a"), lambda: ask(book, "a", reviews)):
-        with pytest.raises(LedgerError, match="damaged"):
-            use()
+    for which in ("WHERE number = 5", ""):
+        tampered(book, f"DELETE FROM pieces {which}")
+        for use in (lambda: book.release("a"), lambda: ask(book, "a", reviews)):
+            with pytest.raises(LedgerError, match="damaged"):
+                use()
 
 
 def test_a_run_without_a_release_says_so(book, reviews):

@@ -25,13 +25,13 @@ from dphh.ledger.budget import (
     Booking,
     Cap,
     checked_booking,
+    drawn,
     fits,
     left,
     number_that_fit,
-    share,
     spent,
+    used,
 )
-from dphh.ledger.exact import drawn
 from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
 from dphh.privacy import events as known_events
@@ -129,7 +129,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "whether it fits beside": lambda event: fits([planted([NOISE]), planted([event])], CAP),
     "spent": lambda event: spent([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
-    "its part of a cap": lambda event: share(planted([event]), CAP),
+    "its part of a cap": lambda event: used([planted([event])], CAP),
     "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from dphh import Ledger, items, ldp_trie, plan_from_json
 from dphh.ledger import Source
-from dphh.ledger.sentences import accounts_text
+from dphh.ledger.spending import accounts_text
 from dphh.privacy.weak import warnings
 
 

@@ -301,10 +301,11 @@ def test_a_run_that_is_cut_short_goes_on_under_its_id(dphh, path, monkeypatch, f
 def test_an_account_whose_data_were_moved(dphh, path, tmp_path):
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "0.5", "--delta", "1e-7")
     there = str(Path(path).rename(tmp_path / "there.parquet"))
-    assert dphh("ledger", "move", "notes")[0] == 2
-    assert dphh("ledger", "move", "notes", there)[0] == 0
+    assert dphh("ledger", "add", "notes", there, *READ, *COST)[0] == 2
+    code, _, err = dphh("ledger", "add", "notes", there, *READ, *COST, "--replace")
+    assert (code, "exists and keeps its cap (0.5, 1e-07)" in err) == (0, True)
     assert dphh("items", there, *READ, *COST)[0] == 3
-    assert f"place: {there}, before {path}" in " ".join(dphh("ledger", "show", "notes")[1].split())
+    assert f"corpus: {there}, users by" in " ".join(dphh("ledger", "show", "notes")[1].split())
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ def test_an_account_whose_data_were_moved(dphh, path, tmp_path):
         ("ledger", "show", "notes"),
         ("ledger", "export", "x.csv"),
         ("ledger", "release", "one"),
-        ("ledger", "move", "notes", "PATH"),
+        ("ledger", "cap", "notes", "--epsilon", "1", "--delta", "0"),
         ("check", "PATH", *READ),
     ],
 )
@@ -329,9 +330,6 @@ def test_a_ledger_that_is_not_there_is_not_made_by_looking(dphh, path, tmp_path,
 
 
 def test_the_ledgers_verbs(dphh, path, tmp_path):
-    dphh("ledger", "add", "gone", path, *READ, "--epsilon", "3", "--delta", "1e-6")
-    dphh("ledger", "remove", "gone")
-    assert "empty" in dphh("ledger", "show")[1]
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6")
     dphh("items", "notes", *COST, "--run-id", "one")
     code, out, _ = dphh("ledger", "show", "notes")
@@ -363,38 +361,16 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
-def test_an_unnamed_corpus_is_recorded_under_its_path(dphh, path):
-    dphh("items", path, *READ, *COST)
+def test_a_run_that_no_account_paid_for_is_shown_with_its_path(dphh, path):
+    dphh("items", path, *READ, *COST, "--run-id", "mine")
     out = dphh("ledger", "show")[1]
-    assert path in out
-    assert "no account, no cap" in out
-    found = json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]
-    assert (found["name"], found["label"], found["cap"]) == (None, path, None)
-
-
-def test_a_corpus_is_shown_by_its_path_from_any_folder(dphh, path, tmp_path, monkeypatch):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for corpus in ("corpus.parquet", "c*.parquet"):
-        dphh("items", corpus, *READ, *COST, "--run-id", corpus)
-    asked = {tmp_path: ("", "./"), tmp_path / "folder": ("../", f"{tmp_path}/", "../link/")}
-    for folder, spellings in asked.items():
-        monkeypatch.chdir(folder)
-        for corpus in ("corpus.parquet", "c*.parquet"):
-            for spelling in spellings:
-                code, out, _ = dphh("ledger", "show", f"{spelling}{corpus}", "--json")
-                assert (code, [run["run_id"] for run in json.loads(out)["runs"]]) == (0, [corpus])
-    for other in ("corpus.parquet", "../*.parquet", ""):
-        code, _, err = dphh("ledger", "show", other)
-        assert code == 2 and "no account" in err
-
-
-def test_a_named_corpus_is_shown_by_its_name_and_by_its_path(dphh, path, tmp_path, monkeypatch):
-    dphh("ledger", "add", "notes", path, *READ, *COST)
-    monkeypatch.chdir(tmp_path)
-    for asked in ("notes", path, "corpus.parquet"):
-        assert json.loads(dphh("ledger", "show", asked, "--json")[1])["name"] == "notes"
+    assert "The ledger has no account" in out
+    assert "mine" in out and path in out
+    found = json.loads(dphh("ledger", "show", "--json")[1])
+    assert (found["accounts"], found["runs_of_no_account"][0]["run_id"]) == ([], "mine")
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6")
+    assert "mine" not in dphh("ledger", "show")[1]
+    assert "mine" in dphh("ledger", "show", "notes")[1]
 
 
 def test_version_and_completion(dphh):

@@ -1,0 +1,119 @@
+"""What an account, or an analyst's share of it, has spent and has left: in numbers and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dphh.ledger.budget import Budget, Cap, four_digits_down, percent
+from dphh.ledger.source import Source
+from dphh.privacy.weak import warnings
+from dphh.rows.user import UserColumns, whom
+from dphh.wording.lines import plural, wrapped
+from dphh.wording.shown import shown
+
+
+@dataclass(frozen=True)
+class Account:
+    """A corpus with its cap, or an analyst's share of that cap: what was spent of it, and what is
+    left for one more run, which of a share is never more than what the account has left."""
+
+    name: str
+    source: Source
+    runs: int
+    cap: Cap
+    spent: Budget
+    left: Budget
+    used: float  # the share of the cap that is used, of what is scarcest
+    analyst: str | None = None  # whose share this is
+
+    @property
+    def user(self) -> UserColumns:
+        """The columns that identify the protected unit; with several columns it is less than a
+        user."""
+        return self.source.user
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "analyst": self.analyst,
+            "source": self.source.to_json(),
+            "runs_count": self.runs,
+            "cap": asdict(self.cap),
+            "spent": asdict(self.spent),
+            "left": asdict(self.left),
+            "used": self.used,
+        }
+
+    def __repr__(self) -> str:
+        return accounts_text([self])
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the ledger would say of a request now. A later request may find other accounts."""
+
+    #: The accounts that would pay, the one that the request names first.
+    accounts: tuple[Account, ...]
+    #: The message with which the ledger would refuse it, or None.
+    refusal: str | None
+    #: The cap that has the least room: its account, the share of it that the run would use, and how
+    #: many such runs are left; None without a cap.
+    scarcest: tuple[str, float, int] | None
+
+
+def accounts_text(accounts: Sequence[Account]) -> str:
+    """What `dphh ledger show` prints."""
+    if not accounts:
+        return "The ledger has no account: `dphh ledger add NAME CORPUS ...` makes one."
+    lines = []
+    for account in accounts:
+        lines.append(shown(account.name, 10_000))
+        for _, text in account_lines(account):
+            lines += wrapped(text, "   ", "      ")
+    return "\n".join(lines)
+
+
+def account_lines(account: Account) -> list[tuple[str, str]]:
+    if account.cap.kept == "sums":
+        rule = "epsilons add up, and deltas do"
+    else:
+        rule = (
+            "noise and thresholds have a part each, the fuller one is shown; epsilons do not add up"
+        )
+    weak = warnings(account.cap.epsilon, account.cap.delta)
+    return [
+        (shown(account.name, 10_000), guarantee_sentence(account)),
+        ("", f"kept: {rule}"),
+        *(("", f"warning: {warning}") for warning in weak),
+    ]
+
+
+def guarantee_sentence(account: Account) -> str:
+    """A sentence with the guarantee, the share of it that is used, and what is left for one more
+    run."""
+    cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
+    if account.used > 1:
+        return (
+            f"the cap of {cap} does not hold: {plural(account.runs, 'run')} used "
+            f"{percent(account.used)} of it; no run may follow"
+        )
+    promise = f"{cap}, whatever is asked, in whatever order"
+    return f"promised to {whom(account.user)}: {promise}; {usage_phrase(account)}"
+
+
+def usage_phrase(account: Account, of: str = "it") -> str:
+    """A phrase with the share of a cap that is used, and what is left for one more run. `of` names
+    the cap where no sentence before has."""
+    more = account.left
+    may_have = (
+        f"may have epsilon {four_digits_down(more.epsilon)} at delta {four_digits_down(more.delta)}"
+    )
+    if not account.runs:
+        return f"nothing of {of} is used; a first run {may_have}"
+    far = f"{percent(account.used)} of {of} is used, by {plural(account.runs, 'run')}"
+    if more.epsilon == 0:
+        return f"{far}; no run may follow"
+    of_noise = " of items, ngrams or counts" if account.cap.kept == "divergence" else ""
+    return f"{far}; one more{of_noise} {may_have}"
