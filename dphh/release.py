@@ -20,6 +20,7 @@ from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_named, write_whole
+from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
 from dphh.wording.options import named_in_words
 from dphh.wording.unseen import steerless_json
@@ -51,9 +52,9 @@ class Release:
         return int(self.table.num_rows)
 
     @property
-    def privacy(self) -> dict[str, Any]:
-        privacy: dict[str, Any] = self.manifest["privacy"]
-        return privacy
+    def privacy(self) -> Privacy:
+        """The privacy statement, as `Plan.privacy`."""
+        return Privacy.from_json(self.manifest["privacy"])
 
     @property
     def run_id(self) -> str:

@@ -23,6 +23,7 @@ _COMMANDS_AFTER_VERBS = {
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
     "verify": "dphh.cli.verify",
+    "why": "dphh.cli.why",
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.shell",
 }

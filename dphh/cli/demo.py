@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -57,5 +58,5 @@ def demo() -> None:
             click.echo(f"   {refusal}")
 
         click.secho("\n7. Next: your own table, with a plan that reads nothing", bold=True)
-        click.echo("   dphh ngrams FILE --user U --text T --epsilon 1 --delta 1e-6 --plan")
-        click.echo("   (in a checkout .venv/bin/dphh; docs/index.md has the first five minutes)")
+        program = sys.argv[0] if sys.argv[0].endswith("dphh") else "dphh"
+        click.echo(f"   {program} ngrams --help")

@@ -13,11 +13,13 @@ import click
 from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
-from dphh.engines import ENGINES
+from dphh.engines import ENGINES, open_session
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
+from dphh.session.protocol import Limits
+from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ _RUN_OPTIONS = [
     ),
     _option("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
     _option("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
+    _option("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
     _option(
         "--sql", "show_sql", group=SHOW, is_flag=True,
         help="The queries of a run on DuckDB; spend nothing.",
@@ -174,7 +177,11 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         click.echo(plan.sql(), nl=False)
         return
     if run["plan_only"]:
-        click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
+        from dphh.report.terminal import plan_text  # with Polars
+
+        _open(plan)
+        said = plan_text(plan.price, plan.corpus, book, details=run["details"])
+        click.echo(json.dumps(plan.to_json()) if run["as_json"] else said)
         return
     from dphh.replay import Note  # with what running needs, which no help text waits for
 
@@ -213,6 +220,13 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         if status is not None:
             status.stop()
     _show_release(release, plan, book, run, spent=release.run_id in book.paid_here)
+
+
+def _open(plan: Plan) -> None:
+    """Look at names and types, as a run does before it pays: a path or a column that is not there
+    is an error of the plan."""
+    assert plan.corpus is not None
+    open_session("duckdb", plan.corpus, SystemRandomness(), Limits()).close()
 
 
 def _show_release(

@@ -379,9 +379,9 @@ def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
             )
     if attempts >= MOST_ATTEMPTS:
         raise LedgerError(
-            f"Run {run_id} was begun {attempts} times and never finished; more attempts are not "
-            "allowed, because each failure may reveal something about the data. Its price stays "
-            "spent. Find the cause, then use a new run id or again=True, which spends again."
+            f"Run {run_id} was begun {attempts} times and never finished; each failure may reveal "
+            "something, so no more are allowed. Its price stays spent. A new run id or again=True "
+            "spends again."
         )
     con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
     con.execute("UPDATE runs SET state = 'running' WHERE sequence = ?", (run,))

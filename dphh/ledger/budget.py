@@ -29,7 +29,6 @@ from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
-from dphh.wording.lines import plural
 from dphh.wording.options import check_choice
 
 #: The rule by which a cap is kept.
@@ -204,25 +203,18 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
 
 
 def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
-    """The message of a refusal: what was asked, used and left, and what to do. Slow, because it
-    searches for a budget that would fit."""
+    """The message of a refusal: what was asked, used and left. Slow, because it searches for a
+    budget that would fit."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)
-    with_this = used([*prices, asked], cap)
-    now = f"{percent(used(prices, cap))} of it, by {plural(len(prices), 'run')}"
-    then = percent(with_this) if with_this > 1 else "more than 100%"
+    rest = "nothing is left"
     if more.epsilon > 0:
         epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
-        of = " of items, ngrams or counts" if cap.kept == "divergence" else ""
-        rest = f"epsilon {epsilon} for one more run{of} at delta {delta}"
-        advice = "Ask for less, or let the account's owner raise its cap."
-    else:
-        rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."
+        rest = f"one more run may have epsilon {epsilon} at delta {delta}"
     return (
-        f"Refused: the run asks for epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} of "
-        f"{label}, whose cap is {cap}. Used: {now}; with this run, {then}. Left: {rest}. "
-        f"Nothing was spent now. {advice}"
+        f"Refused: epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} would exceed the cap of "
+        f"{label}: {cap}, of which {percent(used(prices, cap))} is used; {rest}. Nothing was spent"
     )
 
 

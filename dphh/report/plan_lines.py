@@ -9,9 +9,9 @@ from typing import Any
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
-from dphh.ledger import Ledger, Outlook, Request
+from dphh.ledger import Account, Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
-from dphh.ledger.spending import account_lines, usage_phrase
+from dphh.ledger.spending import guarantee_sentence, usage_phrase
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
@@ -167,7 +167,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
         outlook = outlook_of(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [line for each in outlook.accounts for line in account_lines(each)] or [
+    lines = [budget_line(each) for each in outlook.accounts] or [
         ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
     ]
     if (takes := run_takes(outlook)) is not None:
@@ -183,10 +183,14 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
     accounts = [each for each in ledger.accounts() if each.name in labels]
     if not accounts:
         return [("ledger", "the ledger that was given does not know this run")]
-    return [
-        ("budget", f"{each.name}: {usage_phrase(each, f'its cap of ({each.cap})')}")
-        for each in accounts
-    ]
+    return [("budget", ": ".join(budget_line(each))) for each in accounts]
+
+
+def budget_line(account: Account) -> tuple[str, str]:
+    """An account, and what of its cap is used and left."""
+    if account.used > 1:
+        return account.name, guarantee_sentence(account)
+    return account.name, usage_phrase(account, f"its cap, {account.cap},")
 
 
 def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:

@@ -47,7 +47,7 @@ def plan_text(
                 for index, line in enumerate(pieces or [""])
             ]
     if not details:
-        lines.append("\nplan.describe() has the noise, the thresholds and the theorem, too")
+        lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
     return "\n".join(lines)
 
 

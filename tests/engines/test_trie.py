@@ -280,7 +280,7 @@ def test_the_papers_plan_finds_what_all_hold(engine, tmp_path):
     for number, level in enumerate(levels, start=1):
         assert level.keys() == {"kind", "level", "users", "batch", "theta", "released"}
         assert (level["level"], level["users"]) == (number, 20_000)
-    assert "one direction" in release.privacy["adjacency"]
+    assert "one direction" in release.privacy.adjacency
 
 
 # Releases

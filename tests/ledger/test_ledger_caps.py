@@ -80,7 +80,7 @@ def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews)
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
     assert account.left.epsilon == 0
-    with pytest.raises(BudgetRefused, match="Left: nothing"):
+    with pytest.raises(BudgetRefused, match="nothing is left"):
         ask(book, "b", reviews, 1e-9)
     book.set_cap("reviews", 1.0, 0.0)
     ask(book, "c", reviews, 0.5)

@@ -14,32 +14,27 @@ FRAME = Source("frame", ("polars:DataFrame",), "author", {"column": "body"})
 OTHER = Source("path", ("/data/other.parquet",), "author", {"column": "body"})
 
 SUMS = (
-    "Refused: the run asks for epsilon 0.5, delta 1e-07 of the account 'sums', whose cap is "
-    "epsilon 1, delta 1e-06. Used: 75% of it, by 1 run; with this run, 125%. Left: epsilon 0.25 "
-    "for one more run at delta 1e-07. Nothing was spent now. Ask for less, or let the account's "
-    "owner raise its cap."
+    "Refused: epsilon 0.5, delta 1e-07 would exceed the cap of the account 'sums': epsilon 1, "
+    "delta 1e-06, of which 75% is used; one more run may have epsilon 0.25 at delta 1e-07. "
+    "Nothing was spent"
 )
 DIVERGENCE = (
-    "Refused: the run asks for epsilon 0.75, delta 1e-07 of the account 'noise', whose cap is "
-    "epsilon 1, delta 1e-06. Used: 68% of it, by 1 run; with this run, 136%. Left: epsilon 0.5017 "
-    "for one more run of items, ngrams or counts at delta 1e-07. Nothing was spent now. Ask for "
-    "less, or let the account's owner raise its cap."
+    "Refused: epsilon 0.75, delta 1e-07 would exceed the cap of the account 'noise': epsilon 1, "
+    "delta 1e-06, of which 68% is used; one more run may have epsilon 0.5017 at delta 1e-07. "
+    "Nothing was spent"
 )
 NOTHING_LEFT = (
-    "Refused: the run asks for epsilon 0.1, delta 0 of the account 'spent', whose cap is "
-    "epsilon 0.5, delta 0. Used: 100% of it, by 1 run; with this run, 120%. Left: nothing. "
-    "Nothing was spent now. Only the account's owner can allow more, by raising its cap."
+    "Refused: epsilon 0.1, delta 0 would exceed the cap of the account 'spent': epsilon 0.5, "
+    "delta 0, of which 100% is used; nothing is left. Nothing was spent"
 )
 TOO_MUCH_ALONE = (
-    "Refused: the run asks for epsilon 9, delta 0 of the account 'sums', whose cap is epsilon 1, "
-    "delta 1e-06. Used: 0% of it, by 0 runs; with this run, 900%. Left: epsilon 1 for one more run "
-    "at delta 0. Nothing was spent now. Ask for less, or let the account's owner raise its cap."
+    "Refused: epsilon 9, delta 0 would exceed the cap of the account 'sums': epsilon 1, delta "
+    "1e-06, of which 0% is used; one more run may have epsilon 1 at delta 0. Nothing was spent"
 )
 OF_A_SHARE = (
-    "Refused: the run asks for epsilon 0.5, delta 0 of alice's share of the account 'sums', whose "
-    "cap is epsilon 0.2, delta 0. Used: 0% of it, by 0 runs; with this run, 250%. Left: epsilon "
-    "0.2 for one more run at delta 0. Nothing was spent now. Ask for less, or let the account's "
-    "owner raise its cap."
+    "Refused: epsilon 0.5, delta 0 would exceed the cap of alice's share of the account 'sums': "
+    "epsilon 0.2, delta 0, of which 0% is used; one more run may have epsilon 0.2 at delta 0. "
+    "Nothing was spent"
 )
 NO_SHARE = (
     "Refused: bob has no share of the account 'sums'. Nothing was spent. Only the account's owner "

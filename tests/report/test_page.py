@@ -131,7 +131,7 @@ def test_the_ledgers_line_is_of_the_accounts_that_paid(ledger, written, tmp_path
     ledger.add("survey", corpus, 2.0, 1e-6)
     release = items(corpus, epsilon=1.0, delta=1e-8).run(ledger=ledger)
     top = Seen(page_of(release, ledger=ledger)).text.partition("What was found")[0]
-    assert "survey: " in top and "of its cap of (epsilon 2, delta 1e-06) is used, by 1 run" in top
+    assert "survey: " in top and "of its cap, epsilon 2, delta 1e-06, is used, by 1 run" in top
     assert "does not know this run" in page_of(ladder(), ledger=ledger)
 
 

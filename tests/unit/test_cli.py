@@ -62,14 +62,36 @@ def test_json_is_the_manifest_as_one_object(dphh, path):
     assert sum(level["released"] for level in found["levels"]) == 3
 
 
-def test_a_plan_costs_nothing_and_reads_nothing(dphh, own_ledger):
-    code, out, err = dphh("items", "/not/there.parquet", *READ, *COST, "--plan")
+def test_a_plan_costs_nothing_and_writes_nothing(dphh, own_ledger, path):
+    code, out, err = dphh("items", path, *READ, *COST, "--plan")
     assert (code, err) == (0, "")
     assert "(1, 1e-07)-differential privacy" in out
-    code, out, err = dphh("items", "/not/there.parquet", *READ, *COST, "--plan", "--json")
+    assert (
+        len(out.splitlines()) <= 20
+        and "theorem" in dphh("items", path, *READ, *COST, "--plan", "--details")[1]
+    )
+    code, out, err = dphh("items", path, *READ, *COST, "--plan", "--json")
     assert plan_from_json(out).verb == "items"
     assert {"verb", "parameters", "privacy", "levels", "finds"} <= json.loads(out).keys()
     assert not own_ledger.exists()
+
+
+@pytest.mark.parametrize(
+    ("corpus", "more", "said"),
+    [
+        ("/not/there.parquet", (), "there is no such file"),
+        (None, ("--where", "nosuch = 3"), "no column 'nosuch'"),
+    ],
+)
+def test_what_is_not_there_is_an_error_of_the_plan(dphh, path, corpus, more, said):
+    code, _, err = dphh("items", corpus or path, *READ, *more, *COST, "--plan")
+    assert code == 2 and said in err
+
+
+def test_why_says_why_a_phrase_is_not_there(dphh, path, tmp_path):
+    asked = ("ngrams", path, *READ, *COST, "--max-n", "2", "--out", tmp_path / "out")
+    assert dphh(*asked)[0] == 0
+    assert "was not looked at" in dphh("why", tmp_path / "out", "other words")[1]
 
 
 def test_an_account_is_not_added_with_a_wrong_column(dphh, ledger, path, tmp_path):
@@ -164,10 +186,10 @@ def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
         assert params[option.name].required == (option.default is option.empty)
 
 
-def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, tmp_path):
-    asked = ("items", "/not/there.parquet", "--item", "what", *COST, "--plan", "--json")
-    plan = json.loads(dphh(*asked, "--user", "who", "--user", "month")[1])
-    assert plan["corpus"]["user"] == ["who", "month"]
+def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, path):
+    asked = ("items", path, "--item", "what", *COST, "--plan", "--json")
+    plan = json.loads(dphh(*asked, "--user", "who", "--user", "what")[1])
+    assert plan["corpus"]["user"] == ["who", "what"]
     assert "NOT a person" in plan["privacy"]["unit"]
     assert json.loads(dphh(*asked, "--user", "who")[1])["corpus"]["user"] == "who"
 
@@ -197,8 +219,8 @@ def _lines(folder, *lines):
     return folder / "lines.txt"
 
 
-def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
-    asked = ("ngrams", "/not/there.parquet", *READ, *COST, "--max-n", "2", "--plan", "--json")
+def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, path):
+    asked = ("ngrams", path, *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]
     assert (found["max_items"], found["spurious"]) == (7, 0.01)
     more = ("--max-items", "7,3", "--shares", "1,2.5", "--method", "dpne")

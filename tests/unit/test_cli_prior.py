@@ -39,7 +39,7 @@ def test_a_prior_is_a_file_a_column_of_text_or_a_release(
     assert code == 2
     assert "--prior-is-public" in said
     assert ledger.runs() == []
-    code, out, _ = dphh(*asked, "--prior", table, "--prior-is-public", "--plan")
+    code, out, _ = dphh(*asked, "--prior", table, "--prior-is-public", "--plan", "--details")
     assert code == 0
     assert "does not cover the prior's text" in " ".join(out.split())
     text = ("--prior", news, "--prior-text", "body", "--prior-is-public")
@@ -47,7 +47,7 @@ def test_a_prior_is_a_file_a_column_of_text_or_a_release(
     assert code == 0, said
     assert (tmp_path / "out" / MANIFEST).is_file()
     assert Release.load(tmp_path / "out").manifest["prior"]["words"] == 2
-    code, out, _ = dphh(*asked, "--prior", tmp_path / "out", "--plan")
+    code, out, _ = dphh(*asked, "--prior", tmp_path / "out", "--plan", "--details")
     assert code == 0
     assert "an earlier release" in out
 

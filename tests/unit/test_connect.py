@@ -296,7 +296,7 @@ def test_a_release_comes_back_by_its_run_id(con: Any) -> None:
     ("query", "said"),
     [
         ("FROM dphh_items('nothing', epsilon := 1, delta := 1e-6)", "the ledger has no corpus"),
-        ("FROM dphh_items('reviews', epsilon := 99, delta := 1e-6)", "Refused: the run asks"),
+        ("FROM dphh_items('reviews', epsilon := 99, delta := 1e-6)", "Refused: epsilon 99"),
         ("FROM dphh_items('reviews', epsilon := 1)", "delta: items needs it"),
         ("FROM dphh_items('reviews', epsilon := 'much', delta := 1e-6)", "epsilon"),
         ("FROM dphh_items(NULL, epsilon := 1, delta := 1e-6)", "corpus: is missing"),

@@ -176,7 +176,7 @@ SAME_THING = {
     *("blocks", "conditions", "content", "counts", "failures", "files", "forecast"),
     *("forecast_functions", "forecast_rounds", "gathering", "items", "ladder", "ldp_trie"),
     *("levels", "listed_words", "ngrams", "options", "price"),
-    *("rounds", "run", "session", "set_union", "trie", "users", "verbs"),
+    *("rounds", "run", "session", "set_union", "trie", "users", "verbs", "why"),
 }
 
 
