@@ -26,8 +26,6 @@ PRIOR_HELP = {
 }
 #: Options of reading under which tokens stay the same.
 _SAME_TOKENS = ("column", "unit", "max_text_length", "where")
-#: Of the released words at least this part should be listed.
-_GOOD_FIT = 0.2
 _DIGEST_FORMAT = b"dphh prior 1"
 
 
@@ -138,23 +136,4 @@ def other_tokens(reading: dict[str, Any], content: Content) -> str:
         f"{name}={reading.get(name)!r}"
         for name, value in content.to_json().items()
         if name not in _SAME_TOKENS and reading.get(name) != value
-    )
-
-
-def fit_numbers(prior: Prior, table: Any) -> dict[str, int]:
-    """The numbers of released words and of listed ones among them, for the manifest."""
-    words = table.filter(pc.equal(table.column("level"), 1)).column("item")
-    listed = pc.is_in(words, value_set=prior.vocabulary.cast(words.type))
-    return {"released_words": len(words), "released_listed": int(pc.sum(listed).as_py() or 0)}
-
-
-def poor_fit(manifest: dict[str, Any]) -> str | None:
-    """A warning if few of the released words are in the prior's list, else None."""
-    fit = manifest.get("prior", {})
-    words, listed = fit.get("released_words", 0), fit.get("released_listed", 0)
-    if listed >= _GOOD_FIT * words:
-        return None
-    return (
-        f"the prior fits badly: {listed:,} of {words:,} released words are in its list. Is it read "
-        "as the data are (lower case, signs, language)? Another text may find more"
     )

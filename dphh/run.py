@@ -29,7 +29,7 @@ from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price, stated
-from dphh.prior import check_same_tokens, fit_numbers
+from dphh.prior import check_same_tokens
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
@@ -245,7 +245,7 @@ def released(
     table = sorted_rows(pa.concat_tables([step.rows for step in done]))
     manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
     if price.prior is not None:
-        manifest["prior"] = {**price.prior.to_json(), **fit_numbers(price.prior.prior, table)}
+        manifest["prior"] = price.prior.to_json()
     if price.counting is not None:
         say("counting what was found")
         counted, table = with_counts(table, price.counting, session)

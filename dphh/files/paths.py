@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from glob import glob
 from pathlib import Path
 from urllib.parse import unquote
@@ -71,6 +72,16 @@ def files_named(place: str) -> list[str]:
         return [file for file in (database, f"{database}.wal") if os.path.lexists(file)]
     names = glob(parquet_pattern(place), recursive=True, include_hidden=True)
     return sorted(name for name in names if not os.path.isdir(name))
+
+
+def folder_of_user(variable: str, below_home: str) -> Path | None:
+    """This user's folder for dphh's files of a kind: by the XDG rules, whose variable it is, or
+    Windows's; None where there is no home."""
+    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else variable, "")
+    try:  # the XDG rules say to ignore a relative one
+        return (Path(named) if Path(named).is_absolute() else Path.home() / below_home) / "dphh"
+    except RuntimeError:
+        return None
 
 
 def keeps_waiting(path: str) -> bool:

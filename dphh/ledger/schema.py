@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dphh.errors import LedgerError, UnknownRunError
+from dphh.files.paths import folder_of_user
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
@@ -142,16 +142,12 @@ def default_path() -> Path:
     """The path `DPHH_LEDGER`, or `dphh/ledger.sqlite` in this user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
-    data = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME", "")
-    if not Path(data).is_absolute():  # the XDG rules say to ignore a relative one
-        try:
-            data = str(Path.home() / ".local" / "share")
-        except RuntimeError:
-            raise LedgerError(
-                "No place for the ledger: this user has no home folder. "
-                "Name a file with --ledger or DPHH_LEDGER."
-            ) from None
-    return Path(data) / "dphh" / "ledger.sqlite"
+    if (data := folder_of_user("XDG_DATA_HOME", ".local/share")) is None:
+        raise LedgerError(
+            "No place for the ledger: this user has no home folder. "
+            "Name a file with --ledger or DPHH_LEDGER."
+        )
+    return data / "ledger.sqlite"
 
 
 @contextmanager

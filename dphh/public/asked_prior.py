@@ -38,8 +38,6 @@ def with_prior(
         return options  # refused when it is priced
     if not isinstance(declared, bool):
         raise UsageError(f"prior_is_public: found {declared!r}; it is True or False")
-    if column is not None and not isinstance(column, str):
-        raise UsageError(f"prior_text: found {column!r}; name the column of the prior's text")
     content = None if corpus is None else corpus.content
     max_n = options.get("max_n")
     longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1

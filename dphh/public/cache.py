@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -21,44 +20,32 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.files.paths import files_named, is_remote
+from dphh.files.paths import files_named, folder_of_user
 from dphh.files.whole_files import write_whole
 from dphh.prior import Prior, PublicGrams, prior_of
 
 
 def folder() -> Path | None:
-    """The folder `DPHH_CACHE`, or `dphh` in this user's cache folder; None if there is none."""
+    """`priors` in the folder `DPHH_CACHE` or in this user's cache folder; None if there is none."""
     if (named := os.environ.get("DPHH_CACHE")) is not None:
         return Path(named).absolute() / "priors" if named else None
-    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    caches = Path(os.environ.get(variable, ""))
-    if not caches.is_absolute():  # the XDG rules say to ignore a relative one
-        try:
-            caches = Path.home() / ".cache"
-        except RuntimeError:
-            return None
-    return caches / "dphh" / "priors"
+    caches = folder_of_user("XDG_CACHE_HOME", ".cache")
+    return None if caches is None else caches / "priors"
 
 
 def name_of(text: Corpus, rule: list[Any]) -> str | None:
     """The name under which a text is kept: it follows from its files, from how it is read and from
-    the rule by which it is counted. None for what is not in files of this machine, or not in these
-    alone: a database, or a table that a log keeps."""
-    if text.kind != "path" or any(map(is_remote, text.where)) or any(map(_has_log, text.where)):
+    the rule by which it is counted. None for what is not in files of this machine."""
+    named = [files_named(place) for place in text.where] if text.kind == "path" else []
+    if not all(named) or not named:
         return None
     try:
-        files = [(file, Path(file).stat()) for place in text.where for file in files_named(place)]
+        states = [(file, Path(file).stat()) for files in named for file in files]
     except OSError:
         return None
-    states = [(file, state.st_size, state.st_mtime_ns) for file, state in files]
-    if not states:
-        return None
-    said = json.dumps([rule, text.content.to_json(), states])
+    files = [(file, state.st_size, state.st_mtime_ns) for file, state in states]
+    said = json.dumps([rule, text.content.to_json(), text.where, files])
     return f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
-
-
-def _has_log(place: str) -> bool:
-    return any((Path(place) / log).is_dir() for log in ("_delta_log", "metadata"))
 
 
 def kept(name: str) -> Prior | None:
@@ -66,8 +53,13 @@ def kept(name: str) -> Prior | None:
     if (place := folder()) is None:
         return None
     try:
-        return _from_bytes((place / name).read_bytes())
-    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile, pa.ArrowException):
+        with np.load(place / name, allow_pickle=False) as found:
+            words = json.loads(found["words"].tobytes())
+            lengths = range(1, 1 + sum(each.startswith("grams") for each in found.files))
+            grams = [PublicGrams(found[f"grams{n}"], found[f"counts{n}"]) for n in lengths]
+            prior = prior_of(pa.array(words, pa.string()), grams, int(found["total"]))
+            return prior if prior.digest == str(found["digest"]) else None
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, pa.ArrowException):
         return None
 
 
@@ -75,36 +67,13 @@ def keep(name: str, prior: Prior) -> None:
     """Store a prior in the cache. Errors, such as a full disk, are ignored: it is counted again."""
     if (place := folder()) is None:
         return
-    with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(place / name, _as_bytes(prior), 0o600)
-
-
-def _as_bytes(prior: Prior) -> bytes:
-    words = pa.array(prior.vocabulary, pa.large_binary())
-    _, offsets, data = words.buffers()
-    arrays: dict[str, Any] = {
-        "digest": np.frombuffer(bytes.fromhex(prior.digest), np.uint8),
-        "total": np.array([prior.total], np.int64),
-        "offsets": np.frombuffer(offsets, np.int64)[: len(words) + 1],
-        "data": np.frombuffer(data or b"", np.uint8),
-    }
+    words = json.dumps(prior.vocabulary.to_pylist()).encode()
+    arrays: dict[str, Any] = {"digest": prior.digest, "total": prior.total}
+    arrays["words"] = np.frombuffer(words, np.uint8)
     for length, grams in enumerate(prior.grams, start=1):
-        arrays[f"words{length}"], arrays[f"counts{length}"] = grams.words, grams.counts
+        arrays[f"grams{length}"], arrays[f"counts{length}"] = grams.words, grams.counts
     file = io.BytesIO()
     np.savez(file, **arrays)
-    return file.getvalue()
-
-
-def _from_bytes(data: bytes) -> Prior | None:
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        buffers = [None, pa.py_buffer(found["offsets"]), pa.py_buffer(found["data"])]
-        words = pa.Array.from_buffers(pa.large_binary(), len(found["offsets"]) - 1, buffers)
-        words.validate(full=True)
-        lengths = sum(name.startswith("words") for name in found.files)
-        grams = [
-            PublicGrams(found[f"words{length}"], found[f"counts{length}"])
-            for length in range(1, lengths + 1)
-        ]
-        prior = prior_of(words.cast(pa.string()), grams, int(found["total"][0]))
-        return prior if prior.digest == found["digest"].tobytes().hex() else None
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(place / name, file.getvalue(), 0o600)

@@ -9,12 +9,14 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import rows_in_memory
-from dphh.corpus import Corpus, replace_corpus
+from dphh.corpus import Corpus
 from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.polars.content import tokens_expression
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import parquet_pattern
 from dphh.mechanisms.released_rows import whole
@@ -80,56 +82,50 @@ def _integers(table: pa.Table, name: str) -> Integers:
 def of_table(source: Any, content: Content, max_n: int) -> Prior:
     """Make a prior from a public table with a column `item` and a column `count`. Its texts are
     tokenised like the private data; lists are used as they are."""
-    table = _table(source)
-    counts = [_number(count) for count in table.column(COUNT).to_pylist()]
-    if not all(isfinite(count) and count > 0 for count in counts):
+    rows = _rows_of(source)
+    counts = rows.column(COUNT).to_pylist()
+    if not all(count is not None and isfinite(count) and count > 0 for count in counts):
         raise UsageError(
             f"prior: the column {COUNT!r} of its table says how often each item occurs: give a "
             "number above 0 in every row"
         )
-    is_list = pa.types.is_nested(table.schema.field(ITEM).type)
-    as_read = (
-        Content(column=ITEM, reading="list")
-        if is_list
-        else replace(content, column=ITEM, unit=None, where=None)  # of all its rows
-    )
-    rows = pa.table({"number": range(len(counts)), ITEM: table.column(ITEM)})
-    corpus = replace_corpus(Corpus(rows, user="number", item=ITEM), content=as_read)
-    run = DuckDBRun(corpus, SystemRandomness(), _LIMITS)
-    try:
-        run.hold_rows()
-        found = run.fetch("public_items")
-    finally:
-        run.close()
     items: dict[tuple[str, ...], float] = {}
-    for number, tokens in zip(*(found.column(i).to_pylist() for i in range(2)), strict=True):
-        items[tuple(tokens)] = items.get(tuple(tokens), 0.0) + counts[number]
+    for tokens, count in zip(_tokens_of(rows.column(ITEM), content), counts, strict=True):
+        item = tuple(token for token in tokens or () if token)
+        items[item] = items.get(item, 0.0) + count
     return prior_of_items(items, max_n)
 
 
-def _table(source: Any) -> pa.Table:
+def _rows_of(source: Any) -> pa.Table:
     """The columns `item` and `count` of files or of a table in memory."""
     there = opened(Corpus(source, user=COUNT, item=ITEM))
     try:
-        if there.kind != "path":
-            rows = rows_in_memory(there)
-            return rows if isinstance(rows, pa.Table) else rows.read_all()
-        places = [parquet_pattern(place) for place in there.where]
-        with duckdb.connect() as con:
-            return con.read_parquet(places).select(ITEM, COUNT).to_arrow_table()
-    except (CorpusError, duckdb.Error) as problem:
+        if there.kind == "path":
+            with duckdb.connect() as con:
+                found = con.read_parquet([parquet_pattern(place) for place in there.where])
+                rows = found.select(ITEM, COUNT).to_arrow_table()
+        else:
+            read = rows_in_memory(there)
+            rows = read if isinstance(read, pa.Table) else read.read_all()
+        counts = rows.column(COUNT).cast(pa.float64())
+        return pa.table({ITEM: rows.column(ITEM), COUNT: counts})
+    except (CorpusError, KeyError, duckdb.Error, pa.ArrowException) as problem:
         raise CorpusError(
             f"prior: a public table has a column {ITEM!r}, a text or a list of tokens, and a "
-            f"column {COUNT!r}, and this could not be read as one ({type(problem).__name__}); of "
-            "raw text, prior_text names the column"
+            f"column {COUNT!r}, a number, and this could not be read as one "
+            f"({type(problem).__name__}); of raw text, prior_text names the column"
         ) from None
 
 
-def _number(count: Any) -> float:
-    try:
-        return float(count)
-    except (TypeError, ValueError):
-        return 0.0
+def _tokens_of(column: pa.ChunkedArray, content: Content) -> list[list[str] | None]:
+    found: list[list[str] | None]
+    if pa.types.is_nested(column.type):
+        found = column.to_pylist()
+        return found
+    as_read = tokens_expression(replace(content, column=ITEM, unit=None, where=None), pl.String())
+    texts = pl.DataFrame({ITEM: column.cast(pa.string())})
+    found = texts.select(as_read).to_series().to_list()
+    return found
 
 
 def of_release(release: Release, max_n: int) -> Prior:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.prior import poor_fit
 from dphh.report.bar_tables import Rows, Table, tables_of
 from dphh.report.counted import (
     Released,
@@ -62,8 +61,6 @@ def release_text(release: Released) -> str:
         lines += wrapped(where, "  ", "  ")
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
-    if (badly := poor_fit(manifest)) is not None:
-        lines += wrapped(f"note: {badly}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, Rows(SHOWN_ROWS, SHOWN_ROWS))
