@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from dphh.asking.without_pandas import leave_pandas_out
-from dphh.cli import main
-
-
-def command() -> None:
-    leave_pandas_out()
-    main()
-
+from dphh.cli import main as command
 
 if __name__ == "__main__":
     command()

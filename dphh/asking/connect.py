@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
+from dphh.asking.corpora_of_ledger import corpus_of_account
 from dphh.asking.macros import (
     SQL_NAMES,
     Macro,
@@ -31,7 +32,7 @@ from dphh.asking.macros import (
     macros,
 )
 from dphh.asking.typed import typed
-from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
+from dphh.corpus import HELP, Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
@@ -169,16 +170,13 @@ class _Owner:
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         of_the_ledger: dict[str, Callable[[], pa.Table]] = {
             "ledger": lambda: answers.ledger_table(self._ledger.accounts()),
-            "corpora": lambda: answers.corpora_table(self._ledger, self._names()),
+            "corpora": lambda: answers.corpora_table(self._ledger, self._ledger.names()),
             "releases": lambda: answers.releases_table(self._ledger.runs()),
             "release": lambda: answers.release_table(self._ledger, given.get("run_id", "")),
             "help": lambda: answers.help_table(_macros()),
             "options": lambda: answers.options_table(given.get("verb", ""), _said_of_corpora()),
         }
         return of_the_ledger[macro.name]()
-
-    def _names(self) -> list[str]:
-        return [each.name for each in self._ledger.accounts()]
 
     def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:
@@ -222,7 +220,15 @@ class _Owner:
         said = {python.get(key, key): given[key] for key in content_parameters() if key in given}
         content = typed(signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus")
         if "user" not in content:
-            return self._corpus_of_account(name, content)
+            found = corpus_of_account(
+                self._ledger, name, content, lambda option: SQL_NAMES.get(option, option)
+            )
+            if found is None:
+                raise UsageError(
+                    f"corpus: the ledger has no corpus {name!r}; for a table or a path, name its "
+                    "columns: user_column := ..., and text_column := ... or item_column := ..."
+                )
+            return found
         con = self._con()
         if con is not None and _has_table(con, name):
             return Corpus(name, connection=con.cursor(), **content)
@@ -232,21 +238,6 @@ class _Owner:
                 f"table of it with CREATE TABLE {name} AS FROM frame"
             )
         return Corpus(name, **content)
-
-    def _corpus_of_account(self, name: str, content: dict[str, Any]) -> Corpus:
-        if name not in self._names():
-            raise UsageError(
-                f"corpus: the ledger has no corpus {name!r}; for a table or a path, name its "
-                "columns: user_column := ..., and text_column := ... or item_column := ..."
-            )
-        rows = {key: content.pop(key) for key in WHICH_ROWS & content.keys()}
-        if content:
-            said = ", ".join(SQL_NAMES.get(key, key) for key in content)
-            raise UsageError(
-                f"{said}: the ledger has the corpus {name!r}, whose owner has declared how it is "
-                "read; leave these out"
-            )
-        return narrowed(self._ledger.corpus(name), **rows)
 
     def _limits_of_connection(self) -> dict[str, Any]:
         """The memory and threads that were set on the connection. A run on DuckDB obeys them in its

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
 
 import pyarrow as pa
 
 from dphh.as_sql.query_text import literal
 from dphh.columns import COLUMNS
-from dphh.corpus import Corpus
+from dphh.corpus import HELP as OF_CORPUS
 from dphh.registry import VERBS, Verb
 
 #: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.
@@ -30,7 +29,6 @@ SQL_NAMES = {
     "drop": "drop_tokens",
     "where": "where_rows",
 }
-_NOT_CONTENT_OPTIONS = ("self", "source", "unit", "connection")
 
 #: Rows of SQL are in no order: `line` is theirs.
 PLAN = pa.schema(
@@ -122,8 +120,7 @@ class Macro:
 
 def content_parameters() -> tuple[str, ...]:
     """The options of `Corpus` that say how the content is read and who pays, by their SQL names."""
-    names = signature(Corpus.__init__).parameters
-    return tuple(SQL_NAMES.get(name, name) for name in names if name not in _NOT_CONTENT_OPTIONS)
+    return tuple(SQL_NAMES.get(name, name) for name in (*OF_CORPUS, "account"))
 
 
 @cache

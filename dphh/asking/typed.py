@@ -15,10 +15,11 @@ from dphh.wording.options import check_choice, check_known
 def typed(options: Mapping[str, Parameter], given: Mapping[str, str], what: str) -> dict[str, Any]:
     """The options of `what` as values of the types that their parameters have."""
     check_known(given, options, what)
-    return {name: _value(name, options[name].annotation, text) for name, text in given.items()}
+    return {name: value_of(name, options[name].annotation, text) for name, text in given.items()}
 
 
-def _value(name: str, annotation: Any, text: str) -> Any:
+def value_of(name: str, annotation: Any, text: str) -> Any:
+    """The value of one option as its type has it."""
     union = get_origin(annotation) in (Union, types.UnionType)
     choices = get_args(annotation) if union else (annotation,)
     kinds = [each for each in choices if each is not type(None)]

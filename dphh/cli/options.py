@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dphh.asking.corpora_of_ledger import corpus_of_account
 from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
-from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
+from dphh.corpus import HELP, WHICH_ROWS, Corpus
 from dphh.engines import ENGINES, open_session
-from dphh.errors import DphhError, UsageError
+from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
@@ -142,22 +143,16 @@ def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: an account of the ledger, or a path or glob."""
-    rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    accounts = [account.name for account in ledger.accounts()]
-    if asked in accounts:
-        if said := sorted(map(flag, content.keys() - rows)):
-            raise UsageError(
-                f"{', '.join(said)}: the ledger has the corpus {asked!r}, whose owner has declared "
-                "how it is read; leave these out"
-            )
-        return narrowed(ledger.corpus(asked, files=files), **rows)
+    if (found := corpus_of_account(ledger, asked, content, flag, files)) is not None:
+        return found
     if files:
         raise click.UsageError(
             f"--files: the ledger has no account {asked!r}; for a corpus without one, give its "
             "files as CORPUS"
         )
     if "user" not in content:
-        known = f" (the ledger has {', '.join(sorted(accounts))})" if accounts else ""
+        names = ledger.names()
+        known = f" (the ledger has {', '.join(sorted(names))})" if names else ""
         raise click.UsageError(
             f"--user: the ledger has no account {asked!r}{known}, so it is read as a path: "
             "name its user column with --user, and its content with --text or --item"

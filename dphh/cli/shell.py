@@ -17,6 +17,7 @@ import click
 from dphh.as_sql.query_text import literal
 from dphh.asking.clients import init_sql
 from dphh.cli.gateway import terms_options
+from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
@@ -81,13 +82,11 @@ def _program() -> str:
 
 
 def _extension() -> Path:
-    """The file of httpfs. An extension loads into the DuckDB that it was built for and no other."""
+    """The file of httpfs for this shell."""
     try:
-        built, shell = version("duckdb-extension-httpfs"), version("duckdb-cli")
+        shell = version("duckdb-cli")
     except PackageNotFoundError:
-        raise UsageError(f"DuckDB's extension httpfs is not installed; {_INSTALL}") from None
-    spec = importlib.util.find_spec("duckdb_extension_httpfs")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        if built == shell and (files := sorted(Path(folder).rglob("httpfs.duckdb_extension"))):
-            return files[0]
-    raise UsageError(f"httpfs {built} is not for DuckDB's shell {shell}; {_INSTALL}")
+        raise UsageError(f"The DuckDB shell is not installed; {_INSTALL}") from None
+    if (file := extension_file("httpfs", shell)) is None:
+        raise UsageError(f"httpfs for DuckDB's shell {shell} is not installed; {_INSTALL}")
+    return file

@@ -11,7 +11,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 import click
 from click.core import ParameterSource
 
+from dphh.asking.typed import value_of
 from dphh.cli.grouped import Option
+from dphh.errors import UsageError
 
 #: What stands for a value in the help, where the option's type does not say enough.
 METAVARS = {
@@ -63,7 +65,7 @@ def option(
     """The command-line option of a keyword: `required` if it has no default, a tuple if it may be
     given `often`. Its default is only shown; Python applies it to options that are not `given`."""
     name = called or parameter.name
-    kind = _click_type(parameter.annotation)
+    kind = _click_type(name, parameter.annotation)
     default: dict[str, Any] = {}
     if _is_short_default(parameter.default):
         default = {"default": parameter.default, "show_default": True}
@@ -96,35 +98,23 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _click_type(annotation: Any) -> Any:
+def _click_type(name: str, annotation: Any) -> Any:
     """The click type for a parameter's annotation."""
-    parts = [part for part in _types_of_union(annotation) if part is not type(None)]
-    several = next((part for part in parts if get_origin(part) is Sequence), None)
-    alone = [part for part in parts if part is not several]
-    if several is None or str in alone:
-        kind = alone[0]
+    union = get_origin(annotation) in (Union, types.UnionType)
+    parts = get_args(annotation) if union else (annotation,)
+    kinds = [part for part in parts if part is not type(None)]
+    several = next((part for part in kinds if get_origin(part) is Sequence), None)
+    if several is None or str in kinds:
+        kind = next(part for part in kinds if part is not several)
         return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
-    (of,) = get_args(several)
-    return _number_reader(of, bool(alone)) if of in (int, float) else _lines_of_file
-
-
-def _types_of_union(annotation: Any) -> tuple[Any, ...]:
-    if get_origin(annotation) in (Union, types.UnionType):
-        return get_args(annotation)
-    return (annotation,)
-
-
-def _number_reader(kind: type[int] | type[float], alone: bool) -> Callable[[Any], Any]:
-    """Reads one number (`alone` if it may be), or several with commas between them."""
+    if {int, float}.isdisjoint(get_args(several)):
+        return _lines_of_file
 
     def numbers(text: Any) -> Any:
         try:
-            found = tuple(kind(part) for part in str(text).split(","))
-        except ValueError:
-            raise click.BadParameter(
-                f"found {text!r}; give a number, or one a length with commas between"
-            ) from None
-        return found[0] if len(found) == 1 and alone else found
+            return value_of(name, annotation, str(text))
+        except UsageError as problem:
+            raise click.BadParameter(str(problem).partition(": ")[2]) from None
 
     return numbers
 

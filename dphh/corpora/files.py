@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -60,11 +61,7 @@ def refuse_users_of_several_types(corpus: Corpus) -> None:
     """Refuse local Parquet files that have a user column in types of different kinds. An engine
     unites them: 1.0 and -0.0 become text beside text, 1.4 and 1.1 one whole number."""
     found: dict[str, str] = {}
-    for file in (file for place in corpus.where for file in files_named(place)):
-        try:
-            schema = pq.read_schema(file)
-        except (OSError, pa.ArrowException):
-            continue  # the engine will report what is wrong with the file
+    for _, schema in _schemas_of_files(corpus):
         for option, column in corpus.columns_of_user:
             if (place := schema.get_field_index(column)) < 0:
                 continue
@@ -134,13 +131,14 @@ def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableE
 
 def refuse_columns_twice(corpus: Corpus) -> None:
     """Refuse local Parquet files in which two columns have the same, thus ambiguous, name."""
-    for place in corpus.where:
-        for file in files_named(place):
-            try:
-                names = pq.read_schema(file).names
-            except (OSError, pa.ArrowException):
-                continue  # the engine will report what is wrong with the file
-            refuse_names_twice(corpus, names, file)
+    for file, schema in _schemas_of_files(corpus):
+        refuse_names_twice(corpus, schema.names, file)
+
+
+def _schemas_of_files(corpus: Corpus) -> Iterator[tuple[str, pa.Schema]]:
+    for file in (file for place in corpus.where for file in files_named(place)):
+        with suppress(OSError, pa.ArrowException):  # an engine will say what is wrong with the file
+            yield file, pq.read_schema(file)
 
 
 def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:

@@ -35,11 +35,12 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         con.execute(_secret_from_environment())
 
 
-def extension_file(name: str) -> Path | None:
-    """The file of an extension that was installed as a package for this DuckDB version."""
+def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
+    """The file of an extension that was installed as a package for this DuckDB, or for a shell of
+    another version: an extension loads into the DuckDB that it was built for and no other."""
     spec = importlib.util.find_spec(f"duckdb_extension_{name}")
     for folder in (spec and spec.submodule_search_locations) or ():
-        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
+        file = Path(folder, "extensions", f"v{version}", f"{name}.duckdb_extension")
         if file.is_file():
             return file
     return None

@@ -21,7 +21,6 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dphh.asking.answers import as_parquet, plan_table
-from dphh.asking.without_pandas import leave_pandas_out
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received, stopping
 from dphh.gateway.sight import Answer, Sight
@@ -97,7 +96,6 @@ class Worker:
 
 def _work(pipe: Connection, options: Mapping[str, Any] | None) -> None:
     os.umask(0o077)
-    leave_pandas_out()
     if options is None:
         resource.setrlimit(resource.RLIMIT_AS, (_PRICING_ADDRESSES, _PRICING_ADDRESSES))
     warnings.simplefilter("ignore")  # they tell the owner's terminal about a run

@@ -144,6 +144,10 @@ class Accounts:
         with reading(self.path) as con:
             return declared_in(con)
 
+    def names(self) -> list[str]:
+        with reading(self.path) as con:
+            return [row.name for row in accounts_in(con)]
+
     def accounts(self) -> list[Account]:
         with reading(self.path) as con:
             found = [(row, prices(con, row.id)) for row in accounts_in(con)]

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING
 
 from measuring import HERE, measured  # type: ignore[import-not-found]
 
-from dphh.asking.without_pandas import leave_pandas_out
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -146,7 +144,6 @@ def run_private(
     method: str, engine: str, path: str, user: str, text: str, max_n: int, memory: str,
     max_items: int, profile: bool,
 ) -> None:  # fmt: skip
-    leave_pandas_out()
     import dphh
 
     if profile:

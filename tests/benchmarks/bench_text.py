@@ -20,8 +20,6 @@ from pathlib import Path
 
 from measuring import measured  # type: ignore[import-not-found]
 
-from dphh.asking.without_pandas import leave_pandas_out
-
 #: One phrase more or less: what a user may add to a length.
 MAX_ITEMS = 300
 
@@ -37,7 +35,6 @@ def floor(path: str) -> None:
 
 
 def ngrams(path: str, engine: str, method: str, max_n: str, memory: str) -> None:
-    leave_pandas_out()
     import dphh
 
     corpus = dphh.Corpus(path, user="author", text="body")

@@ -1,7 +1,6 @@
 """A child process: its seconds, those of the processors, and its memory.
 
-dphh runs as it does where it is installed: compiled beforehand, and in processes of its own without
-pandas (`dphh.asking.without_pandas`, which a child calls).
+dphh runs as it does where it is installed: compiled beforehand.
 """
 
 from __future__ import annotations

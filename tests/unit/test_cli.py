@@ -243,7 +243,7 @@ def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, path):
     assert (found["max_items"], found["shares"]) == ([7, 3], [1.0, 2.5])
     code, _, err = dphh(*asked, "--max-items", "7,x")
     assert code == 2
-    assert "'--max-items': found '7,x'; give a number" in err
+    assert "'--max-items': found '7,x'; give a whole number" in err
 
 
 def test_a_cap_holds_whatever_the_files_are_called(dphh, path):

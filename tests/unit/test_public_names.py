@@ -54,13 +54,6 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
             "from dphh.cli import cli; cli(['ledger', 'show'], standalone_mode=False)",
             LEDGER,
         ),
-        # Polars looks for pandas, and Arrow imports it with the first array where it is installed.
-        (
-            "from dphh.asking.without_pandas import leave_pandas_out; leave_pandas_out();"
-            "import polars; polars.from_arrow(polars.DataFrame({'a': [1]}).to_arrow());"
-            "import pyarrow; pyarrow.array([1]).to_numpy()",
-            {"numpy", "polars", "pyarrow"},
-        ),
     ],
 )
 def test_nothing_slow_is_imported_before_it_is_needed(command, needed, tmp_path):
