@@ -79,7 +79,7 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     with pytest.raises(BudgetRefused, match="protects users by the column 'row'"):
         ask(book, "a", reviews, 0.1)
     book.add("reviews", reviews, 1.0, 0.0, replace=True)
-    with pytest.raises(BudgetRefused, match="whose cap is epsilon 1"):
+    with pytest.raises(BudgetRefused, match="the cap of the account 'reviews'"):
         ask(book, "a", reviews, 0.6)  # what was spent stays spent
     ask(book, "a", reviews, 0.5)
 
