@@ -124,7 +124,8 @@ class FoundCounts:
     #: The column of groups, and its declared values; all other values form one more group.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: What is found and whose interval begins below so many users is left out.
+    #: What is found and whose interval begins below so many users is left out, of each group by
+    #: itself.
     min_users: int = 0
 
     @property

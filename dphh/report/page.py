@@ -186,9 +186,11 @@ def _summary(release: Released) -> str:
         said = plural(ends, "sequence")
     elif longer:
         said = f"{plural(len(found) - longer, 'word')} and {plural(longer, 'longer phrase')}"
+    if floor := release.manifest.get("counting", {}).get("min_users"):
+        return f"{said}; each held by {floor:,} people or more, as far as its interval shows"
     if by_noise := held_by_nobody(release.manifest):
-        of = " of all that was found" if "top" in release.manifest else ""
-        said += f"; {by_noise:,} at most{of} are expected to be of noise alone, held by nobody"
+        of = "all that was found" if "top" in release.manifest else "them"
+        said += f"; up to {by_noise:,} of {of}, as expected, may be held by few or nobody"
     return said
 
 

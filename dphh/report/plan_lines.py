@@ -111,7 +111,8 @@ def noise_lines(price: Price) -> Lines:
             left_out = f"left out if its interval begins below {counting.min_users:,} users"
             fewer = "an item that fewer hold comes through with probability at most "
             fewer += f"{counting.passes_below:.2%}"
-            lines.append(("min_users", f"what is found is {left_out}: {fewer}"))
+            each = "what is found" if counting.by is None else "of each group, what is found there"
+            lines.append(("min_users", f"{each} is {left_out}: {fewer}"))
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         named = ", ".join(map(shorten, asked["groups"]))

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import closing
 
 import numpy as np
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
@@ -79,14 +80,26 @@ def test_of_what_one_user_too_few_holds_so_much_comes_through_as_the_plan_says(w
     assert len(without) == 500
 
 
+def test_of_each_group_what_fewer_of_its_users_hold_is_left_out(written):
+    rows = [(user, f"{'north' if user < 300 else 'south'} both") for user in range(400)]
+    corpus = written(rows)
+    frame = pl.read_parquet(corpus.where[0]).with_columns(
+        side=pl.col("what").str.split(" ").list.first()
+    )
+    frame.write_parquet(corpus.where[0])
+    asked = {"counts": 0.5, "by": "side", "groups": ["north", "south"]}
+    plan = items(corpus, epsilon=4.0, delta=1e-5, max_items=3, min_users=150, **asked)
+    assert "of each group, what is found there" in " ".join(plan.describe().split())
+    found = {(row["item"], row["group"]) for row in plan.run(randomness=ExactCounts())}
+    assert found == {("both", "north"), ("north", "north")}
+
+
 @pytest.mark.parametrize(
     "more, said",
     [
         ({"min_users": 20}, "say counts="),
         ({"min_users": 1, "counts": 0.3}, "a whole number from 2"),
         ({"min_users": True, "counts": 0.3}, "a whole number from 2"),
-        ({"min_users": 20, "counts": 0.3, "by": "where", "groups": ["a"]}, "leave one of them"),
-        ({"min_users": 20, "by": "where", "groups": ["a"]}, "leave one of them"),
     ],
 )
 def test_a_floor_goes_with_counts_of_all(more, said):

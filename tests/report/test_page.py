@@ -55,7 +55,9 @@ def test_the_page_says_what_it_shows_and_what_it_does_not():
     assert "5 words and 6 longer phrases" in text
     assert "Noised weights" in text and "no numbers of people" in text
     assert "What is not here is not thereby absent" in text
-    assert "1 at most are expected to be of noise alone" in text  # 1% of 5 and of 5, rounded up
+    assert (
+        "up to 1 of them, as expected, may be held by few or nobody" in text
+    )  # 1% of 5 and of 5, rounded up
     assert "see you later" in text
     assert "2 sequences" in Seen(page_of(made.trie())).text
     local = made.items()

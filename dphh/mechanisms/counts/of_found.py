@@ -43,7 +43,8 @@ class Counting:
     #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: What fewer users hold is left out, as far as its interval says; 0 leaves nothing out.
+    #: What fewer users (of a group) hold is left out (of it), as far as its interval says; 0 leaves
+    #: nothing out.
     min_users: int = 0
 
     HELP: ClassVar = {
@@ -64,7 +65,7 @@ class Counting:
     ) -> Counting:
         """As the options `counts`, `by`, `groups` and `min_users` say it."""
         declared = checked_groups(by, groups)
-        _check_min_users(min_users, counts, by)
+        _check_min_users(min_users, counts)
         if counts is None:
             if by is not None:
                 raise UsageError(
@@ -113,15 +114,10 @@ class Counting:
         return (counts_event(split_sigma(total, [self.share])[0]),)
 
 
-def _check_min_users(min_users: int | None, counts: float | None, by: str | None) -> None:
+def _check_min_users(min_users: int | None, counts: float | None) -> None:
     if min_users is None:
         return
     check_whole("min_users", min_users, least=2)
-    if by is not None:
-        raise UsageError(
-            "min_users: goes by how many users hold what is found, all groups together, and by "
-            f"({by!r}) counts within groups; leave one of them out"
-        )
     if counts is None:
         raise UsageError(
             "min_users: goes by how many users hold what is found: say counts=, the share of the "
