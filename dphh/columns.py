@@ -72,8 +72,9 @@ MEANINGS = {
     "ended": "whether a sequence ends here, or is a prefix that goes on",
     "group": "the declared group that a count is within; all others are other",
     "users": (
-        "about how many users hold the item, never below 0; of a beginning, a sequence that begins "
-        "so; NULL where that was not counted"
+        "about how many users hold the item, never below 0, and at least about so many where some "
+        "hold more items than count in full; of a beginning, a sequence that begins so; NULL where "
+        "that was not counted"
     ),
     "low": "with high, the interval that holds the true number of users",
     "high": "with low, the interval that holds the true number of users, bounding included",

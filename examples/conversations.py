@@ -69,7 +69,7 @@ def main() -> None:
 
     found = dphh.items(corpus, max_items=8, epsilon=1.0, delta=1e-7).run(ledger=ledger)
     plan = dphh.counts(
-        corpus, of=found, by="week", groups=WEEKS, max_items=24, epsilon=1.0, delta=1e-7
+        corpus, of=found, by="week", groups=WEEKS, max_held=24, epsilon=1.0, delta=1e-7
     )
     people = plan.run(ledger=ledger).to_polars()
 

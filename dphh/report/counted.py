@@ -87,9 +87,14 @@ def meaning_of_numbers(
     """What the numbers beside the items are, or the bars that stand for them."""
     if people:
         first, then = ("Bars: how", ". Thin lines:") if bars else ("How", ", and")
-        sure = f"{100 * counting_of(manifest)['confidence']:g}%"
+        counting = counting_of(manifest)
+        # Who holds more than counts in full adds less to each.
+        by = "by an estimate"
+        if counting["max_items"] < counting["keys"]:
+            by = "at least, by an estimate"
+        sure = f"{100 * counting['confidence']:g}%"
         return (
-            f"{first} many people, by an estimate{then} where the true number lies, for all of "
+            f"{first} many people, {by}{then} where the true number lies, for all of "
             f"{'them' if runs == 1 else 'a run'} together, with {sure}."
         )
     what = "Noised weights"

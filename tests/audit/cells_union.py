@@ -339,7 +339,7 @@ def counts_within(engine: str, folder: Path, size: int) -> Measured:
     """A user of just as many of the items as count whole, by all that is said of them."""
     groups, held = 2000 * size, 16
     names = [f"{g}/{i}" for g in range(groups) for i in range(held)]
-    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_items=held)
+    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held)
     corpus = written(
         folder,
         f"""SELECT 'h' || h AS who, 'x' AS what FROM range({OTHERS}) AS a(h)
@@ -365,7 +365,7 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
     """A user of all items, four times those that count whole: weights and what bounding took."""
     held = 64
     names = [f"i{i}" for i in range(held)]
-    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_items=held // 4)
+    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held // 4)
     (level,) = plan.levels
     weighing, epsilon = level.weighing, plan.privacy.epsilon
     step, report = int(weighing.weights[held]), int(weighing.reports[held])

@@ -18,7 +18,11 @@ from tests.docs.pages import ROOT, Running, Shown, alike, same_noise, shown
 def reviews(tmp_path: Path) -> None:
     """The corpora that README names, small."""
     said = ["see you later", "thank you very much", "the soup is cold and late"]
-    rows = {"author": range(900), "body": [said[who % 3] for who in range(900)]}
+    rows = {
+        "author": range(900),
+        "body": [said[who % 3] for who in range(900)],
+        "country": [("DE", "FR")[who % 2] for who in range(900)],
+    }
     for folder in ("reviews", "messages"):
         (tmp_path / folder).mkdir()
         pl.DataFrame(rows).write_parquet(tmp_path / folder / "1.parquet")

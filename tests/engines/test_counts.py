@@ -63,7 +63,7 @@ def by_user(rows):
 @FEW
 def test_sums_are_those_of_looking_at_each_user(engine, tmp_path, no_noise, rows, most, grouped):
     groups = {"by": "where", "groups": ["DE", "FR"]} if grouped else {}
-    plan = counts(as_corpus(tmp_path, rows), of=ITEMS, max_items=most, **groups, **BUDGET)
+    plan = counts(as_corpus(tmp_path, rows), of=ITEMS, max_held=most, **groups, **BUDGET)
     users = by_user(rows)
     texts = [[words for words, _ in user] for user in users]
     of_texts = [[group if grouped else 0 for _, group in user] for user in users]
@@ -78,7 +78,7 @@ def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
 ):
     # With a user who has everything, and one who is always there.
     everything = [(5, list(item), "DE") for item in ITEMS] + [(5, WORDS, "FR"), (99, ["a"], "ES")]
-    options = {"by": "where", "groups": ["DE", "FR"], "max_items": most, **BUDGET}
+    options = {"by": "where", "groups": ["DE", "FR"], "max_held": most, **BUDGET}
 
     def sums(found):
         return drawn(engine, counts(as_corpus(tmp_path, found), of=ITEMS, **options), no_noise)
@@ -95,7 +95,7 @@ def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
 def test_a_seeds_release_is_the_same_on_this_engine_as_by_hand(engine, tmp_path, grouped):
     rows = [(user, WORDS[: 1 + user % 8], ["DE", None, "IT"][user % 3]) for user in range(500)]
     groups = {"by": "where", "groups": ["DE", "FR"]} if grouped else {}
-    plan = counts(as_corpus(tmp_path, rows), of=ITEMS, max_items=2, **groups, **BUDGET)
+    plan = counts(as_corpus(tmp_path, rows), of=ITEMS, max_held=2, **groups, **BUDGET)
     release = plan.run(engine=engine, randomness=SeededRandomness(11))
     other = plan.run(engine="duckdb", randomness=SeededRandomness(11))
     assert release.table.equals(other.table)
@@ -103,7 +103,7 @@ def test_a_seeds_release_is_the_same_on_this_engine_as_by_hand(engine, tmp_path,
 
 
 def test_a_corpus_that_nobody_is_in_counts_nobody(engine, tmp_path, no_noise):
-    plan = counts(as_corpus(tmp_path, []), of=ITEMS, max_items=2, **BUDGET)
+    plan = counts(as_corpus(tmp_path, []), of=ITEMS, max_held=2, **BUDGET)
     assert set(drawn(engine, plan, no_noise)) == {0}
 
 
@@ -135,7 +135,7 @@ def test_groups_are_declared_as_texts_whatever_the_columns_type(
     frame = pl.DataFrame({"who": [1, 2, 3], "what": ["a", "a", "a"], "where": values}, strict=False)
     frame.write_parquet(path)
     corpus = Corpus(str(path), user="who", text="what")
-    plan = counts(corpus, of=[["a"]], by="where", groups=[first], max_items=2, **BUDGET)
+    plan = counts(corpus, of=[["a"]], by="where", groups=[first], max_held=2, **BUDGET)
     unit = plan.levels[0].weighing.unit
     assert drawn(engine, plan, no_noise) == [unit, 2 * unit]
 
@@ -152,7 +152,7 @@ def test_on_msnbc_intervals_hold_the_exact_counts_as_often_as_they_say(shared_da
         for row in exact_ngrams(corpus, max_n=6).to_arrow().to_pylist()
     }
     asked = {"of": found, "top": 1_000, "epsilon": 1.0, "delta": 1e-7}
-    made = [counts(corpus, max_items=most, **asked).run() for most in (30, 1_000)]
+    made = [counts(corpus, max_held=most, **asked).run() for most in (30, 1_000)]
     for release in (found, *made):
         rows = release.to_arrow().to_pylist()
         held = [row["low"] <= exact.get(tuple(row["tokens"]), 0) <= row["high"] for row in rows]

@@ -371,7 +371,7 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     schema = {"who": pl.Int64, "what": pl.List(pl.String), "where": pl.String}
     frame = pl.DataFrame([*rows], schema=schema, orient="row")
     corpus = Corpus(frame, user="who", text="what", as_="list")
-    plan = counts(corpus, of=asked, max_items=most, epsilon=1.0, delta=1e-8, **groups)
+    plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
     (level,) = plan.levels
     with session_on(engine, plan.corpus, SeededRandomness(seed)) as session:
         drawn = session.draw(CountsOn(level, plan["of"], plan["groups"]), "counts")

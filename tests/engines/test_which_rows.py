@@ -46,7 +46,7 @@ CONDITIONS: dict[str, Any] = {
 
 def users(corpus: Corpus, engine: str) -> dict[str, int]:
     """How many hold each word, without noise to speak of."""
-    plan = dphh.counts(corpus, of=["red", "blue"], epsilon=90.0, delta=1e-3, max_items=2)
+    plan = dphh.counts(corpus, of=["red", "blue"], epsilon=90.0, delta=1e-3, max_held=2)
     table = plan.run(engine=engine, again=True).table
     return dict(zip(table["item"].to_pylist(), table["users"].to_pylist(), strict=True))
 

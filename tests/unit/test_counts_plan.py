@@ -43,9 +43,9 @@ def people(tmp_path):
 
 
 @pytest.mark.parametrize("epsilon, delta", [(0.1, 1e-5), (1.0, 1e-8), (8.0, 1e-12)])
-@pytest.mark.parametrize("max_items", [1, 2, 100])
-def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_items):
-    plan = counts(of=WORDS, epsilon=epsilon, delta=delta, max_items=max_items)
+@pytest.mark.parametrize("max_held", [1, 2, 100])
+def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_held):
+    plan = counts(of=WORDS, epsilon=epsilon, delta=delta, max_held=max_held)
     gaussian, arithmetic = plan.events
     assert isinstance(gaussian, GaussianEvent) and isinstance(arithmetic, DeltaEvent)
     assert arithmetic.delta < delta * 1e-6
@@ -53,7 +53,7 @@ def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_items):
     assert compose(plan.events).delta(epsilon) <= delta
     # What is drawn is no less than what is priced, over the norm that whoever comes or goes moves.
     (level,) = plan.levels
-    norm = sqrt(min(max_items, 3))
+    norm = sqrt(min(max_held, 3))
     assert level.sigma >= gaussian.sigma * norm * (1 - 1e-12)
     assert level.sigma <= gaussian.sigma * norm * 1.001 + 0.001
 
@@ -73,8 +73,8 @@ def test_before_spending_the_plan_says_how_far_off_a_count_will_be():
 
 
 def test_no_more_than_all_items_are_anybodys_so_the_noise_goes_by_them():
-    few = counts(of=WORDS, max_items=100, **BUDGET)
-    assert few.levels == counts(of=WORDS, max_items=3, **BUDGET).levels
+    few = counts(of=WORDS, max_held=100, **BUDGET)
+    assert few.levels == counts(of=WORDS, max_held=3, **BUDGET).levels
     assert "for less of each" not in repr(few)
 
 
@@ -108,7 +108,7 @@ def test_an_item_that_is_said_twice_is_counted_once():
         ({"of": [3]}, "number 1 of the list is not an item"),
         ({"of": ["new york"]}, "pass the corpus"),
         ({"of": "no such run"}, "neither a release's folder"),
-        ({"of": WORDS, "max_items": 0}, "max_items"),
+        ({"of": WORDS, "max_held": 0}, "max_held"),
         ({"of": WORDS, "top": 0}, "top"),
         ({"of": WORDS, "min_length": True}, "min_length"),
         ({"of": WORDS, "min_length": 3}, "found no items"),
@@ -244,3 +244,9 @@ def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):
     assert first == again and len(ledger.runs()) == 3
     said = con.execute(f"FROM dphh_plan_counts({corpus}, of := ['new york'], {price})").fetchall()
     assert any("one standard deviation" in line for _, _, line, _ in said)
+
+
+def test_by_default_next_to_nobody_holds_more_than_counts_in_full():
+    words = [[f"w{n}"] for n in range(500)]
+    assert counts(of=words, **BUDGET)["max_held"] == 100
+    assert counts(of=[*words, ["w1", "w2"]], **BUDGET)["max_held"] == 200

@@ -31,7 +31,6 @@ from dphh.mechanisms.terms import (
     FOUND_WITH,
     UNIT,
     check_budget,
-    check_max_items,
     set_aside,
 )
 from dphh.price import Finds, Price, Privacy
@@ -57,7 +56,7 @@ class Found(Protocol):
 Of = str | Path | Found | Sequence[str | Sequence[str]]
 HELP = {
     "of": "A release, or a file with one item a line.",
-    "max_items": "Items of which a user counts in full.",
+    "max_held": "Listed items of which a user counts in full. [100 a length]",
     "top": "Of a release at most so many, level by level.",
     "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
@@ -69,7 +68,7 @@ HELP = {
 THEOREM = (
     "Gaussian mechanism on the counts of public items, with the exact Gaussian curve (Balle & Wang "
     "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
-    "most sqrt(max_items), in integers; both directions"
+    "most sqrt(max_held), in integers; both directions"
 )
 TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
@@ -81,7 +80,7 @@ def price_counts(
     delta: float,
     top: int | None = None,
     min_length: int = 1,
-    max_items: int = 100,
+    max_held: int | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
     confidence: float = 0.95,
@@ -91,12 +90,15 @@ def price_counts(
 
     `of` is a release, its folder or its run id; or a list, each item a text, read as a row of the
     corpus, or a list of its tokens; or a text file with one item a line. A user who holds more than
-    `max_items` of them counts for less of each, and `high` allows for that. `by` and `groups` count
-    within these values of a column, and within all others and NULL together as "other".
+    `max_held` of them (default: 100 for each length that the list has, which next to nobody does)
+    counts for less of each, and `high` allows for that. `by` and `groups` count within these values
+    of a column, and within all others and NULL together as "other".
     """
     check_budget(epsilon, delta)
-    check_max_items(max_items)
     items = checked_items(of, top, min_length)
+    if max_held is None:
+        max_held = 100 * len({*map(len, items)})
+    check_whole("max_held", max_held, advice=", more than nearly all users hold of the list")
     declared = checked_groups(by, groups)
     epsilon, delta = float(epsilon), float(delta)
     keys = len(items) * (len(declared) + 1 if by is not None else 1)
@@ -107,7 +109,7 @@ def price_counts(
         )
     spare = set_aside(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     level = CountsLevel.of(
-        gaussian_sigma(epsilon, delta - spare), keys, max_items, confidence, simultaneous
+        gaussian_sigma(epsilon, delta - spare), keys, max_held, confidence, simultaneous
     )
     return Price(
         verb="counts",
@@ -116,7 +118,7 @@ def price_counts(
             ("of", items),
             ("epsilon", epsilon),
             ("delta", delta),
-            ("max_items", max_items),
+            ("max_held", max_held),
             ("by", by),
             ("groups", declared),
             ("confidence", level.confidence),

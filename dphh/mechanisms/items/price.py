@@ -159,9 +159,10 @@ def _price_of_domain(
 ) -> Price:
     if min_users is not None:
         check_whole("min_users", min_users)
+    check_max_items(max_items)
     items = checked_items(domain, option="domain")
     counted = price_counts(
-        of=items, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
+        of=items, epsilon=epsilon, delta=delta, max_held=max_items, by=by, groups=groups
     )
     said = dict(counted.parameters)
     return replace(
@@ -170,7 +171,9 @@ def _price_of_domain(
         method="domain",
         parameters=(
             ("domain", said["of"]),
-            *((name, said[name]) for name in ("epsilon", "delta", "max_items", "by", "groups")),
+            *((name, said[name]) for name in ("epsilon", "delta")),
+            ("max_items", max_items),
+            *((name, said[name]) for name in ("by", "groups")),
             *(() if min_users is None else (("min_users", min_users),)),
         ),
     )
