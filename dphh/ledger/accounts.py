@@ -91,7 +91,9 @@ class Accounts:
             elif replace:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
                 note(con, "corpus", account, _corpus_as_text(there.source), _corpus_as_text(source))
-            elif not (if_missing and _is_same(there.source, source)):
+            elif if_missing and _is_same(there.source, source):
+                return there.account(prices(con, there.id))
+            else:
                 raise UsageError(
                     f"The account {account!r} exists. Choose another name, change its cap with "
                     "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True "
@@ -193,20 +195,14 @@ class Accounts:
             raise UsageError(why)
 
     def history(self, account: str | None = None) -> list[Change]:
-        """Owners' changes of one account or of all; those of one include its analysts' tokens."""
+        """Owners' changes of one account, or of all and of analysts' tokens."""
         with reading(self.path) as con:
-            query = (
-                "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
-            )
-            found = [Change(day_of(day), *rest) for day, *rest in con.execute(query)]
-        if account is None:
-            return found
-        analysts = {change.analyst for change in found if change.account == account} - {None}
-        return [
-            each
-            for each in found
-            if each.account == account or (each.account is None and each.analyst in analysts)
-        ]
+            query = """
+                SELECT recorded, who, what, account, analyst, was, now FROM history
+                WHERE :account IS NULL OR account = :account ORDER BY id
+            """
+            found = con.execute(query, {"account": account})
+            return [Change(day_of(day), *rest) for day, *rest in found]
 
     def _sources_held(self, source: Source) -> dict[str, bool]:
         """The sources of all runs, and whether this one holds them. Files are listed, so this is

@@ -45,7 +45,6 @@ from dphh.ledger.entries import (
     StoredRelease,
     canonical,
     checked_run_id,
-    unknown_run,
 )
 from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
@@ -207,7 +206,10 @@ class Ledger(Analysts):
         with reading(self.path) as con:
             found = _run(con, run_id)
             if found is None or self.analyst not in (None, found["analyst"]):
-                raise unknown_run(run_id)
+                raise UnknownRunError(
+                    f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of "
+                    "a corpus's runs, and `dphh ledger export FILE` those of all."
+                )
             return _release(con, found)
 
     def runs(self, account: str | None = None) -> list[Entry]:

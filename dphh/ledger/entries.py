@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from dphh.corpus import Corpus
-from dphh.errors import UnknownRunError, UsageError
+from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.ledger.source import Source, source_of
 from dphh.privacy.events import Event, priced_in
@@ -174,10 +174,3 @@ def checked_run_id(run_id: object) -> str:
     if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200:
         return run_id
     raise UsageError("run_id: give a printable text of 1 to 200 characters")
-
-
-def unknown_run(run_id: str) -> UnknownRunError:
-    return UnknownRunError(
-        f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
-        "runs, and `dphh ledger export FILE` those of all."
-    )

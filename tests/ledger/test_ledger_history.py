@@ -44,12 +44,15 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
         ("cap", "reviews", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06, kept by sums"),
         ("share", "reviews", "alice", None, "epsilon 0.5, delta 1e-07"),
         ("share", "reviews", "alice", "epsilon 0.5, delta 1e-07", "epsilon 0.25, delta 1e-07"),
-        ("token", None, "alice", None, "given"),
-        ("token", None, "alice", "given", "given"),
-        ("token", None, "alice", "given", None),
         ("groups", "reviews", None, None, "country: DE, US"),
         ("groups", "reviews", None, "country: DE, US", None),
         ("corpus", "reviews", None, there, now),
+    ]
+    assert told(book)[4:8] == [
+        ("token", None, "alice", None, "given"),
+        ("token", None, "alice", "given", "given"),
+        ("token", None, "alice", "given", None),
+        ("token", None, "of no account", None, "given"),
     ]
     assert {change.who for change in book.history()} == {ME}
     assert {change.when.timestamp() % 86_400 for change in book.history()} == {0.0}
@@ -84,11 +87,14 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     ask(book, "a", reviews, 0.5)
 
 
-def test_added_if_missing(book, reviews):
+def test_added_if_missing(book, reviews, tmp_path):
     for epsilon in (1.0, 1.0, 9.0):
         account = book.add("reviews", reviews, epsilon, 1e-6, if_missing=True)
         assert account.cap.epsilon == 1.0
     assert len(book.history()) == 1
+    ask(book, "a", Source("path", (str(tmp_path / "link/*"),), "author"), 5.0)
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert book.add("reviews", reviews, 1.0, 1e-6, if_missing=True).runs == 0  # nothing changes
     other = Source(reviews.kind, reviews.where, "another column", reviews.content)
     with pytest.raises(UsageError, match="exists"):
         book.add("reviews", other, 1.0, 1e-6, if_missing=True)
