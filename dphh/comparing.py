@@ -89,7 +89,9 @@ def _row(
         if not choice:
             raise
         return {**row, "users": None, "refused": str(problem)}
-    by_length = {f"users of {n}": users for n, users in made.finds.users_by_length}
+    by_length: dict[str, Any] = {f"users of {n}": users for n, users in made.finds.users_by_length}
+    if (many := made.finds.users_of_many) is not None:
+        by_length[f"users with {many[0]} words"] = f"{many[1]:,} to {many[2]:,}"
     return {**row, "users": made.finds.users, **by_length, **_in_the_ledger(made, book)}
 
 

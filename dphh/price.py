@@ -126,18 +126,24 @@ class Finds:
     users_by_held: tuple[tuple[int, int], ...] = ()
     #: That number for n-grams of length n: (n, users).
     users_by_length: tuple[tuple[int, int], ...] = ()
+    #: Where users hold many words, of which some are found in earlier rounds, that number lies
+    #: between two: (words that each holds, from, to).
+    users_of_many: tuple[int, int, int] | None = None
     note: str = ""
     #: The event that has this probability, in words.
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
         pairs = {name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS_OF_FINDS}
-        return {**asdict(self), **pairs}
+        said = {**asdict(self), **pairs}
+        many = said.pop("users_of_many")
+        return said if many is None else {**said, "users_of_many": list(many)}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Finds:
         pairs = {name: tuple(map(tuple, found[name])) for name in _PAIRS_OF_FINDS}
-        return cls(**{**found, **pairs})
+        many = found.get("users_of_many")
+        return cls(**{**found, **pairs, "users_of_many": many and tuple(many)})
 
 
 _PAIRS_OF_FINDS = ("users_by_held", "users_by_length")

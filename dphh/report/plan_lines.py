@@ -154,6 +154,10 @@ def finds_lines(finds: Finds) -> Lines:
     if not numbers:
         return [("", head), (f"{finds.users:,} users", note)]
     lines = [("", head), *((f"{users:,} users", which) for users, which in numbers)]
+    if finds.users_of_many is not None:
+        held, few, many = finds.users_of_many
+        rather = f"rather, if each holds {held} different words, as people do"
+        lines.append((f"{few:,} to {many:,}", f"{rather}: the more of these are found, the fewer"))
     return [*lines, ("", note)] if note else lines
 
 

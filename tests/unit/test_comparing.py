@@ -80,8 +80,10 @@ def test_a_list_that_is_one_value_stays_one(corpus, ledger):
 def test_each_length_has_its_number_of_users():
     found = dphh.compare("ngrams", max_n=2, method=["forecast", "dpne"], epsilon=1, delta=1e-8)
     assert found.columns == [
-        "method", "users", "users of 1", "users of 2", "share", "runs_left", "refused",
+        "method", "users", "users of 1", "users with 30 words", "users of 2", "share", "runs_left",
+        "refused",
     ]  # fmt: skip
+    assert found["users with 30 words"].str.contains("to").to_list() == [True, None]
     assert found["users of 2"].is_null().to_list() == [True, False]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom
 
 import dphh
 from dphh import Corpus, UsageError
+from dphh.testing import SeededRandomness
 
 
 def corpus_of(groups, users, words, own):
@@ -81,3 +83,31 @@ def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():
     ((_, ((_, sips),)),) = dphh.items(method="sips", **asked).detection(dphh.profile(12)).scenarios
     first = dphh.items(method="adaptive", **asked).levels[0]
     assert several > first.threshold * 12**0.5 > sips
+
+
+@pytest.mark.parametrize("people", [3_000, 12_000])
+def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(people, own_ledger):
+    """Words by a power law, of which users hold some 30 each: to within a fifth."""
+    plan = dphh.ngrams(max_n=3, epsilon=1.0, delta=1e-6)
+    held, few, many = plan.finds.users_of_many
+    each, sizes = 40, (round(0.8 * few), round(1.2 * many))
+    draw = np.random.default_rng(people)
+    often = 1 / np.arange(1, 5_001)
+    others = draw.choice(5_000, size=(people, 35), p=often / often.sum())
+    rows = {(who, f"w{word}") for who in range(people) for word in others[who]}
+    assert abs(len(rows) / people - held) < 3
+    # The groups' own words come in place of others, so that users hold as many.
+    rows -= {row for row in rows if row[1] in {f"w{n}" for n in range(4_000, 5_000)}}
+    for size in sizes:
+        for number in range(each):
+            holders = draw.choice(people, size=size, replace=False).tolist()
+            rows |= {(who, f"g{size}-{number}") for who in holders}
+    frame = pl.DataFrame(sorted(rows), schema=["who", "what"], orient="row")
+    corpus = Corpus(frame, user="who", text="what")
+    made = plan.run(corpus=corpus, engine="polars", randomness=SeededRandomness(people))
+    found = {row["item"] for row in made}
+    less, more = (
+        sum(f"g{size}-{number}" in found for number in range(each)) / each for size in sizes
+    )
+    assert less < 0.9 <= more
+    assert f"{few:,} to {many:,}" in plan.describe()

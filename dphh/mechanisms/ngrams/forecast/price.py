@@ -295,21 +295,28 @@ def _level_of_words_round(
     return kind(1, max_items, bits, noise.sigma, threshold, index)
 
 
+#: How many different words a person holds, as is taken for granted of people, not of the data.
+MANY_WORDS = 30
+
+
 def finds_words(levels: Sequence[Level]) -> Finds:
     """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
 
     if isinstance(levels[0], ListedWordsLevel):
         return _finds_other_words(levels[0])
 
-    def needed(level: SetUnionLevel) -> int:
+    def needed(level: SetUnionLevel, held: int = 1) -> int:
         noise = rounded_gaussian(level.sigma_grid)
-        return users_needed(noise, level.grid_bits, level.threshold_grid, 1, FOUND_WITH)
+        return users_needed(noise, level.grid_bits, level.threshold_grid, held, FOUND_WITH)
 
     first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
+    many = min(MANY_WORDS, last.max_items)
     return Finds(
         probability=float(FOUND_WITH),
         users=needed(last),
         users_by_length=((1, needed(last)),),
+        # Of words that people hold, at most two thirds or so are found before the last round.
+        users_of_many=(many, needed(last, max(1, many // 3)), needed(last, many)),
         note=(
             "a word, where each of these users holds that word alone; if nearly all words are "
             f"found early, those of fewer than {needed(first):,} users may be left for the sake "
