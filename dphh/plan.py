@@ -17,7 +17,7 @@ from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
-from dphh.public.counted_items import with_public
+from dphh.public.asked import with_public
 from dphh.registry import VERBS, Options, Verb
 from dphh.rows.user import UserColumns, checked_user
 from dphh.run import run

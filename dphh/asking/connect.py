@@ -36,7 +36,7 @@ from dphh.corpus import HELP, Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.counted_items import with_declared, with_public
+from dphh.public.asked import with_public
 from dphh.release import Release
 from dphh.replay import Note, notice
 from dphh.report.plan_lines import plan_sections
@@ -207,7 +207,6 @@ class _Owner:
         asked = {name: text for name, text in given.items() if name in macro.verb.options}
         corpus = self._corpus(macro, given)
         options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
-        options = with_declared(options, self._ledger, corpus.account)
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table(con, prior):
             options["prior"] = con.cursor().table(prior)

@@ -18,7 +18,7 @@ from dphh.cli.options import (
 from dphh.cli.signatures import given, option
 from dphh.ledger import Ledger
 from dphh.plan import verb_function
-from dphh.public.counted_items import with_declared, with_public
+from dphh.public.asked import with_public
 from dphh.registry import VERBS, Verb
 
 
@@ -31,8 +31,7 @@ def command(verb: Verb[...]) -> click.Command:
         read = corpus_of_command(
             corpus, book, content_options_given(context, verb.options), options["files"]
         )
-        asked = with_declared(given(context, list(verb.options)), book, read.account)
-        asked = with_public(asked, read, book, files=True)
+        asked = with_public(given(context, list(verb.options)), read, book)
         plan = verb_function(verb)(read, **asked)
         finish(plan, book, options)
 

@@ -26,7 +26,7 @@ from dphh.files.stopping import Stopped, received, stopping
 from dphh.gateway.sight import Answer, Sight
 from dphh.ledger import Request
 from dphh.plan import Plan, verb_function
-from dphh.public.counted_items import with_declared, with_public
+from dphh.public.asked import with_public
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
 
@@ -141,7 +141,6 @@ def _plan(order: Order, sight: Sight) -> Plan:
             f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
             f"{', '.join(groups) or 'none'}. Nothing was spent"
         )
-    options = with_declared(options, sight.book, order.corpus)
     options = with_public(options, corpus, sight.book, files=False)
     try:
         plan = verb_function(verb)(corpus, **options)

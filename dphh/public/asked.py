@@ -1,11 +1,12 @@
-"""Reads the option `prior=`: a text, a table or an earlier release, before the run pays.
+"""Reads the options that name public knowledge: a prior, a list of items, declared groups.
 
-A text or a table is declared public by `prior_is_public=True`; no code can prove that it is. A
-release needs no declaration. Tokens that differ from the corpus's are an error.
+A prior that is a text or a table is declared public by `prior_is_public=True`; no code can prove
+that it is. A release needs no declaration. Tokens that differ from the corpus's are an error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
 from dphh.ledger import Ledger
-from dphh.prior import GivenPrior, Prior, check_same_tokens
+from dphh.prior import GivenPrior, Prior, check_same_tokens, other_tokens
 from dphh.public.cache import keep, kept, name_of
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
@@ -23,11 +24,102 @@ Options = dict[str, Any]
 _FORMAT_OF_COUNTS = 1
 #: The values that `ngrams` accepts for `max_n`; it refuses others itself.
 _ALLOWED_LENGTHS = range(1, 101)
+#: Options that name items: a verb has one of them at most.
+_OPTIONS_WITH_ITEMS = ("of", "domain")
 
 
-def with_prior(
+def with_public(
     options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
 ) -> Options:
+    """The options of a verb, with what they name of public knowledge: a prior as its counts; the
+    items of `of` or `domain` as lists of tokens, tokenised as the corpus is; and, of a ledger that
+    is given, the groups that the account's owner declared for `by`, if none are given.
+
+    A list, or the release with that run id in the ledger; if `files` may be read, the release in
+    that folder, or the lines of a text file, one item a line.
+    """
+    named, by = dict(options), options.get("by")
+    if ledger is not None and corpus is not None and by is not None and not options.get("groups"):
+        declared = ledger.declared_groups().get(corpus.account or "", {})
+        if isinstance(by, str) and by in declared:
+            named["groups"] = [*declared[by]]
+    if all(named.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
+        return named
+    book = ledger or Ledger()
+    named = _with_prior(named, corpus, book, files=files)
+    content = None if corpus is None else corpus.content
+    for option in _OPTIONS_WITH_ITEMS:
+        of = named.get(option)
+        if isinstance(of, (str, Path)):
+            of = _read(option, of, book, files=files)
+        if isinstance(of, Release):
+            named[option] = _released_items(option, of, content)
+        elif isinstance(of, Sequence):
+            named[option] = [_tokens_of_item(option, item, content) for item in of]
+    return named
+
+
+def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Release | list[str]:
+    if (release := _named_release(of, ledger, files=files)) is not None:
+        return release
+    if not (files and Path(of).is_file()):
+        raise UsageError(
+            f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
+            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+        )
+    try:
+        return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            f"{option}: {of} could not be read ({type(problem).__name__}); give a release's folder "
+            "or a text file with an item on each line"
+        ) from None
+
+
+def _released_items(
+    option: str, release: Release, content: Content | None
+) -> list[tuple[str, ...]]:
+    """The items of a release: the first of each level, then the second of each, and so on, because
+    scores do not compare between levels.
+
+    From a trie, only complete sequences; as one token each if the corpus reads items whole.
+    """
+    made = release.manifest["parameters"]["content"]
+    if content is not None and (differ := other_tokens(made, content)):
+        raise UsageError(
+            f"{option}: the release was made with {differ}, and this corpus is read differently, "
+            "so its tokens would differ; read it in the same way, or give the items as lists of "
+            "tokens"
+        )
+    joined = made["reading"] == "whole"
+    rank: dict[int, int] = {}
+    ranked: list[tuple[int, int, tuple[str, ...]]] = []
+    for row in release.table.to_pylist():
+        if row.get("ended") is False or not row["tokens"]:
+            continue
+        level = row["level"]
+        rank[level] = rank.get(level, 0) + 1
+        item = (row["item"],) if joined else tuple(row["tokens"])
+        ranked.append((rank[level], level, item))
+    return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
+
+
+def _tokens_of_item(option: str, item: Any, content: Content | None) -> Any:
+    """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
+    cleaned, so it must be written as the corpus's tokens are after cleaning."""
+    if not isinstance(item, str):
+        return item
+    if content is None:
+        raise UsageError(
+            f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
+            "to the verb, or give each item as a list of its tokens"
+        )
+    if content.reading == "characters":
+        return tuple(item)
+    return tuple(item.split()) if content.reading == "words" else (item,)
+
+
+def _with_prior(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:
     """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
     no `files` may be read, the prior must be a release in the ledger."""
     prior, column = options.get("prior"), options.get("prior_text")
@@ -41,7 +133,7 @@ def with_prior(
     content = None if corpus is None else corpus.content
     max_n = options.get("max_n")
     longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1
-    if (release := named_release(prior, ledger or Ledger(), files=files)) is not None:
+    if (release := _named_release(prior, ledger, files=files)) is not None:
         if column is not None:
             raise UsageError("prior_text: names a column of raw text, and the prior is a release")
         given = _of_release(release, longest, declared)
@@ -71,7 +163,7 @@ def _refuse_undeclared(declared: bool, what: str = "a text or a table of your ow
         )
 
 
-def named_release(named: Any, ledger: Ledger, *, files: bool) -> Release | None:
+def _named_release(named: Any, ledger: Ledger, *, files: bool) -> Release | None:
     """The release that is given, or that a folder or a run id names; None if it is none."""
     if isinstance(named, Release):
         return named
