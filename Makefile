@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest mutants lint format docs wheel-demo bench clean
 
+# pip says nothing of its own version, nor of who runs it.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
 # Tests start some hundred processes, and each target some more: none compiles dphh anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -15,7 +19,7 @@ demo: $(VENV)/core
 	$(BIN)/dphh demo
 
 # A test that waits for what never comes is ended, with the stacks of all its threads.
-LIMITED := --timeout=300 --durations=15
+LIMITED := --timeout=300
 # Each test is in one of three lines: docs/architecture.md says which.
 QUICK := not slow and not published and not spark
 

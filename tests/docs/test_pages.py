@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,19 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {"counted", "plan", "con"} <= running.names.keys()
     assert (tmp_path / "out" / "release.json").exists()
     assert len(text.splitlines()) < 150
+
+
+def test_the_notebook_says_what_readme_says() -> None:
+    cells = json.loads((ROOT / "examples" / "quickstart.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]
+    said = {line.rstrip("\n") for cell in cells for line in cell["source"]}
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S
+    )
+    first = [line for block in blocks[:2] for line in block.splitlines() if line]
+    assert len(first) > 12
+    assert [line for line in first if line not in said] == []
 
 
 @pytest.mark.usefixtures("reviews")

@@ -147,6 +147,7 @@ def test_a_file_that_was_rewritten_is_another_request(con: Any, ledger: Ledger, 
     assert len(ledger.runs()) == 2
 
 
+@pytest.mark.filterwarnings("ignore:run .* was made before")
 @pytest.mark.parametrize("name", ["held", "seen"])
 def test_a_later_statement_gets_the_release_of_a_table_that_this_connection_made(
     ledger: Ledger, texts: str, name: str

@@ -271,6 +271,7 @@ def test_a_refused_run_says_nothing_of_spending_again(ledger):
     assert ledger.runs() == []
 
 
+@pytest.mark.filterwarnings("ignore:run .* was made before")
 def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     def asked():
         return plan(Corpus(frame().lazy(), user="who", text="what", account="greetings"))
