@@ -21,7 +21,7 @@ from dphh.ledger.budget import RULES, Kept
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
-from dphh.rows.user import counted_by
+from dphh.rows.user import ROWS_WITHOUT_USER, counted_by
 from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
@@ -89,12 +89,16 @@ def add(
 
 
 def _check_columns(corpus: Corpus) -> None:
-    """Open the corpus, so that a wrong column is refused now and not by the first run."""
+    """Open the corpus, so that a wrong column is refused now, and rows without a user are told of,
+    and not by the first run."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
     try:
-        open_session("duckdb", corpus, SystemRandomness(), Limits()).close()
+        session = open_session("duckdb", corpus, SystemRandomness(), Limits())
+        if corpus.content.null_users == "refuse" and session.has_rows_without_user():
+            click.echo(f"note: {ROWS_WITHOUT_USER}; until then each run is refused", err=True)
+        session.close()
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise

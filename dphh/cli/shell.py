@@ -21,7 +21,10 @@ from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
-_INSTALL = "pip install 'dphh[shell]', which brings DuckDB's shell and httpfs, built for each other"
+_INSTALL = (
+    "pip install 'dphh[shell]', in an environment of its own: it puts DuckDB 1.5.5 in the place of "
+    "another, for which its shell and httpfs are built"
+)
 
 
 @click.command()

@@ -105,6 +105,14 @@ def test_an_account_is_not_added_with_a_wrong_column(dphh, ledger, path, tmp_pat
     assert code == 0 and "note: no file is at" in err
 
 
+def test_rows_without_a_user_are_told_of_when_an_account_is_added(dphh, tmp_path):
+    pl.DataFrame({"who": [1, None], "what": ["a", "b"]}).write_parquet(tmp_path / "c.parquet")
+    code, _, err = dphh("ledger", "add", "notes", tmp_path / "c.parquet", *READ, *COST)
+    assert code == 0 and "note: user: found rows with a NULL user id" in err
+    more = ("--null-users", "drop")
+    assert "NULL" not in dphh("ledger", "add", "n", tmp_path / "c.parquet", *READ, *COST, *more)[2]
+
+
 def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
     assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0

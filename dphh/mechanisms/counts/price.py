@@ -56,7 +56,7 @@ class Found(Protocol):
 Of = str | Path | Found | Sequence[str | Sequence[str]]
 HELP = {
     "of": "A release, or a file with one item a line.",
-    "max_held": "Listed items of which a user counts in full. [100 a length]",
+    "max_held": "Listed items of which a user counts in full.",
     "top": "Of a release at most so many, level by level.",
     "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
