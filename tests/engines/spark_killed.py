@@ -102,7 +102,7 @@ def left_in(folder: Path) -> list[str]:
 def stored(ledger: Path) -> set[tuple[str, int, str]]:
     """The levels that the run has drawn and stored, until it is settled."""
     with closing(sqlite3.connect(ledger)) as con:
-        return {*con.execute("SELECT step, number, sha256 FROM levels")}
+        return {*con.execute("SELECT step, number, sha256 FROM pieces JOIN unfinished USING (run)")}
 
 
 def kill_once(verb: str, victim: str, folder: Path) -> tuple[bool, list[str]]:

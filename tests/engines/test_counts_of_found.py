@@ -142,7 +142,7 @@ def test_where_nothing_is_found_nothing_is_counted(engine, written, how):
 def standing(ledger):
     """What stands in an unfinished run's ledger, step by step, read past dphh."""
     with closing(sqlite3.connect(ledger.path)) as con:
-        found = con.execute("SELECT step, data FROM levels").fetchall()
+        found = con.execute("SELECT step, data FROM pieces JOIN unfinished USING (run)").fetchall()
     return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
 
 
@@ -185,7 +185,7 @@ def test_counts_that_were_drawn_stand_when_a_run_goes_on(engine, written, ledger
     assert set(release.table["users"].to_pylist()) == users
     (entry,) = ledger.runs()
     assert [event.kind for event in entry.events] == ["set union", "gaussian", "delta"]
-    assert ledger.accounts()[0].runs == 1
+    assert len(ledger.runs()) == 1
 
 
 def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeypatch):

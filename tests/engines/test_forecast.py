@@ -83,7 +83,7 @@ def test_a_run_that_was_cut_short_goes_on_with_the_levels_that_it_drew(
     with pytest.raises(CutShortError):
         plan(corpus).run(engine=engine, ledger=ledger, run_id="one", progress=stop)
     with closing(sqlite3.connect(ledger)) as con:
-        stored = con.execute("SELECT step, data FROM levels").fetchall()
+        stored = con.execute("SELECT step, data FROM pieces JOIN unfinished USING (run)").fetchall()
     found = plan(corpus).run(engine=engine, ledger=ledger, run_id="one").to_polars()
     assert len(stored) >= 1
     for step, data in stored:

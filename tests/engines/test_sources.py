@@ -227,7 +227,7 @@ def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
         items(Corpus(name, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "SENTINEL" not in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert ledger.accounts() == []
+    assert ledger.runs() == []
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_of_a_database_a_table_is_named_and_no_view(name, said, tmp_path, ledger
     corpus = Corpus(tmp_path / name, user="who", text="what")
     with pytest.raises(CorpusError, match=said):
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
-    assert ledger.accounts() == []
+    assert ledger.runs() == []
 
 
 def test_formats_are_not_mixed(tmp_path, ledger):
@@ -267,7 +267,7 @@ def test_files_of_a_table_with_a_log_are_refused(make, spelled, tmp_path, engine
     plan = items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6)
     with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, .*give a frame of it"):
         plan.run(ledger=ledger, engine=engine)
-    assert ledger.accounts() == []
+    assert ledger.runs() == []
 
 
 def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):

@@ -101,7 +101,7 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
     with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*engine='polars'") as caught:
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "SECRET" not in str(caught.value)
-    assert ledger.accounts() == []
+    assert ledger.runs() == []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])

@@ -100,7 +100,7 @@ def test_an_account_is_not_added_with_a_wrong_column(dphh, ledger, path, tmp_pat
     code, _, err = dphh(*added, path, "--user", "who", "--text", "waht", *COST)
     assert code == 2
     assert "no column 'waht'; did you mean 'what'" in err and "Nothing was added" in err
-    assert ledger.accounts() == []
+    assert ledger.runs() == []
     code, _, err = dphh(*added, tmp_path / "later.parquet", *READ, *COST)
     assert code == 0 and "note: no file is at" in err
 
@@ -541,4 +541,4 @@ def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledg
     assert many.rstrip().endswith("100.0%")
     assert "Refused" in out
     assert not own_ledger.exists()
-    assert Ledger().accounts() == []
+    assert Ledger().runs() == []

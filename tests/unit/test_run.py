@@ -181,7 +181,7 @@ def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
     told = str(caught.value)  # SQL and logs show no notes
     assert "epsilon 1, delta 1e-07" in told and "run id half" in told and "pays anew" in told
     assert states(ledger) == ["failed"]
-    assert ledger.accounts()[0].spent.epsilon > 0.5
+    assert ledger.runs()[0].epsilon > 0.5
     mended = written(ROWS, too_long="error")
     with pytest.raises(UsageError, match="its files changed since it began"):
         items(mended, **ASK).run(ledger=ledger, run_id="half")
