@@ -82,20 +82,6 @@ def cli(context: click.Context) -> None:
         click.echo(FIRST_STEPS)
 
 
-@cli.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the completion script for a shell.
-
-    In its start-up file: eval "$(dphh completion bash)".
-    """
-    from click.shell_completion import get_completion_class
-
-    source = get_completion_class(shell)
-    assert source is not None
-    click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
-
-
 def main() -> None:
     """The entry point: errors of dphh are one line and an exit code, never a traceback.
 

@@ -283,7 +283,6 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
         (["ledger", "release", "none", "--out", "x"], 2, "`dphh ledger show NAME` lists"),
         (["ledger", "add", "a", "PATH", *COST], 2, "--user: missing"),
         (["ledger", "export", "x.txt"], 2, ".parquet or .csv"),
-        (["completion", "tcsh"], 2, "'tcsh' is not one of"),
     ],
 )
 def test_what_is_refused_says_why_and_by_its_exit_code(dphh, path, arguments, code, said):
@@ -418,12 +417,8 @@ def test_a_run_that_no_account_paid_for_is_shown_with_its_path(dphh, path):
     assert "mine" in dphh("ledger", "show", "notes")[1]
 
 
-def test_version_and_completion(dphh):
+def test_version(dphh):
     assert dphh("--version") == (0, f"dphh {__version__}\n", "")
-    for shell in ("bash", "zsh", "fish"):
-        code, out, _ = dphh("completion", shell)
-        assert code == 0
-        assert "_DPHH_COMPLETE" in out
 
 
 def test_completion_knows_the_options():
