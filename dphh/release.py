@@ -6,7 +6,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,24 +125,16 @@ class Release:
             yield from batch.to_pylist()
 
     @named_in_words
-    def phrases(
-        self,
-        *,
-        maximal: bool = True,
-        stop_words: Collection[str] = (),
-        numbers: bool = True,
-    ) -> pl.DataFrame:
+    def phrases(self, *, maximal: bool = True) -> pl.DataFrame:
         """The phrases worth reading, longest first.
 
         maximal: keep only phrases that are part of no longer released phrase; for tries, complete
-        sequences and those cut off at the last level. stop_words: drop phrases that consist of
-        these words only. numbers: False drops phrases that consist of numbers (and stop words)
-        only. Control characters are escaped, as in the other frames meant for reading;
-        `to_polars` has the exact texts.
+        sequences and those cut off at the last level. Control characters are escaped, as in the
+        other frames meant for reading; `to_polars` has the exact texts.
         """
         from dphh.report.phrases import phrases
 
-        return phrases(self, maximal=maximal, stop_words=stop_words, numbers=numbers)
+        return phrases(self, maximal=maximal)
 
     @named_in_words
     def top(self, k: int) -> Release:

@@ -81,6 +81,12 @@ def counting_of(manifest: Manifest) -> Manifest:
     return found
 
 
+def may_bind(manifest: Manifest) -> bool:
+    """Whether a user can hold more than counts in full, and then adds less to each."""
+    counting = counting_of(manifest)
+    return bool(counting["max_items"] < counting["keys"])
+
+
 def meaning_of_numbers(
     manifest: Manifest, *, people: bool, bars: bool = False, runs: int = 1
 ) -> str:
@@ -88,10 +94,7 @@ def meaning_of_numbers(
     if people:
         first, then = ("Bars: how", ". Thin lines:") if bars else ("How", ", and")
         counting = counting_of(manifest)
-        # Who holds more than counts in full adds less to each.
-        by = "by an estimate"
-        if counting["max_items"] < counting["keys"]:
-            by = "at least, by an estimate"
+        by = "at least, by an estimate" if may_bind(manifest) else "by an estimate"
         sure = f"{100 * counting['confidence']:g}%"
         return (
             f"{first} many people, {by}{then} where the true number lies, for all of "
@@ -115,7 +118,7 @@ def how_to_read_counts(manifest: Manifest) -> list[str]:
             f"The intervals hold together, over all {plural(counting['keys'], 'count')}: so they "
             "are wider than those in the release's table, each of which holds by itself."
         )
-    if counting["max_items"] < counting["keys"]:
+    if may_bind(manifest):
         said.append(
             "Their upper ends also allow for users of more than "
             f"{counting['max_items']:,} counts, who add less to each."

@@ -32,6 +32,7 @@ from dphh.report.counted import (
     how_many,
     how_to_read_counts,
     is_of_list,
+    may_bind,
     meaning_of_numbers,
     what_is_missing,
     which_rows,
@@ -216,7 +217,8 @@ def _section(several: Sequence[Released], heading: str, tables: Sequence[Table])
     counted = [each.manifest for each in several if counting_of(each.manifest)]
     if people := any(bar.low is not None for bar in bars):
         how = [said for each in counted for said in how_to_read_counts(each)]
-        said = [meaning_of_numbers(counted[0], people=people, bars=True, runs=len(counted))]
+        binding = max(counted, key=may_bind)
+        said = [meaning_of_numbers(binding, people=people, bars=True, runs=len(counted))]
     else:
         how = []
         said = [meaning_of_numbers(several[0].manifest, people=False)]

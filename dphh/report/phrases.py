@@ -5,7 +5,6 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import polars as pl
@@ -15,30 +14,17 @@ from dphh.report.bar_tables import parts_of
 from dphh.report.counted import Released
 from dphh.wording.options import check_whole
 
-#: A token that is a number: digits, with punctuation and symbols.
-NUMBER = r"^[\p{N}\p{P}\p{S}]*\p{N}[\p{N}\p{P}\p{S}]*$"
 #: Columns to sort by, in order of preference: the number of users, else the score.
 HEAVY = ("users", "score")
 
 
-def phrases(
-    release: Released,
-    *,
-    maximal: bool = True,
-    stop_words: Collection[str] = (),
-    numbers: bool = True,
-) -> pl.DataFrame:
+def phrases(release: Released, *, maximal: bool = True) -> pl.DataFrame:
     """The released rows that are worth reading, longest first."""
-    if isinstance(stop_words, str):
-        raise UsageError(f"stop_words: found the text {stop_words!r}; give a list of words")
-    filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
-    if not numbers:
-        filler = filler | pl.element().str.contains(NUMBER)
     frame = _frame(release)
     if maximal:
         frame = frame.filter(_is_maximal(frame))
     score = ["score"] if "score" in frame.columns else []
-    frame = frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
+    frame = frame.sort(
         pl.col("tokens").list.len(), *score, "item",
         descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip

@@ -24,15 +24,6 @@ def test_what_is_inside_a_longer_phrase_is_left_out():
     assert everything["item"][0] == "see you later"
 
 
-def test_phrases_of_nothing_but_stop_words_or_numbers_can_be_left_out():
-    made = ladder(scores={"See": 9.0, "7": 8.0, "3.5%": 7.0, "b2b": 6.0, "see 7": 5.0, "—": 4.0})
-    left = {*made.phrases(maximal=False, stop_words=["SEE"], numbers=False)["item"]}
-    assert left == {"b2b", "—"}
-    assert "see 7" in {*made.phrases(maximal=False, numbers=False)["item"]}
-    with pytest.raises(UsageError, match="stop_words"):
-        made.phrases(stop_words="the")
-
-
 def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():
     found = trie().phrases()
     assert [(row["item"], row["ended"]) for row in found.iter_rows(named=True)] == [

@@ -249,4 +249,4 @@ def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):
 def test_by_default_next_to_nobody_holds_more_than_counts_in_full():
     words = [[f"w{n}"] for n in range(500)]
     assert counts(of=words, **BUDGET)["max_held"] == 100
-    assert counts(of=[*words, ["w1", "w2"]], **BUDGET)["max_held"] == 200
+    assert counts(of=[*words, ["w1", "w2"]], **BUDGET)["max_held"] == 150
