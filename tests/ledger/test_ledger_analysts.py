@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from typing import Any
@@ -179,47 +177,6 @@ def test_a_token_is_random_and_only_its_hash_is_stored(ledger):
         assert token.encode() not in stored
         assert hashlib.sha256(token.encode()).hexdigest().encode() in stored
     assert not any(token in repr(change) for token in tokens for change in ledger.history())
-
-
-TOKENS = """
-import sys
-from dphh.ledger import Ledger
-book = Ledger(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(30):
-    if sys.argv[2] == "gives":
-        token = book.give_token(f"analyst {number}")
-        assert book.analyst_with(token) == f"analyst {number}"
-    else:
-        book.withdraw_token(f"left {number}")
-        assert book.analyst_with(sys.argv[3 + number]) is None
-"""
-
-
-@pytest.mark.slow
-def test_a_withdrawn_token_stays_withdrawn_while_another_process_gives_some(ledger):
-    left = [ledger.give_token(f"left {number}") for number in range(30)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", TOKENS, str(ledger.path), what, *left],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for what in ("gives", "withdraws")
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    assert [process.wait(120) for process in processes] == [0, 0]
-    assert sorted(ledger.analysts()) == sorted(f"analyst {number}" for number in range(30))
-    assert [ledger.analyst_with(token) for token in left] == [None] * 30
-    told = [(change.analyst, change.was, change.now) for change in ledger.history()]
-    assert len(told) == 90
-    assert told.count(("left 7", "given", None)) == 1
 
 
 def test_a_change_and_its_note_are_one_transaction(ledger, monkeypatch):
