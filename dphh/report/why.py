@@ -66,7 +66,9 @@ def _found(release: Released, tokens: Tokens) -> Found:
         return "left out by top", said, ()
     levels = {level["level"]: level for level in release.manifest["levels"]}
     if any(level.get("kind") in _TRIE_LEVEL_KINDS for level in levels.values()):
-        return _found_in_trie(release, tokens, name, max(levels))
+        # Devices are asked from pairs on: each character is a beginning, and no row of its own.
+        local = any(level.get("kind") == "local" for level in levels.values())
+        return _found_in_trie(release, tokens, name, max(levels) + local, 2 if local else 1)
     if tokens in released:
         return "released", f"{name} is in the release.", ()
     below = _below_threshold(release, name, tokens, released, levels)
@@ -133,7 +135,9 @@ def _is_pruned(levels: dict[int, dict[str, Any]], length: int) -> bool:
     return length > 1 and "pruning" in levels.get(length, {})
 
 
-def _found_in_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Found:
+def _found_in_trie(
+    release: Released, tokens: Tokens, name: str, longest: int, shortest: int
+) -> Found:
     if unread := _not_asked_of_devices(release, tokens):
         return "not so read", f"{name} {unread}.", ()
     ends: dict[Tokens, bool] = {}
@@ -145,14 +149,14 @@ def _found_in_trie(release: Released, tokens: Tokens, name: str, levels: int) ->
     if tokens in ends:
         last = (
             "its end would be a level more than this run has"
-            if len(tokens) >= levels
+            if len(tokens) >= longest
             else "that sequences end there was not released"
         )
         return "released", f"{name} is in the release as a beginning of sequences; {last}.", ()
-    if len(tokens) > levels:
-        said = f"{name} has {plural(len(tokens), 'token')}; this run has {plural(levels, 'level')}."
-        return "not of this length", said, ()
-    stopped = next(tokens[:n] for n in range(1, len(tokens) + 1) if tokens[:n] not in ends)
+    if not shortest <= len(tokens) <= longest:
+        looked = f"this run looked at {shortest:,} to {longest:,}"
+        return "not of this length", f"{name} has {plural(len(tokens), 'token')}; {looked}.", ()
+    stopped = next(tokens[:n] for n in range(shortest, len(tokens) + 1) if tokens[:n] not in ends)
     if len(stopped) < len(tokens):
         return (
             "a part was not released",
@@ -160,7 +164,7 @@ def _found_in_trie(release: Released, tokens: Tokens, name: str, levels: int) ->
             "released, and sequences grow from beginnings that were.",
             (stopped,),
         )
-    subject = f"{name}: its beginning was released, and it" if len(tokens) > 1 else name
+    subject = f"{name}: its beginning was released, and it" if len(tokens) > shortest else name
     return "below", _threshold_sentence(release, len(tokens), subject), ()
 
 

@@ -75,6 +75,16 @@ def test_a_local_trie_knows_its_characters_and_its_known_words():
     assert made.why("cab").reason == "not so read"
 
 
+def test_devices_are_asked_from_pairs_on_so_no_single_character_is_missing():
+    made = trie(max_length=2)
+    for level in made.manifest["levels"]:
+        level["kind"] = "local"
+    assert made.why("cd").reason == "below"
+    assert made.why("cde").missing == (("c", "d"),)
+    assert "2 to 3" in repr(made.why("c"))
+    assert made.why("c").reason == "not of this length"
+
+
 def test_a_phrase_is_text_or_a_list_of_tokens():
     with pytest.raises(UsageError, match="list of tokens"):
         ladder().why([1, 2])
