@@ -89,13 +89,16 @@ def _rows(release: Released) -> tuple[str, str]:
     )
 
 
+def _is_cut(manifest: dict[str, Any]) -> bool:
+    """Whether items were left out, which may be parts of what is there."""
+    return "top" in manifest or manifest["parameters"].get("min_users") is not None
+
+
 def _what_is_wrong_with_rows(
     manifest: dict[str, Any], table: Any, tokens: list[Tokens]
 ) -> Iterator[tuple[str, bool]]:
     distinct, asked = set(tokens), manifest["parameters"]
-    levels = manifest["levels"]
-    # What was left out of a release may be a part of what is in it.
-    cut = "top" in manifest or asked.get("min_users") is not None
+    levels, cut = manifest["levels"], _is_cut(manifest)
     if manifest["verb"] == "counts":
         yield (
             "its items are not those of its list",
