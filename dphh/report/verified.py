@@ -83,10 +83,8 @@ def _rows(release: Released) -> tuple[str, str]:
     for found, wrong in _what_is_wrong_with_rows(manifest, table, tokens):
         if wrong:
             raise _refusal(found)
-    return (
-        "rows",
-        f"{len(set(tokens)):,} items, as many as its levels released, each with its parts",
-    )
+    said = "no more than" if _is_cut(manifest) else "each with its parts, as many as"
+    return "rows", f"{len(set(tokens)):,} items, {said} its levels released"
 
 
 def _is_cut(manifest: dict[str, Any]) -> bool:
