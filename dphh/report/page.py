@@ -116,13 +116,13 @@ def release_card(release: Released) -> str:
 @lru_cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup, escape
 
     def with_symbols(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
             return value
+        escape, safe = made.filters["escape"], made.filters["safe"]
         text = str(escape("\n".join(shown(line, 10_000) for line in value.split("\n"))))
-        return Markup(_PAIR.sub(r'<span class="pair">\g<0></span>', text))
+        return safe(_PAIR.sub(r'<span class="pair">\g<0></span>', text))
 
     made = Environment(
         autoescape=True,
