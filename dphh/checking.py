@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.engines import engine_of, open_session, refuse_rows_without_user
+from dphh.engines import engine_of, open_host, refuse_rows_without_user
+from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
 from dphh.rows.user import PROVIDED, counted_by
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words
@@ -97,7 +97,7 @@ def check(
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
     """Open the corpus, and look at it, as a run does before it pays."""
     try:
-        session = open_session(engine, corpus, SystemRandomness(), Limits())
+        session = open_host(engine, corpus, SystemRandomness(), Limits())
     except DphhError as problem:
         yield Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
         return

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.corpus import Corpus
-from dphh.engines import engine_of, open_session
+from dphh.engines import engine_of, open_host, refuse_rows_without_user
+from dphh.engines.host import Limits
 from dphh.errors import UsageError, withholding
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.options import check_whole
 
@@ -72,13 +72,13 @@ def exact_ngrams(
             "corpus: found a Spark frame, which DuckDB cannot read; write it as Parquet, and give "
             "its path"
         )
-    session: Any = open_session("duckdb", corpus, SystemRandomness(), Limits(memory_limit, threads))
+    host = open_host("duckdb", corpus, SystemRandomness(), Limits(memory_limit, threads))
     levels = []
     try:
-        session.load()
-        session.refuse_null_users("tokens_of_rows")
+        host.open()
+        refuse_rows_without_user(corpus, host)
         for length in range(1, max_n + 1):
-            counts = session.fetch("exact_counts", length=length, at_least=at_least)
+            counts = host.take("exact_counts", length=length, at_least=at_least)
             tokens = whole(counts.column("tokens"), pa.list_(pa.string()))
             item = pc.binary_join(tokens, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())
@@ -87,7 +87,7 @@ def exact_ngrams(
                 pa.table({"level": level, "item": item, "tokens": tokens, "users": users})
             )
     finally:
-        session.close()
+        host.close()
     return ExactCounts(pa.concat_tables(levels), max_n, at_least)
 
 

@@ -1,51 +1,38 @@
 """Stores each drawn level in the ledger before it is used, so that no level is drawn twice.
 
-A session's draws return released rows. The journal wraps the session: before each draw it
-looks in the ledger for the stored rows of that step. If there are none, it draws, stores the rows
-in one transaction, and reads them back. If another process with the same run id stored its rows
-first, both processes use those. The levels know nothing of this: from the same rows they
-continue in the same way, and the session recomputes everything else from the corpus.
+Before a draw the ledger is asked for the stored rows of that step. If there are none, the level is
+drawn, and its rows are stored in one transaction and read back. If another process with the same
+run id stored its rows first, both processes use those. From the same rows both continue in the
+same way: all else that a level needs, a host finds again in the corpus.
 """
 
 from __future__ import annotations
 
 import io
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.engines.host import Draw, Once
 from dphh.files.stored_table import stored_table
 from dphh.ledger import Booked, Ledger
-from dphh.session.protocol import Session
 
 
-def journaled(session: Session, book: Ledger, run: Booked) -> Session:
-    """The same session, but each of its draws is stored in the ledger before it is returned."""
-    return cast(Session, _Journaled(session, book, run))
+def once_by(book: Ledger, run: Booked) -> Once:
+    """Draws each step of a run once, and stores what is released of it."""
+    drawn: set[str] = set()
 
-
-class _Journaled:
-    """A session whose drawn levels are stored in the ledger before they are returned."""
-
-    def __init__(self, session: Session, book: Ledger, run: Booked) -> None:
-        self._session = session
-        self._book = book
-        self._run = run
-        self._drawn: set[str] = set()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def draw(self, asked: object, step: str) -> Any:
-        if step in self._drawn:  # the second draw would get the rows of the first
+    def once(step: str, draw: Draw) -> Any:
+        if step in drawn:  # the second draw would get the rows of the first
             raise AssertionError(f"two draws of one run are called {step!r}")
-        self._drawn.add(step)
-        stored = self._book.level(self._run, step)
+        drawn.add(step)
+        stored = book.level(run, step)
         if stored is None:
-            drawn = as_stored(self._session.draw(asked, step))
-            stored = self._book.keep_level(self._run, step, drawn)
+            stored = book.keep_level(run, step, as_stored(draw()))
         return stored_table(stored)
+
+    return once
 
 
 def as_stored(released: Any) -> bytes:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
+from dphh.engines.host import Host, Once
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import counts_levels
@@ -24,11 +25,10 @@ from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
-from dphh.session.protocol import Session
 
 Options = ParamSpec("Options")
 #: Yields the levels of a priced run in order; the last argument is the joiner of an item's tokens.
-Levels = Callable[[Price, Session, str], Iterator[LevelDone]]
+Levels = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
 
 
 def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:

@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from dphh.columns import DIGEST, described, digest_of, meanings, sorted_rows
 from dphh.corpus import Corpus
-from dphh.engines import checked_engine, engine_of, open_session, refuse_rows_without_user
+from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
+from dphh.engines.host import Host, Limits, Once
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
-from dphh.journal import journaled
+from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_run_id, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
@@ -34,7 +35,6 @@ from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.replay import Asked, Note, notice
-from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
@@ -93,14 +93,14 @@ def run(
             )
         return _saved(_stored(before), out)
 
-    # Opening a session looks at columns, types and NULL user ids: an error here is free.
-    session = open_session(engine, corpus, source, Limits(memory_limit, threads))
+    # Opening a host looks at columns, types and NULL user ids: an error here is free.
+    host = open_host(engine, corpus, source, Limits(memory_limit, threads))
     booked = None
     try:
-        refuse_rows_without_user(corpus, session)
+        refuse_rows_without_user(corpus, host)
         booked = book.book(
             request,
-            _setting_of(price, session, state, is_test=source.is_test),
+            _setting_of(price, host, state, is_test=source.is_test),
             files=None if source.is_test else asked.files,
             run_id=run_id,
             again=again,
@@ -112,8 +112,8 @@ def run(
         _say_how_it_begins(corpus, booked, [*told], say)
         source.draw_once_by(booked.key)
         with _failing(price, book, booked):
-            drawn = journaled(session, book, booked)
-            release = released(price, corpus, drawn, booked.run_id, source, say)
+            once = once_by(book, booked)
+            release = released(price, corpus, host, once, booked.run_id, source, say)
         release = settled(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
@@ -123,11 +123,11 @@ def run(
                 return _saved(Release.from_parquet(parquet, manifest), out)
         raise
     finally:
-        session.close()
+        host.close()
     return _saved(release, out)
 
 
-def _setting_of(price: Price, session: Session, files: str, *, is_test: bool) -> Setting:
+def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setting:
     """What must be unchanged when a run continues; the ledger compares the request itself."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
     if price.counting is not None:
@@ -136,7 +136,7 @@ def _setting_of(price: Price, session: Session, files: str, *, is_test: bool) ->
     return {
         "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
         "dphh": version("dphh"),
-        "engine": f"{session.name} {session.version}",
+        "engine": f"{host.name} {host.version}",
         "randomness": "a test's" if is_test else "operating system",
         "files": files or "cannot be compared",
     }
@@ -232,23 +232,24 @@ def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
 def released(
     price: Price,
     corpus: Corpus,
-    session: Session,
+    host: Host,
+    once: Once,
     run_id: str,
     randomness: Randomness,
     say: Progress,
 ) -> Release:
     say("reading the corpus")
     done = []
-    for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
+    for step in VERBS[price.verb].levels(price, host, once, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
     table = sorted_rows(pa.concat_tables([step.rows for step in done]))
-    manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
+    manifest = _manifest_of(price, corpus, host, run_id, randomness, done)
     if price.prior is not None:
         manifest["prior"] = price.prior.to_json()
     if price.counting is not None:
         say("counting what was found")
-        counted, table = with_counts(table, price.counting, session)
+        counted, table = with_counts(table, price.counting, host, once)
         manifest["counting"] = counted
     manifest["columns"] = meanings(table.schema.names)
     table = described(sorted_rows(table))
@@ -258,7 +259,7 @@ def released(
 def _manifest_of(
     price: Price,
     corpus: Corpus,
-    session: Session,
+    host: Host,
     run_id: str,
     randomness: Randomness,
     done: list[LevelDone],
@@ -274,7 +275,7 @@ def _manifest_of(
         "events": events_to_json(price.events),
         "randomness": _randomness_name(randomness),
         "is_test": randomness.is_test,
-        "engine": {"name": session.name, "version": session.version},
+        "engine": {"name": host.name, "version": host.version},
         "versions": {
             "dphh": version("dphh"),
             "python": platform.python_version(),

@@ -118,7 +118,7 @@ PARTS: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.climb.blurred": lambda by_bin: by_bin
     },
     "saturation": {"dphh.mechanisms.ngrams.forecast.climb.saturation": lambda _: lambda g: g},
-    "classes of half a nat: of one": {"dphh.session.ladder.classes.STEP": 1.0},
+    "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.PASSES": 20},
     "solved weights: plain ones": {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.weights": lambda rows, _: (

@@ -7,7 +7,7 @@ of 5 to 12 letters by a long-tailed law (the word of rank r in proportion to 1 /
 types those of the first 1,000 twice: that a user's own favourites are everybody's is what sets
 greedy and random sampling apart, and it is an assumption. Of a user's words 3 are reported at most.
 With 200,000 users a level and 15 levels there are 3 million users; the paper has 15 million, of 60
-days each. The data are no secret, so nothing is booked in a ledger, and all runs share one reading.
+days each. The data are no secret, so nothing is booked in a ledger.
 
 Figure 1: coverage against the local epsilon, one pass, greedy sampling; the dotted line is without
 randomisation. Table 1, at epsilon 10: greedy sampling, random sampling, and random sampling in two
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import string
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,10 +30,9 @@ import duckdb
 
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
-from dphh.engines import open_session
-from dphh.levels.ldp_trie import Seats
+from dphh.engines import open_host
+from dphh.engines.host import Limits
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
-from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
@@ -88,22 +86,16 @@ def populate(path: Path, users: int) -> None:
         )
 
 
-class OneReading:
-    """A session that has read the corpus already; each run takes users in the same seats."""
-
-    def __init__(self, session: Session) -> None:
-        self.draw = session.draw
-
-    def hold(self, what: object) -> None:
-        """They are held."""
-
-
-def discovered(plan: Plan, session: Any) -> set[str]:
+def discovered(plan: Plan, corpus: Corpus) -> set[str]:
     """The words that a run of the plan finds."""
     found: set[str] = set()
-    for done in ldp_trie_levels(plan.price, session, ""):
-        ended = done.rows.filter(done.rows["ended"])
-        found.update(ended["item"].to_pylist())
+    host = open_host("duckdb", corpus, SystemRandomness(), Limits())
+    try:
+        for done in ldp_trie_levels(plan.price, host, lambda _, draw: draw(), ""):
+            ended = done.rows.filter(done.rows["ended"])
+            found.update(ended["item"].to_pylist())
+    finally:
+        host.close()
     return found
 
 
@@ -129,31 +121,25 @@ def experiments(
         )  # fmt: skip
 
     def coverage(plan: Plan) -> float:
-        found = discovered(plan, session)
+        found = discovered(plan, corpus)
         share = sum(count for word, count in counts.items() if word in found) / total
         print(f"{plan['sampling']}, {plan['passes']} passes, epsilon {plan.privacy.epsilon:g}: "
               f"{share:.1%} of contributions", flush=True)  # fmt: skip
         return share
 
-    opened = open_session("duckdb", corpus, SystemRandomness(), Limits())
-    try:
-        opened.hold(Seats(string.printable, per_level * LEVELS, False))
-        session = OneReading(opened)
-        if only == "users":
-            return {"users": by_user_epsilon(coverage, plan_of)}
-        print("without randomisation:", end=" ")
-        return {
-            "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
-            "figure": [(epsilon, coverage(plan_of(epsilon, "greedy", 1))) for epsilon in epsilons],
-            "table": [
-                (name, coverage(plan_of(10.0, sampling, passes)), paper)
-                for name, sampling, passes, paper in SETTINGS
-            ]
-            + [by_central_epsilon(coverage, plan_of)],
-            "users": by_user_epsilon(coverage, plan_of),
-        }
-    finally:
-        opened.close()
+    if only == "users":
+        return {"users": by_user_epsilon(coverage, plan_of)}
+    print("without randomisation:", end=" ")
+    return {
+        "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
+        "figure": [(epsilon, coverage(plan_of(epsilon, "greedy", 1))) for epsilon in epsilons],
+        "table": [
+            (name, coverage(plan_of(10.0, sampling, passes)), paper)
+            for name, sampling, passes, paper in SETTINGS
+        ]
+        + [by_central_epsilon(coverage, plan_of)],
+        "users": by_user_epsilon(coverage, plan_of),
+    }
 
 
 def by_central_epsilon(

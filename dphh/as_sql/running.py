@@ -27,8 +27,9 @@ Part = tuple[str, list[Step]]
 GATHER = Step("gather_texts")
 #: What a plan leaves open, and what each follows from.
 LATER = {
-    "g": "what (key, weight) of the step above is handed over as, to be looked up",
-    "idle": "how many users hold nothing, or are made up where the corpus has too few",
+    "codes": "one code point for each of the characters: chr(1), chr(2), ...",
+    "g": "the value that the step above gives for each key, to be looked up",
+    "keys": "the value that the step above gives for each word, to be looked up",
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "released": "what was released before, with the numbers of these, to be looked up",
     "salt": "64 random bits, drawn for this level",
@@ -37,8 +38,9 @@ LATER = {
     "below",
     "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
     "values": "how many values there are: a prefix of the level below, and what comes next",
-    "w": "what (word_id, w) of the step above is handed over as, to be looked up",
-    "word_list": "the list, with its words' numbers, to be looked up",
+    "w": "the value that the step above gives for each word, to be looked up",
+    "weighing": "how much a user adds to each of the keys that they hold, to be looked up",
+    "words_of_corpus": "how many different words the corpus has",
 }
 HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
@@ -87,7 +89,7 @@ def _known(level: Level, purpose: str) -> dict[str, Any]:
 
 def _counts(sigma: dict[str, Any]) -> list[Step]:
     level = Step("counts_level", {"purpose": "counts", **sigma})
-    return [GATHER, Step("counts_contributions"), level, Step("counts_drawn")]
+    return [GATHER, level, Step("counts_drawn")]
 
 
 def _items(price: Price) -> Iterator[Part]:
@@ -122,10 +124,11 @@ def _adaptive(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
         known |= {} if number else {"released": None}
         if following := follows(levels[:number], level):
             parts = parts_of_round(levels[0].grid, levels[number - 1].grid)
+            first = [Step("nothing_told")] if number == 1 else []
             told = Step("told_so_far", {"parts": parts})
-            before = [told, Step("weights_of_round", asdict(following))]
+            before = [*first, told, Step("weights_of_round", asdict(following))]
         else:
-            before, known = [Step("nothing_told")], known | {"w": None}
+            before, known = [], known | {"w": None}
         drawn = [Step("words_of_round", known), Step("released_of_round", known)]
         yield f"level {level.level}, round {level.round}", [*before, *drawn]
 
@@ -160,18 +163,19 @@ def _forecast(price: Price) -> Iterator[Part]:
 def _two_rounds(level: Level) -> list[Step]:
     known = _known(level, f"ngrams/forecast, level {level.level}")
     known |= {"others": -1, "list_bins": len(LIST_SIZES)}
-    first, second, beside = known, known, []
-    placed = _positions(level.level)
+    first, second = known, known
+    placed = [_positions(level.level)]
     if isinstance(level, ListedWordsLevel):
         known |= {"others": level.listed, "threshold": level.first_threshold_grid}
         first, second = {**known, "norm": level.first_unit}, {**known, "norm": level.second_unit}
-        beside = [Step("other_words", known)]
-        placed = Step("positions_of_listed", known)
+        placed = [Step(name, known) for name in
+                  ("other_words", "keys_by_list", "positions_of_listed")]  # fmt: skip
+    else:
+        first = {**known, "threshold": 0}
     return [
-        placed,
+        *placed,
         Step("forecast_round_1", first),
-        *beside,
-        *(Step(name) for name in ("list_sizes", "forecast_rows", "forecast_weights")),
+        *(Step(name) for name in ("forecast_rows", "list_sizes", "forecast_weights")),
         Step("forecast_round_2", second),
         Step("forecast_signs"),
         Step("forecast_lifted", known),
@@ -181,13 +185,12 @@ def _two_rounds(level: Level) -> list[Step]:
 
 def _trie(price: Price) -> Iterator[Part]:
     chosen = Step(f"sequences_{price['choice'].replace('-', '_')}", {"purpose": ONE_SEQUENCE})
-    by_coins = isinstance(price.levels[0], VoteLevel)
-    yield "sequences", [Step("sequences_of_rows")]
-    if by_coins:
-        all_in_one_part = {"parts": 1, "part": 0}
-        yield "users of one row", [Step("contents_of_one_row", all_in_one_part)]
-        yield "if users have several rows", [Step("users_of_several_rows", all_in_one_part)]
-    yield "one sequence a user", [chosen, *([Step("walkers")] if by_coins else [])]
+    first = price.levels[0]
+    by_coins = isinstance(first, VoteLevel)
+    held = [Step("walkers")]
+    if isinstance(first, BatchLevel):
+        held = [Step("one_each"), Step("more_users", {"users": first.users})]
+    yield "one sequence a user", [Step("contents_of_users"), chosen, *held]
     for level in price.levels:
         known = _known(level, f"trie/level {level.level}")
         votes = "trie_batch_level" if isinstance(level, BatchLevel) else "trie_level"
@@ -200,10 +203,12 @@ def _trie(price: Price) -> Iterator[Part]:
 def _ldp_trie(price: Price) -> Iterator[Part]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
+    enough = [] if price["pad"] else [Step("fewer_users", {"seats": seats})]
     yield (
         "users and their words",
         [
             Step("ldp_local_words", {"characters": list(price["character_set"])}),
+            *enough,
             Step("ldp_seats", {"seats": seats, "purpose": SEATS}),
             Step("ldp_words_in_seats"),
         ],

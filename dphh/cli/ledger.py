@@ -13,7 +13,8 @@ import click
 from dphh.cli.options import content_options_given, corpus_options, ledger_option
 from dphh.cli.raising import confirm, describe_raise
 from dphh.corpus import Corpus
-from dphh.engines import open_session
+from dphh.engines import open_host
+from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
@@ -22,7 +23,6 @@ from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
 from dphh.rows.user import ROWS_WITHOUT_USER, counted_by
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.shown import shown
@@ -95,10 +95,10 @@ def _check_columns(corpus: Corpus) -> None:
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
     try:
-        session = open_session("duckdb", corpus, SystemRandomness(), Limits())
-        if corpus.content.null_users == "refuse" and session.has_rows_without_user():
+        host = open_host("duckdb", corpus, SystemRandomness(), Limits())
+        if corpus.content.null_users == "refuse" and host.has_rows_without_user():
             click.echo(f"note: {ROWS_WITHOUT_USER}; until then each run is refused", err=True)
-        session.close()
+        host.close()
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise

@@ -14,12 +14,12 @@ from dphh.asking.corpora_of_ledger import corpus_of_account
 from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus
-from dphh.engines import ENGINES, open_session
+from dphh.engines import ENGINES, open_host
+from dphh.engines.host import Limits
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.report.counted import items_in
 from dphh.rows.conditions import both, rows_kept
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.unseen import steerless_json
 
@@ -221,7 +221,7 @@ def _open(plan: Plan) -> None:
     """Look at names and types, as a run does before it pays: a path or a column that is not there
     is an error of the plan."""
     assert plan.corpus is not None
-    open_session("duckdb", plan.corpus, SystemRandomness(), Limits()).close()
+    open_host("duckdb", plan.corpus, SystemRandomness(), Limits()).close()
 
 
 def _show_release(

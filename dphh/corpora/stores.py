@@ -29,7 +29,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         raise CorpusError(
             f"corpus: {remote[0]}: DuckDB needs its extension httpfs to read from a store, and "
             f"could not load it ({type(problem).__name__}): run INSTALL httpfs in DuckDB "
-            f"{duckdb.__version__} with a network connection, or use engine='polars'"
+            f"{duckdb.__version__} with a network connection, or download the files"
         ) from None
     if any(place.lower().startswith("s3") for place in remote):
         con.execute(_secret_from_environment())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import pyarrow as pa
 
 from dphh.corpus import Corpus
+from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
 from dphh.rows.user import ROWS_WITHOUT_USER
-from dphh.session.protocol import Limits, Session
 from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.text.tokens import tokens_of as tokens_by_duckdb
 
 ENGINES = ("duckdb", "polars", "spark")
 
@@ -20,20 +21,27 @@ def checked_engine(engine: str) -> str:
     return engine
 
 
-def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
+def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Host:
     """Open an engine on a corpus. Reads names and types only, no row."""
-    checked_engine(engine)
     from dphh.corpora.formats import opened  # here, because it imports all file formats
 
+    read = opened(corpus)
     try:
-        opener = import_module(f"dphh.engines.{engine}.session")
+        if checked_engine(engine) == "duckdb":
+            from dphh.engines.duckdb.host import DuckDBHost
+
+            return DuckDBHost(read, randomness, limits)
+        if engine == "polars":
+            from dphh.engines.polars.host import PolarsHost
+
+            return PolarsHost(read, randomness, limits)
+        from dphh.engines.spark.host import SparkHost
     except ModuleNotFoundError as problem:
         raise UsageError(
             f"engine: {engine!r} needs the package {problem.name}, which is not installed; "
             f"pip install 'dphh[{engine}]'"
         ) from None
-    session: Session = opener.open_session(opened(corpus), randomness, limits)
-    return session
+    return SparkHost(read, randomness, limits)
 
 
 def engine_of(corpus: Corpus) -> str:
@@ -43,22 +51,21 @@ def engine_of(corpus: Corpus) -> str:
     return home if home in ENGINES else ENGINES[0]
 
 
-def refuse_rows_without_user(corpus: Corpus, session: Session) -> None:
+def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
     """Before a run pays, refuse a corpus with rows that have NULL in all of the user's columns.
 
     They belong to no user, so either both of two neighbouring corpora have them or neither does.
     All rows are looked at, whatever `where` says, and nothing else: what a request is answered
     depends on no user's rows, however many requests are made.
     """
-    if corpus.content.null_users == "refuse" and session.has_rows_without_user():
+    if corpus.content.null_users == "refuse" and host.has_rows_without_user():
         raise CorpusError(f"{ROWS_WITHOUT_USER}. Nothing was spent")
 
 
 def tokens_of(text: str, content: Content) -> tuple[str, ...]:
     """The tokens of one text, as every engine reads it."""
-    import polars as pl  # it needs no connection
+    from dphh.engines.duckdb.content import tokens_sql
 
-    reading = import_module("dphh.engines.polars.content")
-    row = pl.DataFrame({content.column: [text]}, schema={content.column: pl.String})
-    tokens = row.select(reading.tokens_expression(content, pl.String())).item()
+    expression = tokens_sql(content, "VARCHAR")
+    (tokens,) = tokens_by_duckdb(pa.array([text]), content.column, expression).to_pylist()
     return tuple(token for token in tokens if token)

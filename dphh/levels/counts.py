@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Any, ClassVar
@@ -97,17 +96,6 @@ class CountsLevel(LevelOnGrid):
             f"either side: {shares}"
             + ("; high also covers what bounding takes" if bounded else ""),
         )
-
-
-@dataclass(frozen=True)
-class CountsOn:
-    """Asks for the counts of items, given as tokens, in users' texts, in each of the groups and
-    outside all groups: an Arrow table (key, noisy), followed by the sums of what bounding took, by
-    octave."""
-
-    level: CountsLevel
-    items: Sequence[Sequence[str]]
-    groups: Sequence[str]
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from dphh.levels.level import Level
 from dphh.privacy.special import bdtrc
@@ -109,27 +108,3 @@ class LocalLevel(Level):
             f"({self.stands_out / self.reports:.3%}) stands out of the noise: but with "
             f"probability {BY_CHANCE:g} nothing that nobody holds comes so high",
         )
-
-
-@dataclass(frozen=True)
-class Seats:
-    """Asks a session to hold each user's words, and a random order of users in the seats.
-
-    Words are coded with one code point for each character. `pad` adds made-up users if there are
-    too few.
-    """
-
-    characters: Sequence[str]
-    seats: int
-    pad: bool
-
-
-@dataclass(frozen=True)
-class LocalOn:
-    """Asks the level's users and counts their reports: an Arrow table (value, reports) of the
-    `keep` most reported values of the `prefixes`, an Arrow table (prefix, value). `known` is an
-    Arrow table (word)."""
-
-    level: LocalLevel
-    prefixes: Any
-    known: Any

@@ -9,22 +9,23 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import rows_in_memory
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.polars.content import tokens_expression
+from dphh.engines.duckdb.content import tokens_sql
+from dphh.engines.duckdb.host import DuckDBHost
+from dphh.engines.host import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import parquet_pattern
 from dphh.mechanisms.released_rows import whole
 from dphh.prior import Integers, Prior, PublicGrams, prior_of
 from dphh.release import Release
 from dphh.rows.content import Content
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.lists import one_array
+from dphh.udfs.text.tokens import tokens_of
 
 #: A word is listed if it occurs so often; in a text of fewer words than SMALL, so often.
 LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
@@ -42,33 +43,33 @@ _LIMITS = Limits(memory="1GB")
 def of_text(corpus: Corpus, max_n: int) -> Prior:
     """Count the words and the n-grams of up to `max_n` words that occur often enough. DuckDB reads
     the text as it reads the private data, out of core."""
-    run = DuckDBRun(opened(corpus), SystemRandomness(), _LIMITS)
+    run = DuckDBHost(opened(corpus), SystemRandomness(), _LIMITS)
     try:
-        run.hold_rows()
-        run.execute("public_words")
-        total = int(run.fetch("public_total").column("total")[0].as_py())
-        run.execute("public_list", least=LEAST if total >= SMALL else LEAST_OF_SMALL)
+        run.open()
+        run.run("public_words")
+        total = int(run.take("public_total").column("total")[0].as_py())
+        run.run("public_list", least=LEAST if total >= SMALL else LEAST_OF_SMALL)
         run.drop("word_counts")
-        listed = run.fetch("public_listed")
+        listed = run.take("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
         numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
         grams = [PublicGrams(numbers, _integers(listed, "occurs"))]
         if max_n > 1:
-            run.execute("public_places", longest=corpus.content.max_text_length)
+            run.run("public_places", longest=corpus.content.max_text_length)
         for length in range(2, max_n + 1):
-            run.execute("public_pairs", least=2 if total > LARGE_TEXT else 1)
+            run.run("public_pairs", least=2 if total > LARGE_TEXT else 1)
             grams.append(_grams_one_longer(grams[-1], run))
             if length < max_n:
-                run.execute("public_next_places")
+                run.run("public_next_places")
     finally:
         run.close()
     return prior_of(vocabulary, grams, total)
 
 
-def _grams_one_longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
+def _grams_one_longer(below: PublicGrams, run: DuckDBHost) -> PublicGrams:
     """The n-grams that are one word longer: the words of each pair's left gram and the last word of
     its right gram."""
-    found = run.fetch("public_grams")
+    found = run.take("public_grams")
     left, right = _integers(found, "left_gram"), _integers(found, "right_gram")
     words = np.concatenate([below.words[left], below.words[right][:, -1:]], axis=1)
     return PublicGrams(words, _integers(found, "occurs"))
@@ -122,9 +123,8 @@ def _tokens_of(column: pa.ChunkedArray, content: Content) -> list[list[str] | No
     if pa.types.is_nested(column.type):
         found = column.to_pylist()
         return found
-    as_read = tokens_expression(replace(content, column=ITEM, unit=None, where=None), pl.String())
-    texts = pl.DataFrame({ITEM: column.cast(pa.string())})
-    found = texts.select(as_read).to_series().to_list()
+    as_read = tokens_sql(replace(content, column=ITEM, unit=None, where=None), "VARCHAR")
+    found = tokens_of(one_array(column.cast(pa.string())), ITEM, as_read).to_pylist()
     return found
 
 

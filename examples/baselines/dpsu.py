@@ -17,13 +17,13 @@ from typing import Any, Literal
 import polars as pl
 
 from dphh import Corpus
-from dphh.engines import open_session
+from dphh.engines import open_host
+from dphh.engines.host import Limits
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.events import Event
 from dphh.privacy.set_union import weight
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 
@@ -78,12 +78,12 @@ def found_by(
 
 def texts_of(corpus: Corpus) -> pl.DataFrame:
     """user, and the tokens of one text."""
-    session: Any = open_session("duckdb", corpus, SystemRandomness(), Limits())
+    host: Any = open_host("duckdb", corpus, SystemRandomness(), Limits())
     try:
-        session.load()
-        rows = session.con.sql("SELECT user_id AS user, tokens FROM tokens_of_rows").pl()
+        host.open()
+        rows = host.con.sql("SELECT user_id AS user, tokens FROM tokens_of_rows").pl()
     finally:
-        session.close()
+        host.close()
     there = pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))
     return rows.drop_nulls().with_columns(there)
 

@@ -2,5 +2,4 @@
 SELECT
     key,
     noisy
-FROM noised
-ORDER BY key;
+FROM noised;

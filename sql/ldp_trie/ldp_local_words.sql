@@ -1,7 +1,7 @@
--- The words on each user's device, each once, with the number of the user's rows that hold it.
--- spelled_out encodes a word with one code point a character: character number i of $characters
--- is chr(i + 1). A word with a character outside the set becomes NULL: its user takes part, and
--- reports nothing of it.
+-- The words on each user's device, each once, with the number of the user's rows that hold it. A
+-- word is spelled with one code point a character: that of character number i of $characters is
+-- number i of $codes. A word with a character outside the set becomes NULL: its user takes part,
+-- and reports nothing of it.
 -- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
 CREATE TEMP TABLE local_words AS
 WITH
@@ -10,8 +10,7 @@ numbered AS (
     SELECT
         user_id,
         list_transform(
-            list_filter(tokens, lambda token: token <> ''),
-            lambda token: coalesce(list_position($characters, token), 0)
+            not_empty(tokens), lambda token: coalesce(list_position($characters, token), 0)
         ) AS numbers
     FROM tokens_of_rows
 ),
@@ -20,17 +19,28 @@ spelled_out AS (
     SELECT
         user_id,
         CASE
-            WHEN len(numbers) > 0 AND NOT list_contains(numbers, 0)
+            WHEN array_size(numbers) > 0 AND NOT list_contains(numbers, CAST(0 AS BIGINT))
                 THEN array_to_string(
-                    list_transform(numbers, lambda number: chr(CAST(number AS INTEGER))), ''
+                    list_transform(
+                        numbers, lambda number: try_element_at($codes, CAST(number AS INTEGER))
+                    ),
+                    ''
                 )
         END AS word
     FROM numbered
+),
+
+counted AS (
+    SELECT
+        user_id,
+        word,
+        count(*) AS times
+    FROM spelled_out
+    GROUP BY user_id, word
 )
 
 SELECT
-    user_id,
+    coalesce(user_id, error('dphh: NULL user')) AS user_id,
     word,
-    count(*) AS times
-FROM spelled_out
-GROUP BY user_id, word;
+    times
+FROM counted;

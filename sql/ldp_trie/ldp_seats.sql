@@ -1,38 +1,87 @@
 -- Which user is asked at which level (Gboard, Algorithm 2, line 7): $seats users, sampled without
 -- replacement, in a secret random order. The first seats serve the first level, the next ones the
--- next level, and no user serves twice. $idle of all users have no rows; they take seats like all
--- others. The random words are a hash under the run's secret key, so that a resumed run seats them
--- alike; ties are broken by user id, never by rows.
--- In: local_words; $purpose, for which a run draws once.
--- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
-CREATE TEMP TABLE seats AS
+-- next level, and no user serves twice. Where there are fewer users, some are made up: they take
+-- seats like all others, and have no words. The random words are a hash under the run's secret key,
+-- so that a resumed run seats users alike; ties are broken by user id, never by rows.
+-- In: local_words (user_id, word, times); $purpose, for which a run draws once.
+-- Out: draws (user_id, name, draw), drawn once; seats (user_id, seat), seat from 1, without seats
+-- of users who are made up.
+CREATE TEMP TABLE draws AS
 WITH
 
+users AS (
+    SELECT DISTINCT user_id
+    FROM local_words
+),
+
+counted AS (
+    SELECT count(*) AS users
+    FROM users
+),
+
+made_up AS (
+    SELECT chr(31) || places.place AS name
+    FROM range($seats) AS places (place)
+    INNER JOIN counted ON places.place < $seats - counted.users
+),
+
 everyone AS (
-    SELECT DISTINCT
+    SELECT
         user_id,
         user_id AS name
-    FROM local_words
+    FROM users
     UNION ALL
     SELECT
         NULL AS user_id,
-        chr(31) || range AS name
-    FROM range($idle)
-),
+        name
+    FROM made_up
+)
 
-draws AS MATERIALIZED (
+SELECT
+    user_id,
+    name,
+    dphh_word(name, $purpose) AS draw
+FROM everyone;
+
+-- No task sorts everybody: draws are counted by their leading 16 bits (rounded, but a greater draw
+-- has no lesser ones), and put in order among those of the same bits.
+CREATE TEMP TABLE seats AS
+WITH
+
+led AS (
     SELECT
         user_id,
         name,
-        dphh_word(name, $purpose) AS draw
-    FROM everyone
+        draw,
+        CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
+    FROM draws
+),
+
+counted AS (
+    SELECT
+        bits,
+        count(*) AS users
+    FROM led
+    GROUP BY bits
+),
+
+filling AS (
+    SELECT
+        bits,
+        sum(users) OVER (ORDER BY bits) - users AS users_before
+    FROM counted
 ),
 
 in_order AS (
     SELECT
-        user_id,
-        row_number() OVER (ORDER BY draw, name) AS seat
-    FROM draws
+        led.user_id,
+        CAST(
+            filling.users_before
+            + row_number() OVER (PARTITION BY led.bits ORDER BY led.draw, led.name)
+            AS BIGINT
+        ) AS seat
+    FROM led
+    INNER JOIN filling ON led.bits = filling.bits
 )
 
 SELECT

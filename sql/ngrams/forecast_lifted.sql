@@ -13,13 +13,13 @@ WITH
 absent_rows AS (
     SELECT
         absent_signs.class,
-        list(
-            {
-                'bin': absent_signs.bin,
-                'grams': absent_signs.grams,
-                'negatives': absent_signs.negatives,
-                'threshold': thresholds.threshold
-            } ORDER BY absent_signs.bin
+        array_agg(
+            row(
+                absent_signs.bin,
+                absent_signs.grams,
+                absent_signs.negatives,
+                thresholds.threshold
+            )
         ) AS bins
     FROM absent_signs
     INNER JOIN thresholds
@@ -36,9 +36,9 @@ drawn AS (
 
 SELECT
     drawn.class,
-    drawn.gram['position'] AS position,
-    drawn.gram['key'] AS key,
-    drawn.gram['bin'] AS bin,
-    drawn.gram['first'] AS first,
-    drawn.gram['second'] AS second
+    drawn.gram.position,
+    drawn.gram.key,
+    drawn.gram.bin,
+    drawn.gram.first,
+    drawn.gram.second
 FROM drawn;

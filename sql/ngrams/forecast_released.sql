@@ -1,7 +1,8 @@
 -- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram whose
--- noised weight in round 2 reaches the threshold of its row, held or not. In the order of keys,
--- which does not say which is which.
--- In: round_2, lifted; thresholds (class, bin, threshold), public.
+-- noised weight in round 2 reaches the threshold of its row, held or not. They are stored
+-- sorted by their values (dphh/journal.py), which do not say which is which. A word that a list
+-- lacks is released by its spelling: its key says how many words there are, and is not.
+-- In: round_2, lifted, other_words; thresholds (class, bin, threshold), public.
 WITH
 
 held AS (
@@ -54,9 +55,10 @@ passed AS (
 )
 
 SELECT
-    key,
-    bin,
-    first,
-    second
+    other_words.word,
+    passed.bin,
+    passed.first,
+    passed.second,
+    CASE WHEN other_words.word IS NULL THEN passed.key END AS key
 FROM passed
-ORDER BY key;
+LEFT JOIN other_words ON passed.key = other_words.key;

@@ -1,15 +1,14 @@
 -- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
--- In, private: positions (user_hashes, lengths, keys, words), whole users in batches, where valid
--- grams stand. With a list of words, level 1 is of this form: a word's key is its number there,
--- from $others on of words that it lacks. These have noise here, and other_words.sql makes rows of
--- them.
--- In, public, what step 1 foretells: forecasts (gram, as_first, as_last, expected_first,
+-- In, private: positions (user_hashes, lengths, keys), whole users, many a row, where valid grams
+-- stand. With a list of words, level 1 is of this form: a word's key is its number there, from
+-- $others on of words that it lacks, which other_words (word, key) spells; $others is -1 of no
+-- list. In, public, what step 1 foretells: forecasts (gram, as_first, as_last, expected_first,
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
 -- each.
--- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
--- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
+-- Out, private: round_1 (key, name, noisy, class, bin), of the valid grams that somebody holds;
+-- absent (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
 
 -- Each user gives isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50)
 -- to the size of their list, at the key -1 - (bin of n): an L2 norm of $norm at most, in the units
@@ -33,49 +32,83 @@ GROUP BY contribution.key;
 CREATE TEMP TABLE list_sizes AS
 WITH
 
-bins AS (
+sums AS (
     SELECT
-        range AS bin,
-        -1 - range AS key
-    FROM range($list_bins)
+        bins.bin,
+        -1 - bins.bin AS key,
+        coalesce(plain_sums.weight, 0) AS weight
+    FROM range($list_bins) AS bins (bin)
+    LEFT JOIN plain_sums ON -1 - bins.bin = plain_sums.key
 )
 
 SELECT
-    bins.bin,
-    coalesce(plain_sums.weight, 0) + dphh_noise(
-        CASE WHEN $is_test THEN CAST(bins.key AS VARCHAR) END, $sigma, $purpose || '/list sizes'
+    bin,
+    weight + dphh_noise(
+        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/list sizes'
     ) AS noisy
-FROM bins
-LEFT JOIN plain_sums ON bins.key = plain_sums.key;
+FROM sums;
 
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its class is what its
+-- pieces foretell. With a prior, a gram that the public text has is of the class that its count
+-- there says, and of any other what its pieces let expect there takes something off. Words that a
+-- list lacks are in no class of the list, but in class -1.
 CREATE TEMP TABLE noised AS
+WITH
+
+classed AS (
+    SELECT
+        plain_sums.key,
+        plain_sums.weight,
+        CASE
+            WHEN $others >= 0 AND plain_sums.key >= $others THEN -1
+            ELSE coalesce(
+                public_grams.class,
+                first_piece.as_first + last_piece.as_last + lifts.shift
+            )
+        END AS class
+    FROM plain_sums
+    LEFT JOIN forecasts AS first_piece ON plain_sums.key >> 32 = first_piece.gram
+    LEFT JOIN forecasts AS last_piece ON plain_sums.key & 4294967295 = last_piece.gram
+    LEFT JOIN lifts
+        ON first_piece.expected_first + last_piece.expected_last = lifts.expected
+    LEFT JOIN public_grams ON plain_sums.key = public_grams.key
+    WHERE plain_sums.key >= 0
+),
+
+-- A test's draws depend on how a gram is written. In a run they depend on nothing.
+named AS (
+    SELECT
+        classed.key,
+        classed.weight,
+        classed.class,
+        CASE
+            WHEN $is_test
+                THEN coalesce('other ' || other_words.word, CAST(classed.key AS VARCHAR))
+        END AS name
+    FROM classed
+    LEFT JOIN other_words ON $is_test AND classed.key = other_words.key
+)
+
 SELECT
     key,
-    weight + dphh_noise(
-        CASE WHEN $is_test THEN dphh_name(key, $others) END, $sigma, $purpose || '/round 1'
-    ) AS noisy
-FROM plain_sums
-WHERE key >= 0;
+    name,
+    class,
+    weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
+FROM named;
 
--- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
--- that its pieces foretell, and the bin of its noised weight. With a prior, a gram that the public
--- text has is of the class that its count there says, and of any other what its pieces let expect
--- there takes something off.
+-- A gram's row is its class and the bin of its noised weight. Words that a list lacks have two
+-- rows: 1 of what round 1 releases, which has no weight in round 2, and 0 of all else.
 CREATE TEMP TABLE round_1 AS
 SELECT
-    noised.key,
-    noised.noisy,
-    coalesce(
-        public_grams.class,
-        first_piece.as_first + last_piece.as_last + lifts.shift
-    ) AS class,
-    dphh_bin(noised.noisy, $sigma) AS bin
-FROM noised
-INNER JOIN forecasts AS first_piece ON noised.key >> 32 = first_piece.gram
-INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
-INNER JOIN lifts
-    ON first_piece.expected_first + last_piece.expected_last = lifts.expected
-LEFT JOIN public_grams ON noised.key = public_grams.key;
+    key,
+    name,
+    noisy,
+    class,
+    CASE
+        WHEN class >= 0 THEN dphh_bin(noisy, $sigma)
+        ELSE CAST(noisy >= $threshold AS BIGINT)
+    END AS bin
+FROM noised;
 
 -- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
 -- class fall into each bin is drawn by the noise's own law.
@@ -107,6 +140,6 @@ drawn AS (
 
 SELECT
     drawn.class,
-    drawn.fallen['bin'] AS bin,
-    drawn.fallen['grams'] AS grams
+    drawn.fallen.bin,
+    drawn.fallen.grams
 FROM drawn;

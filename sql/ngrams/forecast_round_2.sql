@@ -6,13 +6,22 @@
 CREATE TEMP TABLE round_2 AS
 WITH
 
+weighed AS (
+    SELECT
+        user_hashes,
+        lengths,
+        keys,
+        $g AS g_of_grams
+    FROM positions
+),
+
 -- floor(norm g / |g|_2) to each gram: an L2 norm of $norm at most, whatever g is.
 users_contributions AS (
     SELECT
         unnest(
-            dphh_shared_contributions(user_hashes, lengths, keys, $g, $norm)
+            dphh_shared_contributions(user_hashes, lengths, keys, g_of_grams, $norm)
         ) AS contribution
-    FROM positions
+    FROM weighed
 ),
 
 histogram AS (
@@ -21,19 +30,28 @@ histogram AS (
         CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
-)
+),
 
 -- Every gram of round 1 gets noise, whether or not anybody gave it something now.
+sums AS (
+    SELECT
+        round_1.key,
+        round_1.name,
+        round_1.class,
+        round_1.bin,
+        round_1.noisy AS first,
+        coalesce(histogram.weight, 0) AS weight
+    FROM round_1
+    LEFT JOIN histogram ON round_1.key = histogram.key
+)
+
 SELECT
-    round_1.key,
-    round_1.class,
-    round_1.bin,
-    round_1.noisy AS first,
-    coalesce(histogram.weight, 0) + dphh_noise(
-        CASE WHEN $is_test THEN dphh_name(round_1.key, $others) END, $sigma, $purpose || '/round 2'
-    ) AS second
-FROM round_1
-LEFT JOIN histogram ON round_1.key = histogram.key;
+    key,
+    class,
+    bin,
+    first,
+    weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
+FROM sums;
 
 CREATE TEMP TABLE absent_signs AS
 SELECT

@@ -6,7 +6,7 @@
 -- The loop over k is dphh/mechanisms/ngrams/levels.py; rho_k is computed before each level, by
 -- dphh/mechanisms/ngrams/dpne.py; users' texts, w_i, are `users`, which sql/rows/gather_texts.sql
 -- has made. U_i <- W_i n V_k is in positions_of_words.sql (k = 2) and positions_of_grams.sql.
--- In: positions (user_hashes, lengths, keys, words), where valid grams stand: U_i, before it is a
+-- In: positions (user_hashes, lengths, keys, ends), where valid grams stand: U_i, before it is a
 -- set. Out: noised (key, noisy), drawn once.
 CREATE TEMP TABLE noised AS
 WITH
@@ -19,7 +19,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_grams(
-                user_hashes, lengths, keys, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+                user_hashes, lengths, keys, $max_items, $grid_bits, $salt
             )
         ) AS contribution
     FROM positions

@@ -1,4 +1,5 @@
 -- The noised sizes of lists, which round 1 shows (step 2 of docs/ngrams.md).
-SELECT noisy
-FROM list_sizes
-ORDER BY bin;
+SELECT
+    bin,
+    noisy
+FROM list_sizes;

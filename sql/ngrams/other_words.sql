@@ -1,12 +1,18 @@
--- Level 1 with a list of words, in round 1 (step 2 of docs/ngrams.md): the words that it lacks
--- and that somebody counts for. They are in no class of the list, but in class -1, in two rows: 1
--- of what round 1 releases, which has no weight in round 2, and 0 of all else.
--- In: noised (key, noisy), from $others on of such words. Out: more of round_1.
-INSERT INTO round_1
+-- Level 1 with a list of words: the words that it lacks, with keys from $others on.
+-- In: listed (word, key), public; the words of the corpus, whose ids are 0 to $words_of_corpus - 1.
+-- Out, private: other_words (word, key).
+CREATE TEMP TABLE other_words AS
+WITH
+
+words AS (
+    SELECT
+        dphh_spelled(ids.id) AS word,
+        $others + ids.id AS key
+    FROM range($words_of_corpus) AS ids (id)
+)
+
 SELECT
-    key,
-    noisy,
-    -1 AS class,
-    CAST(noisy >= $threshold AS BIGINT) AS bin
-FROM noised
-WHERE key >= $others;
+    words.word,
+    words.key
+FROM words
+ANTI JOIN listed ON words.word = listed.word;

@@ -3,10 +3,10 @@
 -- released gram one position ahead) or its last one (on a single side: a released word k - 1
 -- positions ahead).
 -- DPNE, Algorithm 1, at k > 2: U_i <- W_i n V_k, as positions_of_words.sql has it at k = 2.
--- In: positions (user_hashes, lengths, keys, words) of this level; $released, its released keys and
+-- In: positions (user_hashes, lengths, keys, ends) of this level; $released, its released keys and
 -- their numbers.
--- Out: next_positions (user_hashes, lengths, keys, words); key = left * 2^32 + right, by the
--- numbers of the pieces.
+-- Out: next_positions (user_hashes, lengths, keys, ends); key = left * 2^32 + right, by the numbers
+-- of the pieces.
 CREATE TEMP TABLE next_positions AS
 WITH
 
@@ -16,7 +16,7 @@ released AS (
         user_hashes,
         lengths,
         dphh_numbers_of_grams(keys, $released) AS grams,
-        words
+        ends
     FROM positions
 ),
 
@@ -25,14 +25,14 @@ released AS (
 candidates AS (
     SELECT
         user_hashes,
-        dphh_pairs(lengths, grams, words, $ahead) AS pairs,
-        words
+        dphh_pairs(lengths, grams, ends, $ahead) AS pairs,
+        ends
     FROM released
 )
 
 SELECT
-    user_hashes,
-    pairs['lengths'] AS lengths,
-    pairs['keys'] AS keys,
-    words
+    candidates.user_hashes,
+    candidates.pairs.lengths,
+    candidates.pairs.keys,
+    candidates.ends
 FROM candidates;

@@ -4,10 +4,10 @@
 -- position stays, and the released words beside, to be what longer grams end in.
 -- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k. Each of them is where it
 -- stands, and becomes a set in grams_level.sql.
--- In: users (user_hashes, lengths, ids); $released, the released words and their numbers.
--- Out: positions (user_hashes, lengths, keys, words); key = left * 2^32 + right, by the numbers of
--- the released.
-CREATE TEMP TABLE positions AS
+-- In: users (user_hashes, lengths, ids, words); $released, the released words and their numbers.
+-- Out: next_positions (user_hashes, lengths, keys, ends); key = left * 2^32 + right, by the numbers
+-- of the released.
+CREATE TEMP TABLE next_positions AS
 WITH
 
 -- The join with the rung below: at each position the number of the released word, -1 for none.
@@ -15,16 +15,16 @@ released AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_numbers_of_words(ids, $released) AS grams
+        dphh_numbers_of_words(ids, words, $released) AS grams
     FROM users
 ),
 
-released_and_words AS (
+released_and_ends AS (
     SELECT
         user_hashes,
         lengths,
         grams,
-        CASE WHEN $single THEN grams ELSE [] END AS words
+        CASE WHEN $single THEN grams END AS ends
     FROM released
 ),
 
@@ -33,14 +33,14 @@ released_and_words AS (
 candidates AS (
     SELECT
         user_hashes,
-        dphh_pairs(lengths, grams, words, 1) AS pairs,
-        words
-    FROM released_and_words
+        dphh_pairs(lengths, grams, ends, 1) AS pairs,
+        ends
+    FROM released_and_ends
 )
 
 SELECT
-    user_hashes,
-    pairs['lengths'] AS lengths,
-    pairs['keys'] AS keys,
-    words
+    candidates.user_hashes,
+    candidates.pairs.lengths,
+    candidates.pairs.keys,
+    candidates.ends
 FROM candidates;

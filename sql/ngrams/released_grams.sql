@@ -1,7 +1,7 @@
 -- What a level of DPNE releases: every valid gram, kept or not, whose noised weight reaches rho_k
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
--- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). Sorted by
--- what is released itself, which does not say which is which.
+-- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). They are
+-- stored sorted by their values (dphh/journal.py), which do not say which is which.
 -- In: noised (key, noisy), of the valid grams that somebody keeps; lifted (position, key, noisy).
 WITH
 
@@ -21,23 +21,15 @@ spurious AS (
     FROM unkept
     INNER JOIN lifted ON unkept.position = lifted.position
     WHERE lifted.noisy IS NOT NULL
-),
-
-passed AS (
-    SELECT
-        key,
-        noisy
-    FROM noised
-    WHERE noisy >= $threshold
-    UNION ALL
-    SELECT
-        key,
-        noisy
-    FROM spurious
 )
 
 SELECT
     key,
     noisy
-FROM passed
-ORDER BY noisy DESC, key ASC;
+FROM noised
+WHERE noisy >= $threshold
+UNION ALL
+SELECT
+    key,
+    noisy
+FROM spurious;

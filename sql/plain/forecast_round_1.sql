@@ -44,7 +44,7 @@ below AS (
 ),
 
 -- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each row
--- from the same distribution, and stores those that pass: dphh/session/ladder/absent.py.)
+-- from the same distribution, and stores those that pass: udfs/draws/absent.py.)
 absent AS (
     SELECT
         list_append(firsts.tokens, lasts.tokens[-1]) AS gram,

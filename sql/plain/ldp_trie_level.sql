@@ -78,7 +78,7 @@ messages AS MATERIALIZED (
             value,
             $domain,
             $size,
-            CAST($numerator AS UBIGINT),
+            CAST($numerator AS DECIMAL(20, 0)),
             $purpose
         ) AS subset
     FROM said

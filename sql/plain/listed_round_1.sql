@@ -31,7 +31,7 @@ histogram AS (
 ),
 
 -- Words of the list that nobody holds, with a weight of 0. (An engine draws how many of them stand
--- in each row, by the same law, and writes down those that pass: dphh/session/ladder/absent.py.)
+-- in each row, by the same law, and writes down those that pass: udfs/draws/absent.py.)
 absent AS (
     SELECT
         [listed.token] AS gram,

@@ -1,11 +1,11 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
--- In: users (user_hashes, lengths, ids), several short users a row; $released, the words that
--- earlier rounds released, NULL if there were none. Out: noised (word_id, noisy), drawn once,
--- because the noise is stored in a table before anything reads it.
+-- In: users (user_hashes, lengths, ids, words), whole users, many a row; $released, the words that
+-- earlier rounds released, NULL if there were none. Out: noised (key, noisy), drawn once, because
+-- the noise is stored in a table before anything reads it.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
 -- and all of Algorithm 5 but the threshold, which is in released_words.sql. w_i, the texts of a
--- user, are in `users`, which sql/rows/gather_texts.sql has made.
+-- user, are in `users`.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -14,7 +14,8 @@ remaining AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_unreleased(ids, $released) AS ids
+        dphh_unreleased(ids, words, $released) AS ids,
+        words
     FROM users
 ),
 
@@ -26,7 +27,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt
             )
         ) AS contribution
     FROM remaining
@@ -35,7 +36,7 @@ users_contributions AS (
 -- Algorithm 5: H[u], summed over users.
 histogram AS (
     SELECT
-        contribution.key AS word_id,
+        contribution.key,
         CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
@@ -45,14 +46,14 @@ histogram AS (
 -- are spelled (released_words.sql).
 named AS (
     SELECT
-        word_id,
+        key,
         weight,
-        CASE WHEN $is_test THEN dphh_spelled(word_id) END AS name
+        CASE WHEN $is_test THEN dphh_spelled(key) END AS name
     FROM histogram
 )
 
 -- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep.
 SELECT
-    word_id,
+    key,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy
 FROM named;

@@ -2,9 +2,9 @@
 -- words_level.sql, it noises every word that any user holds, even if all its weights are 0, since
 -- the next round's weights depend on the noised weights. If a word that no user keeps were left
 -- out, a new user who keeps it would change what all its other holders give.
--- In: users (user_hashes, lengths, ids); $w, the w of each word, and $released, the words that
--- earlier rounds released: both NULL in the first round.
--- Out: noised (word_id, given, noisy), drawn once; given: whether the word has a positive weight.
+-- In: users (user_hashes, lengths, ids, words); $w, the w of each word, and $released, the words
+-- that earlier rounds released: both NULL in the first round.
+-- Out: noised (key, given, noisy), drawn once; given: whether the word has a positive weight.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -13,7 +13,9 @@ remaining AS (
     SELECT
         user_hashes,
         lengths,
-        dphh_unreleased(ids, $released) AS ids
+        dphh_unreleased(ids, words, $released) AS ids,
+        words,
+        $w AS w_of_words
     FROM users
 ),
 
@@ -24,7 +26,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_given_to_words(
-                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT), $w
+                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, w_of_words
             )
         ) AS contribution
     FROM remaining
@@ -32,7 +34,7 @@ users_contributions AS (
 
 histogram AS (
     SELECT
-        contribution.key AS word_id,
+        contribution.key,
         CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
@@ -40,14 +42,14 @@ histogram AS (
 
 named AS (
     SELECT
-        word_id,
+        key,
         weight,
-        CASE WHEN $is_test THEN dphh_spelled(word_id) END AS name
+        CASE WHEN $is_test THEN dphh_spelled(key) END AS name
     FROM histogram
 )
 
 SELECT
-    word_id,
+    key,
     weight > 0 AS given,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy
 FROM named;

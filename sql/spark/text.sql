@@ -36,3 +36,11 @@ RETURN transform(
     ),
     spelling -> spelling.tokens
 );
+
+-- A word is its own key: no process numbers all words.
+CREATE OR REPLACE TEMPORARY FUNCTION dphh_spelled (word STRING) RETURNS STRING RETURN word;
+
+-- DuckDB's list_slice: tokens number `first` to number `last`.
+CREATE OR REPLACE TEMPORARY FUNCTION dphh_slice (tokens ARRAY<STRING>, first INT, last INT)
+RETURNS ARRAY<STRING>
+RETURN slice(tokens, first, last - first + 1);

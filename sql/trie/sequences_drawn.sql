@@ -2,18 +2,17 @@
 -- proportion to its frequency among the user's rows. TrieHH's Algorithm 3 draws it anew at each
 -- level; here it is drawn once, as in the published proof (docs/trie.md). The choice depends only
 -- on the user's rows and one random word, so a repeat with the same word chooses the same. (The
--- remainder favours some rows by less than 2^-32. Privacy does not depend on it:
--- docs/trie.md.)
--- In: choices (user_id, tokens), users' rows; $purpose, for which a run draws once.
--- Out: one_each (user_id, tokens).
-CREATE TEMP TABLE one_each AS
+-- remainder favours some rows by less than 2^-32. Privacy does not depend on it: docs/trie.md.)
+-- In: sequences_of_rows (user_id, tokens), of users of several rows; $purpose, for which a run
+-- draws once. Out: chosen (user_id, tokens).
+CREATE TEMP TABLE chosen AS
 WITH
 
 sequences_of_users AS (
     SELECT
         user_id,
         array_agg(tokens) AS sequences
-    FROM choices
+    FROM sequences_of_rows
     GROUP BY user_id
 )
 

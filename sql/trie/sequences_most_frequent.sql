@@ -1,6 +1,6 @@
 -- One sequence a user: the one in most of the user's rows, the first of those if several tie.
--- In: choices (user_id, tokens), users' rows. Out: one_each (user_id, tokens).
-CREATE TEMP TABLE one_each AS
+-- In: sequences_of_rows (user_id, tokens), of users of several rows. Out: chosen (user_id, tokens).
+CREATE TEMP TABLE chosen AS
 WITH
 
 local_counts AS (
@@ -8,7 +8,7 @@ local_counts AS (
         user_id,
         tokens,
         count(*) AS appearances
-    FROM choices
+    FROM sequences_of_rows
     GROUP BY user_id, tokens
 )
 

@@ -1,42 +1,89 @@
--- TrieHH, one level as in the papers (Algorithms 1 and 2): $batch users, sampled without
+-- TrieHH, one level as in the papers (Algorithms 1 and 2): $batch of $users users, sampled without
 -- replacement, vote for the prefix of $level tokens of their sequence if the prefix one token
--- shorter is in the trie. $idle users without a sequence are sampled alike, and do not vote.
+-- shorter is in the trie. Users without a sequence are sampled alike, and do not vote.
 -- In: one_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
--- Out: votes (node, token, ended, votes).
-CREATE TEMP TABLE votes AS
+-- Out: draws (user_id, draw), drawn once; votes (node, token, ended, votes).
+CREATE TEMP TABLE draws AS
 WITH
+
+counted AS (
+    SELECT count(*) AS holders
+    FROM one_each
+),
+
+without_sequence AS (
+    SELECT chr(31) || places.place AS name
+    FROM range($users) AS places (place)
+    INNER JOIN counted ON places.place < $users - counted.holders
+),
 
 everyone AS (
     SELECT
-        user_id AS name,
-        tokens
+        user_id,
+        user_id AS name
     FROM one_each
     UNION ALL
     SELECT
-        chr(31) || range AS name,
-        NULL AS tokens
-    FROM range($idle)
+        NULL AS user_id,
+        name
+    FROM without_sequence
+)
+
+SELECT
+    user_id,
+    dphh_word(name, $purpose) AS draw
+FROM everyone;
+
+-- The batch has the lowest draws. No task sorts everybody: draws are counted by their leading 16
+-- bits (rounded, but a greater draw has no lesser ones), and only those of the bits at which the
+-- batch is not yet full are put in order.
+CREATE TEMP TABLE votes AS
+WITH
+
+led AS (
+    SELECT
+        user_id,
+        draw,
+        CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
+    FROM draws
 ),
 
-draws AS MATERIALIZED (
+counted AS (
     SELECT
-        tokens,
-        dphh_word(name, $purpose) AS draw
-    FROM everyone
+        bits,
+        count(*) AS users
+    FROM led
+    GROUP BY bits
+),
+
+filling AS (
+    SELECT
+        bits,
+        sum(users) OVER (ORDER BY bits) - users AS users_before
+    FROM counted
+),
+
+in_order AS (
+    SELECT
+        led.user_id,
+        filling.users_before + row_number() OVER (PARTITION BY led.bits ORDER BY led.draw) AS place
+    FROM led
+    INNER JOIN filling ON led.bits = filling.bits
+    WHERE filling.users_before < $batch
 ),
 
 batch AS (
-    SELECT tokens
-    FROM draws
-    ORDER BY draw
-    LIMIT $batch
+    SELECT one_each.tokens
+    FROM in_order
+    INNER JOIN one_each ON in_order.user_id = one_each.user_id
+    WHERE in_order.place <= $batch
 ),
 
 next_prefixes AS (
     SELECT
         trie.node,
-        batch.tokens[$level] AS token,
-        len(batch.tokens) < $level AS ended
+        try_element_at(batch.tokens, $level) AS token,
+        array_size(batch.tokens) < $level AS ended
     FROM batch
     INNER JOIN trie ON list_slice(batch.tokens, 1, $level - 1) = trie.tokens
 )

@@ -1,16 +1,29 @@
 -- All walkers start at the root, node 0. Users of the same sequence are one walker: a level needs
--- only the number of users.
--- In: contents (content, users), of users of one row; one_each (user_id, tokens), of the others.
+-- only the number of users. Equal contents of users of one row are tokenised once.
+-- In: contents_of_users (user_id, contents); chosen (user_id, tokens), of users of several rows.
 -- Out: walkers (node, tokens, users).
 CREATE TEMP TABLE walkers AS
 WITH
 
+only_contents AS (
+    SELECT try_element_at(contents, 1) AS content
+    FROM contents_of_users
+    WHERE array_size(contents) = 1
+),
+
+counted AS (
+    SELECT
+        content,
+        count(*) AS users
+    FROM only_contents
+    GROUP BY content
+),
+
 of_one_row AS (
     SELECT
-        list_filter(tokens_of(content), lambda token: token <> '') AS tokens,
+        not_empty(tokens_of(content)) AS tokens,
         users
-    FROM contents
-    WHERE content IS NOT NULL
+    FROM counted
 ),
 
 of_all AS (
@@ -18,12 +31,12 @@ of_all AS (
         tokens,
         users
     FROM of_one_row
-    WHERE len(tokens) > 0
+    WHERE array_size(tokens) > 0
     UNION ALL
     SELECT
         tokens,
-        1 AS users
-    FROM one_each
+        CAST(1 AS BIGINT) AS users
+    FROM chosen
 )
 
 SELECT

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from dphh import Corpus, Plan
-from dphh.engines import open_session
+from dphh.engines import open_host
+from dphh.engines.host import Limits
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
-from dphh.session.protocol import Limits
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
+from tests.engines.levels import unstored
 
 #: What the table says: one bound in a thousand may fail.
 TABLE = 1e-3
@@ -88,11 +89,11 @@ def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     randomness.draw_once_by(SystemRandomness().words(4, "the key of a run").tobytes())
     read = VERBS[plan.verb].read(corpus, plan.price)
     threads = 1 if engine == "duckdb" else None
-    session = open_session(engine, read, randomness, Limits(threads=threads))
+    host = open_host(engine, read, randomness, Limits(threads=threads))
     try:
-        return released(plan.price, read, session, "audit", randomness, lambda _: None)
+        return released(plan.price, read, host, unstored, "audit", randomness, lambda _: None)
     finally:
-        session.close()
+        host.close()
 
 
 def scores(release: Release, column: str = "score") -> dict[str, float]:

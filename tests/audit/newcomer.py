@@ -24,7 +24,7 @@ from dphh import Corpus, ngrams
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
-from dphh.session.ladder.rungs import PAIR, Integers
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds

@@ -160,7 +160,7 @@ def test_a_valid_gram_passes_as_often_as_the_noise_says(engine, tmp_path, prunin
 
 
 def without_spurious(monkeypatch):
-    monkeypatch.setattr("dphh.session.ladder.spurious.draw_binomial", lambda *_: 0)
+    monkeypatch.setattr("dphh.udfs.draws.spurious.draw_binomial", lambda *_: 0)
 
 
 @PRUNINGS
@@ -171,10 +171,10 @@ def test_a_ladder_without_spurious_grams_is_caught(engine, tmp_path, monkeypatch
 
 
 def test_spurious_grams_that_are_too_few_by_half_are_caught(engine, tmp_path, monkeypatch):
-    from dphh.session.ladder.spurious import draw_binomial
+    from dphh.udfs.draws.spurious import draw_binomial
 
     monkeypatch.setattr(
-        "dphh.session.ladder.spurious.draw_binomial",
+        "dphh.udfs.draws.spurious.draw_binomial",
         lambda randomness, n, p, purpose: draw_binomial(randomness, n, p / 2, purpose),
     )
     with pytest.raises(AssertionError, match="a gram that nobody holds is released"):

@@ -23,7 +23,7 @@ RUNS = ("find", "count", "find and count")
 def run(what: str, data: Path, method: str, folder: Path) -> None:
     """One run, its processor time on standard output."""
     from dphh import Corpus, Ledger, counts, ngrams
-    from dphh.engines.duckdb import session  # noqa: F401 - imported before the clock starts
+    from dphh.engines.duckdb import host  # noqa: F401 - imported before the clock starts
 
     corpus = Corpus(str(data / "msnbc.parquet"), user="user_id", text="text")
     out = folder / what

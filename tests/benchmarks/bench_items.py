@@ -81,10 +81,10 @@ def plain(path: str, reading: str, counted: str, threads: int) -> int:
 def imports() -> int:
     """What a process pays before it begins: dphh, with what planning and running need of it."""
     from dphh import Corpus, items
-    from dphh.engines.duckdb.session import open_session as on_duckdb
-    from dphh.engines.polars.session import open_session as on_polars
+    from dphh.engines.duckdb.host import DuckDBHost
+    from dphh.engines.polars.host import PolarsHost
 
-    return len([Corpus, items, on_duckdb, on_polars])
+    return len([Corpus, items, DuckDBHost, PolarsHost])
 
 
 def child(arguments: list[str]) -> None:

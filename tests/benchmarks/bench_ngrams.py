@@ -158,17 +158,17 @@ def run_private(
 
 
 def _show_steps() -> None:
-    from dphh.engines.duckdb.run import DuckDBRun
+    from dphh.engines.duckdb.host import DuckDBHost
 
-    execute = DuckDBRun.execute
+    run = DuckDBHost.run
 
     def timed(self, name, **parameters):
         wall, cpu = time.perf_counter(), time.process_time()
-        execute(self, name, **parameters)
+        run(self, name, **parameters)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(f"    {wall:8.2f} s  {cpu:8.2f} s of processors  {name}", file=sys.stderr)
 
-    DuckDBRun.execute = timed  # type: ignore[method-assign]
+    DuckDBHost.run = timed  # type: ignore[method-assign]
 
 
 def compare(title: str, exact: list[str], corpus: list[str], max_items: int, profile: bool) -> None:

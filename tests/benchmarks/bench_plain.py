@@ -57,8 +57,8 @@ def privately(verb: str, path: str, engine: str) -> None:
 
 def child(verb: str, path: str, how: str) -> None:
     if how != "exactly":
-        from dphh.engines.duckdb import session as _  # noqa: F401
-        from dphh.engines.polars import session as _other  # noqa: F401
+        from dphh.engines.duckdb import host as _  # noqa: F401
+        from dphh.engines.polars import host as _other  # noqa: F401
     before = time.process_time()
     if how == "exactly":
         exactly(verb, path)

@@ -136,7 +136,7 @@ def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
     from dphh import Corpus
-    from dphh.session.protocol import Limits
+    from dphh.engines.host import Limits
 
     stop = None
     if engine == "spark":

@@ -118,7 +118,7 @@ class _Watched:
 @contextmanager
 def recorded(engine: str) -> Iterator[Asked]:
     """Of all that runs within, on this engine."""
-    import_module(f"dphh.engines.{engine}.session")
+    import_module(f"dphh.engines.{engine}.host")
     asked, drawing = Asked(), threading.local()
 
     def listening(name: str, function: Any) -> Any:

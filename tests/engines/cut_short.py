@@ -238,7 +238,7 @@ def _purpose(verb: str, level: int) -> str:
 
 if __name__ == "__main__":
     task = json.loads(sys.argv[1])
-    import_module(f"dphh.engines.{task['engine']}.session")
+    import_module(f"dphh.engines.{task['engine']}.host")
     plan_of(task["verb"], dphh.corpus.corpus_from_json(task["corpus"]))  # what takes long, once
     for point in task["points"]:
         child = forked(lambda point=point: _run_and_die(task, *point))  # type: ignore[misc]

@@ -133,7 +133,7 @@ def one_run(verb: str, engine: str, number: int, kills: int, folder: Path) -> tu
 
 def main() -> None:
     engine, kills, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    import_module(f"dphh.engines.{engine}.session")
+    import_module(f"dphh.engines.{engine}.host")
     write_texts(folder)
     seen: dict[str, int] = dict.fromkeys(ASKED, 0)
     wrong: list[str] = []

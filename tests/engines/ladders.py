@@ -16,7 +16,7 @@ from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on, unstored
 from tests.engines.plain import Gram, Plain, Rows
 
 BITS = 10
@@ -71,9 +71,9 @@ def climbed(
             "dphh.mechanisms.ngrams.levels.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
-        session_on(engine, corpus, randomness or Quiet()) as session,
+        host_on(engine, corpus, randomness or Quiet()) as host,
     ):
-        return list(ngrams_levels(price, session, corpus.content.joiner))
+        return list(ngrams_levels(price, host, unstored, corpus.content.joiner))
 
 
 def weights(done: LevelDone) -> dict[Gram, int]:

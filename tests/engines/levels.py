@@ -1,4 +1,4 @@
-"""Ways into an engine's session, to see what a release never shows."""
+"""Ways into an engine, to see what a release never shows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
+
 from dphh import Corpus
-from dphh.engines import open_session
+from dphh.engines import open_host
+from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
+from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
-from dphh.session.protocol import Limits, Session
-from dphh.session.rounds import RoundsAsOne
-from dphh.udfs.kernel.reading import Reading
+from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
+from dphh.udfs.kernel.reading import Words
+
+
+def unstored(_: str, draw: Draw) -> Any:
+    """Draws a step and stores nothing of it."""
+    return draw()
 
 
 def limits_of(engine: str) -> Limits:
@@ -21,12 +29,12 @@ def limits_of(engine: str) -> Limits:
 
 
 @contextmanager
-def session_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Session]:
-    session = open_session(engine, corpus, randomness, limits_of(engine))
+def host_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Host]:
+    host = open_host(engine, corpus, randomness, limits_of(engine))
     try:
-        yield session
+        yield host
     finally:
-        session.close()
+        host.close()
 
 
 def bare_level(max_items: int, *, bits: int = 10, threshold: int = -(10**12)) -> SetUnionLevel:
@@ -38,9 +46,9 @@ def bare_level(max_items: int, *, bits: int = 10, threshold: int = -(10**12)) ->
 
 def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> dict[str, int]:
     """The integer weights of all items, before any noise (randomness: no_noise)."""
-    with session_on(engine, corpus, randomness) as session:
-        session.hold(Reading())
-        passed = session.draw(bare_level(max_items), "test")
+    with host_on(engine, corpus, randomness) as host:
+        host.gather("users", Words())
+        passed = draw_words(host, bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
     )
@@ -51,13 +59,12 @@ def in_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """What each round of set union releases, without what those before it did."""
     found: list[dict[tuple[str, ...], int]] = []
-    passed: Any = None
-    with session_on(engine, corpus, randomness) as session:
-        session.hold(Reading())
+    released = pa.array([], pa.string())
+    with host_on(engine, corpus, randomness) as host:
+        host.gather("users", Words())
         for level in levels:
-            if passed is not None:
-                session.forget(passed)
-            passed = session.draw(level, f"round {level.round}")
+            passed = draw_words(host, level, f"round {level.round}", released)
+            released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
             keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
     return found
@@ -69,9 +76,9 @@ def in_adaptive_rounds(
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
     rounds = AdaptiveRounds(tuple(levels))
-    with session_on(engine, corpus, randomness) as session:
-        session.hold(Reading())
-        drawn = session.draw(RoundsAsOne(rounds), "items")
+    with host_on(engine, corpus, randomness) as host:
+        host.gather("users", Words())
+        drawn = draw_rounds(host, rounds, "items")
     for _, passed in rounds.read(drawn):
         keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
         found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})

@@ -16,7 +16,7 @@ from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.privacy.subset_selection import subset_selection
 from dphh.testing import SeededRandomness
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on, unstored
 
 Prefix = tuple[tuple[str, ...], bool]
 #: A plan that costs little to make; tests set what they need.
@@ -48,8 +48,8 @@ def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> 
 
 def grown(engine: str, corpus: Corpus, plan: Plan, randomness: Any) -> list[LevelDone]:
     read = as_sequences(corpus, 1)
-    with session_on(engine, read, randomness) as session:
-        return list(ldp_trie_levels(plan.price, session, read.content.joiner))
+    with host_on(engine, read, randomness) as host:
+        return list(ldp_trie_levels(plan.price, host, unstored, read.content.joiner))
 
 
 def prefixes(done: LevelDone) -> dict[Prefix, float]:

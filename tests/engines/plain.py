@@ -19,9 +19,7 @@ from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.sql import query
-from dphh.udfs.draws.noise import register_noise
-from dphh.udfs.draws.subsets import register_reports
-from dphh.udfs.draws.votes import register_votes
+from tests.draws import register_draws
 
 Gram = tuple[str, ...]
 #: A user, and the tokens of one row of theirs.
@@ -62,9 +60,7 @@ class Plain:
         """`users`: an expression over the column `who`, for users of types that Arrow has not."""
         self.randomness = randomness
         self.con = duckdb.connect(config={"threads": 1})
-        register_noise(self.con, randomness)
-        register_votes(self.con, randomness)
-        register_reports(self.con, randomness)
+        register_draws(self.con, randomness)
         self.con.execute(query("plain/functions"))
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))

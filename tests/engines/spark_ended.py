@@ -15,9 +15,9 @@ from py4j.protocol import ERROR_ON_RECEIVE, Py4JNetworkError
 from pyspark import SparkContext
 
 from dphh import Corpus, EngineError, items
-from dphh.engines.spark.run import SparkRun
+from dphh.engines.spark.host import SparkHost
 
-_write, _send = SparkRun.write, ClientServerConnection.send_command
+_write, _send = SparkHost.write, ClientServerConnection.send_command
 
 
 def write_without_java(self: Any, table: str, rows: Any) -> None:
@@ -43,12 +43,12 @@ def main(folder: Path) -> None:
     plan, ledger = items(corpus, epsilon=1.0, delta=1e-6), folder / "ledger.sqlite"
     said = []
     for write in (write_as_java_ends, write_without_java):
-        SparkRun.write = write  # type: ignore[method-assign]
+        SparkHost.write = write  # type: ignore[method-assign]
         try:
             plan.run(engine="spark", ledger=ledger, run_id="ended", threads=1)
         except EngineError as problem:
             said.append(" ".join(str(problem).split()))
-    SparkRun.write = _write  # type: ignore[method-assign]
+    SparkHost.write = _write  # type: ignore[method-assign]
     release = plan.run(engine="spark", ledger=ledger, run_id="ended", threads=1)
     (folder / "said").write_text("\n".join([*said, type(release).__name__]))
 

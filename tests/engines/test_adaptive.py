@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import io
 from dataclasses import asdict
-from importlib import import_module
 from math import isqrt
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import polars as pl
@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Ledger, items
+from dphh.engines.duckdb.host import DuckDBHost
+from dphh.engines.polars.host import PolarsHost
 from dphh.errors import EngineError
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.set_union.rounds import new_delta
@@ -106,16 +108,17 @@ def test_a_run_cut_short_among_its_rounds_draws_all_of_them_anew(
     rows = {f"u{user}": f"common{user % 6} unheard{user}" for user in range(3000)}
     plan = items(corpus_of(rows), epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     ledger, lines = tmp_path / "ledger.sqlite", []
-    rounds, asked = import_module(f"dphh.engines.{engine}.rounds").Rounds, []
-    before = rounds._released_of_round
+    host, asked = {"duckdb": DuckDBHost, "polars": PolarsHost}[engine], []
+    take = host.take
 
-    def fails_at_the_second(self: object, threshold: int) -> object:
-        asked.append(threshold)
+    def fails_at_the_second(self: Any, step: str, **parameters: Any) -> Any:
+        if step == "released_of_round":
+            asked.append(parameters["threshold"])
         if len(asked) == 2:
             raise EngineError("no room")
-        return before(self, threshold)
+        return take(self, step, **parameters)
 
-    with patch.object(rounds, "_released_of_round", fails_at_the_second):
+    with patch.object(host, "take", fails_at_the_second):
         with pytest.raises(EngineError) as problem:
             plan.run(engine=engine, ledger=ledger, run_id="one", progress=lines.append)
         told = f"{problem.value} {lines}"

@@ -9,14 +9,14 @@ import pytest
 from dphh import items
 from dphh.levels.set_union import CHOICE_COMMON
 from dphh.mechanisms.items.levels import items_levels
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on, unstored
 
 BUDGET: dict[str, Any] = {"epsilon": 8, "delta": 1e-3, "max_items": 10}
 
 
 def run_on(engine: str, corpus: Any, randomness: Any, plan: Any) -> list[Any]:
-    with session_on(engine, corpus, randomness) as session:
-        return list(items_levels(plan.price, session, " "))
+    with host_on(engine, corpus, randomness) as host:
+        return list(items_levels(plan.price, host, unstored, " "))
 
 
 @pytest.mark.parametrize("common", [CHOICE_COMMON - 1, CHOICE_COMMON])

@@ -6,14 +6,12 @@ import re
 import unicodedata
 from datetime import date
 
-import duckdb
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dphh import TRIEHH_WORDS, Corpus, CorpusError, items
+from dphh import TRIEHH_WORDS, Corpus
 from tests.engines.contents import ROWS, WHITE_SPACE, expected, frame
 from tests.engines.levels import histogram
 
@@ -207,38 +205,6 @@ def test_encoded_text_is_text(engine, no_noise, kind):
         source = table.set_column(1, "what", table.column(1).dictionary_encode())
     corpus = Corpus(source, user="who", text="what")
     assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
-
-
-MONTH = pa.array([pa.MonthDayNano([1, 0, 0])] * 2)
-
-
-@pytest.mark.parametrize(
-    "whats, as_",
-    [
-        (MONTH, "whole"),
-        (pa.array([[MONTH[0]]] * 2), "list"),
-        (pa.array([5, 6], pa.duration("us")), "whole"),
-        (pa.array([[5], [6]], pa.list_(pa.duration("us"))), "list"),
-    ],
-)
-def test_spans_of_time_are_refused_by_polars_before_anything_is_spent(ledger, no_noise, whats, as_):
-    table = pa.table({"who": [1, 2], "what": whats})
-    corpus = Corpus(table, user="who", text="what", as_=as_)
-    with pytest.raises(CorpusError, match="cast the column to text, or use engine='duckdb'"):
-        items(corpus, epsilon=1, delta=1e-7).run(engine="polars", ledger=ledger)
-    assert ledger.runs() == []
-    assert sum(histogram("duckdb", corpus, no_noise, 9).values()) == 2 * 1024
-
-
-def test_a_file_with_an_interval_is_refused_by_polars(tmp_path, ledger):
-    path = tmp_path / "spans.parquet"
-    duckdb.sql("SELECT 1 AS who, INTERVAL 1 MONTH AS what").write_parquet(str(path))
-    corpus = Corpus(path, user="who", item="what")
-    with pytest.raises(
-        CorpusError, match=r"spans\.parquet: it holds a type that Polars cannot read"
-    ):
-        items(corpus, epsilon=1, delta=1e-7).run(engine="polars", ledger=ledger)
-    assert ledger.runs() == []
 
 
 @pytest.mark.parametrize("values", [[7, 8], [date(2024, 2, 29), None], [True, False], [1.5, 2.5]])

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, counts, exact_ngrams, ngrams
-from dphh.levels.counts import CountsOn
+from dphh.mechanisms.counts.levels import draw_counts
 from dphh.testing import SeededRandomness
 from tests.conftest import full
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on
 from tests.udfs.test_given_grams import looked_up
 
 WORDS = ["a", "b", "c", "dd", "é", "\x1f", "\\", "日本"]
@@ -43,10 +43,10 @@ def as_corpus(tmp_path, rows):
 
 
 def drawn(engine, plan, randomness):
-    """The noised sums of all keys, as the session gives them."""
+    """The noised sums of all keys, as the engine gives them."""
     (level,) = plan.levels
-    with session_on(engine, plan.corpus, randomness) as session:
-        table = session.draw(CountsOn(level, plan["of"], plan["groups"]), "counts")
+    with host_on(engine, plan.corpus, randomness) as host:
+        table = draw_counts(host, level, plan["of"], plan["groups"])
     found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
     assert sorted(found) == list(range(level.weighing.keys + level.weighing.octaves))
     return [found[key] for key in sorted(found)]

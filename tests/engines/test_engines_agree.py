@@ -7,7 +7,6 @@ keeps who is over the cap.
 from __future__ import annotations
 
 import pickle
-import re
 import unicodedata
 
 import numpy as np
@@ -16,11 +15,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, UsageError, items, ldp_trie, ngrams, trie
+from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.engines import ENGINES, engine_of
 from dphh.testing import SeededRandomness
 from tests.engines.levels import histogram
-from tests.unit.test_patterns import PATTERNS, SUBJECTS
 
 FEW = settings(
     max_examples=8,
@@ -166,12 +164,12 @@ def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
     spark, tmp_path, rows, monkeypatch, other, verb
 ):
     """And no released set is broadcast then, neither by dphh nor by a join of Spark's."""
-    from dphh.engines.spark.run import SENT_WHOLE, SparkRun
+    from dphh.engines.spark.host import SENT_WHOLE, SparkHost
 
     frame(rows).write_parquet(tmp_path / "corpus.parquet")
     plan = VERBS[verb](Corpus(tmp_path / "corpus.parquet", user="who", text="what", as_="list"))
     sent, plans = [], []
-    broadcast, ask = type(spark.sparkContext).broadcast, SparkRun.ask
+    broadcast, ask = type(spark.sparkContext).broadcast, SparkHost.ask
 
     def remember(context, value):
         sent.append(type(pickle.loads(value)).__name__)
@@ -183,7 +181,7 @@ def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
         return answer
 
     monkeypatch.setattr(type(spark.sparkContext), "broadcast", remember)
-    monkeypatch.setattr(SparkRun, "ask", listen)
+    monkeypatch.setattr(SparkHost, "ask", listen)
     spark.conf.set(SENT_WHOLE, "0")
     try:
         found = released(plan, other)
@@ -234,28 +232,6 @@ def test_engines_read_the_same_tokens(no_noise, other, options, texts):
                     user="who", **({"text": "what"} | options))  # fmt: skip
     both = [histogram(name, corpus, no_noise, 100) for name in ("duckdb", other)]
     assert both[0] == both[1]
-
-
-@OTHERS
-@pytest.mark.parametrize("option", ["keep", "drop", "split"])
-@given(pattern=PATTERNS)
-@settings(FEW, max_examples=6)
-def test_engines_read_the_same_patterns_or_refuse_them(no_noise, other, option, pattern):
-    table = pl.DataFrame({"who": range(len(SUBJECTS)), "what": [[text] for text in SUBJECTS]})
-    reading = {"text": "what", "as_": "list"}
-    if option == "split":
-        table, reading = table.explode("what"), {"text": "what"}
-    corpus = Corpus(table, user="who", **reading, **{option: pattern})
-    found = []
-    for name in ("duckdb", other):
-        try:
-            found.append(histogram(name, corpus, no_noise, 100))
-        except UsageError as problem:
-            why = "is not a valid regular expression|in different ways"
-            assert re.match(f"{option}: .* ({why})", str(problem), re.DOTALL)
-            found.append(problem)
-    one, two = found
-    assert one == two or isinstance(two, UsageError)
 
 
 # Which engine runs

@@ -15,14 +15,15 @@ import pytest
 
 from dphh import Corpus
 from dphh.levels.set_union import SetUnionLevel
+from dphh.mechanisms.set_union.levels import draw_words
 from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold
 from dphh.udfs.kernel.contributions import contributions, equal_weights
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words as Texts
 from dphh.udfs.text.hashes import Words, of_numbers
 from tests.conftest import NoNoise
-from tests.engines.levels import bare_level, session_on
+from tests.engines.levels import bare_level, host_on
 
 BITS, MOST, SIGMA = 10, 7, 1_557
 NOISE = rounded_gaussian(SIGMA)
@@ -46,9 +47,9 @@ def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, how: 
         frame = pl.DataFrame({"who": ["a"] * 2, "what": [["z", "y", *text] for text in texts]})
         corpus = Corpus(frame, user="who", text="what", as_="list")
         level = bare_level(MOST, bits=BITS)
-        with session_on(engine, corpus, NoNoise()) as session:
-            session.hold(Reading(ends=how == "words"))
-            drawn = session.draw(level, "round")
+        with host_on(engine, corpus, NoNoise()) as host:
+            host.gather("users", Texts(ends=how == "words"))
+            drawn = draw_words(host, level, "round")
         check(drawn.column("noisy").to_pylist())
 
 

@@ -25,17 +25,18 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun
+from dphh.mechanisms.ngrams.forecast.levels import draw_level
+from dphh.mechanisms.ngrams.ladder.lift import LIFTS, public_lift
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import bins
 from dphh.public.counted_texts import prior_of_items
-from dphh.session.ladder.forecast_rounds import ForecastOn
-from dphh.session.ladder.lift import LIFTS, public_lift
-from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
-from dphh.udfs.kernel.reading import Reading
-from tests.engines.levels import session_on
+from dphh.udfs.kernel.reading import Words
+from tests.engines.levels import host_on
 
 Rows = Sequence[tuple[str, str]]
 #: What an engine draws for, and the name of the row.
@@ -45,7 +46,7 @@ WORDS = [f"w{number}" for number in range(12)]
 SIGMA_GRID = 2**10
 LEVELS = (2, 3, 4)
 #: Where each engine's steps take their noise from.
-DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.items"}
+DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.host"}
 
 
 @dataclass
@@ -78,8 +79,17 @@ class Watched:
         self.passing = self.of_engine.passed(thresholds)
         return self.passing
 
-    def close(self) -> None:
-        self.of_engine.close()
+
+@dataclass
+class Watching:
+    """A step whose rounds are watched."""
+
+    step: Step
+    rounds: list[Watched]
+
+    def run(self, of_engine: Any) -> ForecastRelease:
+        self.rounds.append(Watched(of_engine))
+        return self.step.run(self.rounds[-1])
 
 
 def climbed(
@@ -100,21 +110,16 @@ def climbed(
     table = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
     table.write_parquet(path)
     corpus = Corpus(path, user="who", text="what")
-    with session_on(engine, corpus, SeededRandomness(3)) as session, drawing(engine, seen, less):
-        of_engine = session._two_rounds
-
-        def watched(purpose: str) -> Watched:
-            seen.rounds.append(Watched(of_engine(purpose)))
-            return seen.rounds[-1]
-
-        session._two_rounds = watched
-        session.hold(Reading(ends=True))
+    with host_on(engine, corpus, SeededRandomness(3)) as host, drawing(engine, seen, less):
+        host.gather("users", Words(ends=True))
+        placed = Placed(host)
         for level in LEVELS:
             lift = None
             if prior is not None:
                 numbers = [WORDS.index(word) for word in prior.vocabulary.to_pylist()]
                 lift = public_lift(prior, np.array(numbers), ladder.rungs)
-            table = session.draw(ForecastOn(run.step(lift), ladder), str(level))
+            step = Watching(run.step(lift), seen.rounds)
+            table = draw_level(placed, step, ladder, str(level))  # type: ignore[arg-type]
             released = ForecastRelease.from_table(table)
             seen.ladders.append(ladder)
             seen.released.append(released)

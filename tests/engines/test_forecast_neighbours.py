@@ -31,19 +31,21 @@ from hypothesis import strategies as st
 
 from dphh import Corpus
 from dphh.engines import ENGINES
-from dphh.engines.duckdb import gathering
+from dphh.engines.duckdb import rows as duckdb_rows
+from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder
 from dphh.privacy.forecast_rounds import bins
-from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.rungs import Ladder, first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel import gathering as kernel_gathering
 from dphh.udfs.kernel.contributions import Held
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 from dphh.udfs.kernel.two_rounds import PlainWeights
 from tests.engines.ladders import Quiet
-from tests.engines.levels import session_on
-from tests.forecast.rounds_in_arrays import Rule, TwoRounds
+from tests.engines.levels import host_on
+from tests.forecast import rounds_in_arrays
 
 pytestmark = pytest.mark.on_spark
 
@@ -93,10 +95,10 @@ def weights_of(ladder: Ladder, seed: int) -> Any:
 def added(engine: str, rows: Rows, unit: int, seed: int, level: int = 2) -> Added:
     """Both rounds over a corpus of (user, text)."""
     ladder = LADDERS[level]
-    with corpus_of(rows) as corpus, session_on(engine, corpus, Quiet(seed)) as session:
-        session.hold(Reading(ends=True))
-        session._find_missing_positions(ladder)
-        rounds = session._two_rounds("test")
+    with corpus_of(rows) as corpus, host_on(engine, corpus, Quiet(seed)) as host:
+        host.gather("users", Words(ends=True))
+        Placed(host).climb(ladder)
+        rounds = TwoRounds(host, "test")
         seen = rounds.first_round(level, classes(ladder), bins(SIGMA_GRID), unit)
         rounds.second_round(weights_of(ladder, seed), unit)
         passed = rounds.passed(np.ones(seen.counts.shape, dtype=np.int64))
@@ -230,7 +232,7 @@ def test_the_sums_are_what_each_user_adds_alone_and_nothing_else(engine, rows, u
 
 @pytest.mark.parametrize("level", LADDERS)
 def test_users_who_are_written_to_files_and_read_in_several_parts_add_the_same(monkeypatch, level):
-    monkeypatch.setattr(gathering, "SHARE", 1 << 60)  # nothing fits into memory
+    monkeypatch.setattr(duckdb_rows, "SHARE", 1 << 60)  # nothing fits into memory
     monkeypatch.setattr(kernel_gathering, "BYTES", 1)
     parts = []
     read = SpilledTexts.read
@@ -246,14 +248,14 @@ def test_users_who_are_written_to_files_and_read_in_several_parts_add_the_same(m
 
 def both_ways(engine: str, rows: Rows, seed: int) -> Iterator[Any]:
     """The engine's rounds, and those in plain arrays over what its users add."""
-    with corpus_of(rows) as corpus, session_on(engine, corpus, SeededRandomness(seed)) as session:
-        session.hold(Reading(ends=True))
-        session._find_missing_positions(LADDERS[2])
-        yield session._two_rounds("test")
-    yield TwoRounds(partial(in_plain_arrays, rows), SeededRandomness(seed), "test")
+    with corpus_of(rows) as corpus, host_on(engine, corpus, SeededRandomness(seed)) as host:
+        host.gather("users", Words(ends=True))
+        Placed(host).climb(LADDERS[2])
+        yield TwoRounds(host, "test")
+    yield rounds_in_arrays.TwoRounds(partial(in_plain_arrays, rows), SeededRandomness(seed), "test")
 
 
-def in_plain_arrays(rows: Rows, rule: Rule) -> tuple[Any, Any]:
+def in_plain_arrays(rows: Rows, rule: rounds_in_arrays.Rule) -> tuple[Any, Any]:
     """What these users add, each of one text, by the rule of a round."""
     users = [np.array(sorted({*held(LADDERS[2], text)})) for _, text in rows]
     number = np.array([len(keys) for keys in users])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from math import floor, isclose, sqrt
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
-from dphh.udfs.kernel.reading import Reading
-from tests.engines.levels import bare_level, histogram, session_on
+from dphh.mechanisms.set_union.levels import draw_words
+from dphh.udfs.kernel.reading import Words
+from tests.engines.levels import bare_level, histogram, host_on, in_rounds
 
 WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "ß", "f\0g", "日本"])
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.lists(WORDS, max_size=5)), min_size=1, max_size=12)
@@ -95,25 +95,20 @@ def test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn(engine, writ
     from dphh.udfs.draws.randomness import SystemRandomness
 
     corpus = written([(user, f"w{user}") for user in range(3000)])
-    with session_on(engine, corpus, SystemRandomness()) as session:
-        session.hold(Reading())
-        passed = session.draw(bare_level(1, threshold=1024), "test")
+    with host_on(engine, corpus, SystemRandomness()) as host:
+        host.gather("users", Words())
+        passed = draw_words(host, bare_level(1, threshold=1024), "test")
     scores = passed.column("noisy").to_pylist()
-    assert scores == sorted(scores, reverse=True)
     assert 0 < len(scores) < 3000
     assert min(scores) >= 1024
 
 
 def test_items_that_are_released_are_taken_from_every_user(engine, written, no_noise):
     rows = [(user, f"shared own{user}") for user in range(5)]
-    with session_on(engine, written(rows), no_noise) as session:
-        session.hold(Reading())
-        first = session.draw(bare_level(9, threshold=2000), "one")
-        session.forget(first)
-        second = session.draw(bare_level(9), "two")
-    assert first.column("key").to_pylist() == ["shared"]
-    found = dict(zip(*(second.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
-    assert found == {f"own{user}": 1024 for user in range(5)}
+    levels = [bare_level(9, threshold=2000), bare_level(9)]
+    first, second = in_rounds(engine, written(rows), no_noise, levels)
+    assert [*first] == [("shared",)]
+    assert second == {(f"own{user}",): 1024 for user in range(5)}
 
 
 @pytest.mark.parametrize("t", [1, 2, 3, 4, 7, 100])
@@ -122,14 +117,3 @@ def test_the_weights_of_a_full_user_square_to_almost_the_whole_norm(engine, writ
     squares = sum(weight * weight for weight in found.values())
     assert squares <= 1024**2
     assert isclose(sqrt(squares), 1024, rel_tol=0.01)
-
-
-def test_a_session_that_reads_again_has_all_words_again(engine, written, no_noise):
-    corpus = written([(user, "kept gone") for user in range(9)])
-    with session_on(engine, corpus, no_noise) as session:
-        for _ in range(2):
-            session.hold(Reading())
-            before = session.draw(bare_level(4), "level").column("key").to_pylist()
-            session.forget(pa.table({"key": ["gone"]}))
-            left = session.draw(bare_level(4), "level").column("key").to_pylist()
-            assert (sorted(before), left) == (["gone", "kept"], ["kept"])

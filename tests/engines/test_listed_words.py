@@ -21,20 +21,19 @@ import pytest
 from dphh import Corpus
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.levels import draw_words_by_list
 from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.public.counted_texts import prior_of_items
-from dphh.session.ladder.forecast_rounds import ForecastOn
-from dphh.session.ladder.word_list import WordList
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
-from dphh.udfs.kernel.reading import Reading
-from tests.engines.levels import session_on
+from dphh.udfs.kernel.reading import Words
+from tests.engines.levels import host_on
 from tests.engines.plain import Forecast, Plain
 
 ENGINES = ("duckdb", "polars")
-DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.items"}
+DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.host"}
 Rows = Sequence[tuple[str, Sequence[str]]]
 LISTED = [f"l{number:03}" for number in range(60)]
 PRIOR = prior_of_items({(word,): int(9_000 / (1 + i)) for i, word in enumerate(LISTED)}, 1)
@@ -67,9 +66,6 @@ class Seen:
         self.out = self.of_engine.passed(self.thresholds)
         return self.out
 
-    def close(self) -> None:
-        self.of_engine.close()
-
 
 def drawn(
     engine: str, rows: Rows, level: ListedWordsLevel, randomness: Any, low: bool = False
@@ -78,18 +74,18 @@ def drawn(
     frame = pl.DataFrame([*rows], schema=schema, orient="row")
     corpus = Corpus(frame, user="who", text="what", as_="list")
     seen: list[Seen] = []
-    with session_on(engine, corpus, randomness) as session:
-        of_engine = session._two_rounds
 
-        def watched(purpose: str) -> Seen:
-            seen.append(Seen(of_engine(purpose), low))
-            return seen[0]
+    class Watching:
+        """The level's step, whose rounds are watched."""
 
-        session._two_rounds = watched
-        session.hold(Reading(ends=True))
-        step = words_step(level, PRIOR, 1, 1 / level.total_sigma)
-        words = WordList(PRIOR.vocabulary, level.max_items)
-        table = session.draw(ForecastOn(step, words), "level 1")
+        def run(self, of_engine: Any) -> Any:
+            seen.append(Seen(of_engine, low))
+            return words_step(level, PRIOR, 1, 1 / level.total_sigma).run(seen[0])
+
+    step: Any = Watching()
+    with host_on(engine, corpus, randomness) as host:
+        host.gather("users", Words(ends=True))
+        table = draw_words_by_list(host, step, PRIOR.vocabulary, level.max_items, "level 1")
     return WordsRelease.from_table(table), seen[0]
 
 

@@ -9,7 +9,7 @@ its own (`test_forecast_neighbours.py`), and `counts` (`test_counts.py`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -29,20 +29,23 @@ from hypothesis import strategies as st
 from dphh import Corpus, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
-from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.set_union.adaptive import follows
-from dphh.mechanisms.set_union.levels import set_union_levels
+from dphh.mechanisms.ldp_trie.levels import Growth, reports_of_seats, seat_users
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
+from dphh.mechanisms.ngrams.levels import draw_grams
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.session.ladder.rungs import first_ladder
-from dphh.session.trie import OneSequence, Trie, TrieOn
+from dphh.mechanisms.trie.levels import hold_walkers, votes_by_coins, walk_on
 from dphh.testing import SeededRandomness
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 from tests.conftest import NoNoise
-from tests.engines.levels import bare_level, session_on
+from tests.engines.ladders import Quiet
+from tests.engines.levels import bare_level, host_on, unstored
 
 Rows = Sequence[tuple[str, str]]
 BITS = 10
@@ -75,8 +78,8 @@ def opened(engine: str, rows: Rows, randomness: Any, **reading: Any) -> Iterator
         corpus = Corpus(path, user="who", **({"text": "what"} | reading))
         if "item" in reading:
             corpus = as_sequences(corpus, 1)
-        with session_on(engine, corpus, randomness) as session:
-            yield session
+        with host_on(engine, corpus, randomness) as host:
+            yield host
 
 
 def sums(table: Any) -> Counter[Any]:
@@ -96,20 +99,19 @@ def is_added_up(looked_at: Any, others: Rows, user: Rows, *norms: int) -> None:
         assert sum(weight**2 for weight in alone.values()) <= norm**2
 
 
-@pytest.mark.parametrize("keep_texts", [False, True])
+@pytest.mark.parametrize("of_ngrams", [False, True])
 @of_neighbours
-def test_words_of_every_round_of_a_set_union(engine, keep_texts, others, newcomer):
+def test_words_of_every_round_of_a_set_union(engine, of_ngrams, others, newcomer):
     """Three words a user, chosen anew in each round among what is left."""
 
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
-        with opened(engine, rows, NoNoise()) as session:
-            session.hold(Reading(ends=True)) if keep_texts else session.hold(Reading())
+        known: list[str] = []
+        with opened(engine, rows, NoNoise()) as host:
+            host.gather("users", Words(ends=of_ngrams))
             for number, released in enumerate([*ROUNDS, []]):
-                yield sums(session.draw(bare_level(3, bits=BITS), f"round {number}"))
-                table = pa.table(
-                    {"key": pa.array(released, pa.string()), "noisy": [0] * len(released)}
-                )
-                session.forget(table, keep_texts=keep_texts)
+                level = bare_level(3, bits=BITS)
+                yield sums(draw_words(host, level, f"round {number}", pa.array(known, pa.string())))
+                known += released
 
     is_added_up(rounds, others, newcomer, 2**BITS)
 
@@ -119,29 +121,33 @@ def test_words_of_every_round_of_a_set_union(engine, keep_texts, others, newcome
 def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         ladder = first_ladder(pa.array(WORDS), pruning)
-        with opened(engine, rows, NoNoise()) as session:
-            session.hold(Reading(ends=True))
+        with opened(engine, rows, Quiet()) as host:
+            host.gather("users", Words(ends=True))
+            placed = Placed(host)
             for number in (2, 3, 4):
-                level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=-(10**9))
-                session._find_missing_positions(ladder)
-                session._write_noised_grams(level, f"level {number}")
-                yield sums(noised(session))
-                session.drop("noised")
+                # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
+                level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=200)
                 valid = ladder.valid_grams()
+                yield sums(draw_grams(placed, level, ladder, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))
                 ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
 
     is_added_up(levels, others, newcomer, 2**BITS)
 
 
-def walkers(session: Any) -> Counter[Any]:
+def rows_of(host: Any, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    """A private table of an engine."""
+    asked = f"SELECT {', '.join(columns)} FROM {table}"
+    if host.name == "duckdb":
+        return [*host.con.execute(asked).fetchall()]
+    if host.name == "polars":
+        return [*host.tables[table].select(columns).rows()]
+    return [*map(tuple, host.spark.sql(asked).collect())]
+
+
+def walkers(host: Any) -> Counter[Any]:
     """How many users hold which sequence, at which node of the trie."""
-    if session.name == "duckdb":
-        rows = session.con.execute("SELECT node, tokens, users FROM walkers").fetchall()
-    elif session.name == "polars":
-        rows = session.tables["walkers"].select("node", "tokens", "users").rows()
-    else:
-        rows = session.spark.sql("SELECT node, tokens, users FROM walkers").collect()
+    rows = rows_of(host, "walkers", "node", "tokens", "users")
     return Counter({(node, *tokens): users for node, tokens, users in rows})
 
 
@@ -151,14 +157,14 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
     """Each user has one sequence, and is one walker or none; the draw depends on the user alone."""
 
     def steps(rows: Rows) -> Iterator[Counter[Any]]:
-        with opened(engine, rows, SeededRandomness(3)) as session:
-            session.hold(OneSequence(choice))
-            trie = Trie()
-            for level, token in enumerate(["w0", "w1", "w2"], start=1):
-                session.draw(TrieOn(VoteLevel(level, 1 << 63, 2), trie), f"level {level}")
-                yield walkers(session)
-                step = {"node": [0, 0], "token": [token, None], "ended": [False, True]}
-                trie = trie.with_next(pa.table(step))
+        with opened(engine, rows, SeededRandomness(3)) as host:
+            hold_walkers(host, choice)
+            for number, token in enumerate(["w0", "w1", "w2"], start=1):
+                level = VoteLevel(number, 1 << 63, 2)
+                votes_by_coins(host, level, f"level {number}")
+                yield walkers(host)
+                step = {"node": [0], "token": [token], "next_node": [0]}
+                walk_on(host, level, pa.table(step))
 
     is_added_up(steps, others, newcomer, 1)
 
@@ -181,41 +187,21 @@ words_of_others = st.lists(st.tuples(st.sampled_from("defg"), letters), max_size
 words_of_newcomer = st.lists(letters, min_size=1, max_size=6)
 
 
-def reports_for_values(session: Any) -> Counter[Any]:
-    """How many reports are for each value, before any is drawn."""
-    asked = "SELECT value FROM chosen"
-    if session.name == "duckdb":
-        rows = session.con.execute(asked).fetchall()
-    else:
-        rows = session.spark.sql(asked).collect()
-    return Counter(value for (value,) in rows)
-
-
 @contextmanager
 def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
-    """How many reports are for each value, where an engine draws them."""
+    """How many reports are for each value, before an engine draws them."""
     heard: list[Counter[Any]] = []
-    if engine == "polars":
-        module = import_module("dphh.engines.polars.ldp_trie")
+    module = import_module(f"dphh.engines.{engine}.host")
+    names = {"duckdb": "DuckDBHost", "polars": "PolarsHost", "spark": "SparkHost"}
+    kind = getattr(module, names[engine])
+    run = kind.run
 
-        def count(session: Any, level: Any, chosen: Any, purpose: str) -> Any:
-            heard.append(Counter(chosen["value"].to_list()))
-            return reports_by_value(session, level, chosen, purpose)
+    def listen(self: Any, step: str, **parameters: Any) -> None:
+        if step == "ldp_messages":
+            heard.append(Counter(value for (value,) in rows_of(self, "chosen", "value")))
+        run(self, step, **parameters)
 
-        reports_by_value = module._reports_by_value
-        with patch.object(module, "_reports_by_value", count):
-            yield heard
-        return
-    module = import_module(f"dphh.engines.{engine}.run")
-    run = module.DuckDBRun if engine == "duckdb" else module.SparkRun
-    execute = run.execute
-
-    def listen(self: Any, name: str, **parameters: Any) -> None:
-        if name == "ldp_messages":
-            heard.append(reports_for_values(self))
-        execute(self, name, **parameters)
-
-    with patch.object(run, "execute", listen):
+    with patch.object(kind, "run", listen):
         yield heard
 
 
@@ -237,14 +223,13 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
         seats = len(present) + 1
         with (
             heard_of_each_level(engine) as heard,
-            opened(engine, rows, InTheirSeat(3), text=None, item="what") as session,
+            opened(engine, rows, InTheirSeat(3), text=None, item="what") as host,
         ):
-            session.hold(Seats("abc", seats, True))
-            prefixes = pa.table({"prefix": ["\x01", "\x02", "\x03"], "value": [0, 4, 8]})
-            known = pa.table({"word": pa.array(["\x02"], pa.string())})
+            seat_users(host, "abc", seats, pad=True)
+            growth = Growth(tuple("abc"), ("\x01", "\x02", "\x03"), ("\x02",))
             for seat in range(seats):
                 level = replace(plan.levels[0], first_seat=seat, users=1)
-                session.draw(LocalOn(level, prefixes, known), f"seat {seat}")
+                reports_of_seats(host, level, growth, f"seat {seat}")
         return iter(heard)
 
     user = [("new", word) for word in newcomer]
@@ -254,6 +239,57 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
     for nothing, said in moved:
         assert not nothing
         assert said.total() <= 2
+
+
+class AllRounds(AdaptiveRounds):
+    """All of the planned rounds, whatever they release."""
+
+    def left(self, ran: Any, planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+        return planned
+
+
+class Shown:
+    """An engine on which each round of a set union releases what a test says, and tells of each
+    item what a test says, as another user's noise would have it. Keeps what users gave."""
+
+    def __init__(
+        self, host: Any, released: Sequence[Sequence[str]], told: Callable[[str, int], int]
+    ) -> None:
+        self._host, self._told, self._released = host, told, iter(released)
+        #: Of each round: each item, whether it may be released, and what it was given.
+        self.looked: list[list[tuple[str, bool, int]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._host, name)
+
+    def run(self, step: str, **parameters: Any) -> None:
+        self._host.run(step, **parameters)
+        if step == "told_so_far":
+            words = pa.array([word for word, *_ in self.looked[-1]], pa.string())
+            told = [self._told(word, len(self.looked) - 1) for word in words.to_pylist()]
+            keys = words if self.name == "spark" else pa.array(self.words.ids(words), pa.int64())
+            self._host.put("told_so_far", pa.table({"key": keys, "told": pa.array(told, "int64")}))
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        if step not in ("released_words", "released_of_round"):
+            return self._host.take(step, **parameters)
+        self.looked.append(noised_by_spelling(self._host, step == "released_of_round"))
+        released = pa.array(next(self._released), pa.string())
+        return pa.table({"key": released, "noisy": pa.array([0] * len(released), "int64")})
+
+
+def noised_by_spelling(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
+    """(word, whether it was given something, noised weight) of the table `noised`."""
+    given = "given" if of_round else "true"
+    if host.name == "duckdb":
+        asked = f"SELECT dphh_spelled(key), {given}, noisy FROM noised"
+        return host.con.execute(asked).fetchall()
+    if host.name == "polars":
+        noised = host.tables["noised"]
+        given = noised["given"] if of_round else [True] * len(noised)
+        return list(zip(host.spelled(noised["key"]), given, noised["noisy"], strict=True))
+    rows = host.spark.sql(f"SELECT key, {given}, noisy FROM noised").collect()
+    return [tuple(row) for row in rows]
 
 
 @pytest.mark.parametrize("of_ngrams", [False, True])
@@ -273,28 +309,17 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, ne
         ),
     ]
 
-    def told(number: int) -> dict[str, int]:
-        """By the round, of every word that there may be: below, at and far above the threshold."""
-        return {
-            word: (-3 + 9 * place * place * number) << BITS
-            for place, word in enumerate([*WORDS, "rare", "odd"])
-        }
+    def told(word: str, number: int) -> int:
+        """By the round, of any word that there may be: below, at and far above the threshold."""
+        place = [*WORDS, "rare", "odd"].index(word)
+        return (-3 + 9 * place * place * number) << BITS
 
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
-        looked = []
-        with opened(engine, rows, NoNoise()) as session:
-            session.hold(Reading(ends=of_ngrams))
-            session._start_rounds()
-            for number, level in enumerate(levels):
-                following = follows(levels[:number], level)
-                session._write_noised_round(level, following, f"round {level.round}")
-                looked.append(noised_by_spelling(session))
-                session._add_to_earlier_rounds(0)
-                noised = [(word, told(number)[word]) for word, *_ in looked[-1]]
-                tell(session, noised)
-                released = pa.array(ROUNDS[number] if number < 2 else [], pa.string())
-                table = pa.table({"key": released, "noisy": [0] * len(released)})
-                session.forget(table, keep_texts=of_ngrams)
+        with opened(engine, rows, NoNoise()) as host:
+            host.gather("users", Words(ends=of_ngrams))
+            shown = Shown(host, [*ROUNDS, []], told)
+            draw_rounds(shown, AllRounds(tuple(levels)), "rounds")
+        looked = shown.looked
         held = {word for _, text in rows for word in text.split()}
         for number, each in enumerate(looked):
             # Every item that somebody holds has its row, and is released only if somebody gave.
@@ -333,79 +358,16 @@ def test_items_by_auto_whichever_way_it_goes(
     assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
     (bits,) = {level.grid_bits for level in rest}
 
-    def public(words: Sequence[str]) -> pa.Table:
-        noisy = pa.array([0] * len(words), pa.int64())
-        return pa.table({"key": pa.array(words, pa.string()), "noisy": noisy})
+    def told(word: str, _: int) -> int:
+        return (5 * [*WORDS, "rare", "odd"].index(word) ** 2 - 3) << bits + 4
 
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
-        looked: list[Counter[Any]] = []
-        shown = iter([common, *released])
-        words: list[str] = []
-        with opened(engine, rows, NoNoise()) as session:
-            draw, add_to_earlier = session.draw, session._add_to_earlier_rounds
-
-            def show_level(asked: Any, purpose: str) -> pa.Table:
-                if not isinstance(asked, SetUnionLevel):
-                    return draw(asked, purpose)
-                looked.append(sums(draw(replace(asked, threshold_grid=-(10**12)), purpose)))
-                return public(next(shown))
-
-            def show_round(_: int) -> pa.Table:
-                noised = noised_by_spelling(session)
-                words[:] = [word for word, *_ in noised]
-                looked.append(Counter({word: weight for word, _, weight in noised if weight}))
-                return public(next(shown))
-
-            def tell_public(parts: int) -> None:
-                add_to_earlier(parts)
-                every = [*WORDS, "rare", "odd"]
-                tell(session, [(w, (5 * every.index(w) ** 2 - 3) << bits + 4) for w in words])
-
-            with (
-                patch.object(session, "draw", show_level),
-                patch.object(session, "_released_of_round", show_round),
-                patch.object(session, "_add_to_earlier_rounds", tell_public),
-            ):
-                ran = [done.level for done in set_union_levels(price, session, "")]
+        with opened(engine, rows, NoNoise()) as host:
+            shown = Shown(host, [common, *released], told)
+            ran = [done.level for done in set_union_levels(price, shown, unstored, "")]
         assert [level.kind for level in ran] == kinds
-        assert [*shown] == []
-        yield from looked
+        assert len(shown.looked) == 1 + len(released)
+        for each in shown.looked:
+            yield Counter({word: weight for word, _, weight in each if weight})
 
     is_added_up(levels, others, newcomer, 2**first_bits, 2**bits)
-
-
-def noised(session: Any) -> Any:
-    """Of a level without noise: what users gave to each gram, (key, noisy)."""
-    asked = "SELECT key, noisy FROM noised"
-    if session.name == "duckdb":
-        return session.con.execute(asked).to_arrow_table()
-    if session.name == "polars":
-        return session.tables["noised"].to_arrow()
-    return session.spark.sql(asked).toArrow()
-
-
-def noised_by_spelling(session: Any) -> list[tuple[str, bool, int]]:
-    if session.name == "duckdb":
-        asked = "SELECT dphh_spelled(word_id), given, noisy FROM noised"
-        return session.con.execute(asked).fetchall()
-    if session.name == "polars":
-        noised = session.tables["noised"]
-        words = session.whole_users.spelled(noised["key"].to_arrow()).to_pylist()
-        return list(zip(words, noised["given"], noised["noisy"], strict=True))
-    return [
-        tuple(row) for row in session.spark.sql("SELECT key, given, noisy FROM noised").collect()
-    ]
-
-
-def tell(session: Any, told: list[tuple[str, int]]) -> None:
-    """In the place of what a round told: what another's noise would have."""
-    words = pa.array([word for word, _ in told], pa.string())
-    values = pa.array([value for _, value in told], pa.int64())
-    if session.name == "spark":
-        session.show("told_before", pa.table({"key": words, "told": values}))
-        return
-    ids = pa.array(session.whole_users.vocabulary.ids(words), pa.int64())
-    if session.name == "duckdb":
-        session.tell("told_before", pa.table({"word_id": ids, "told": values}))
-    else:
-        session.tables["told_before"] = pl.DataFrame({"key": ids, "told": values})

@@ -19,15 +19,19 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus
-from dphh.levels.counts import CountsLevel, CountsOn
+from dphh.engines.host import Host
+from dphh.levels.counts import CountsLevel
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.session.ladder.rungs import GramsOn, first_ladder
-from dphh.session.protocol import Session
+from dphh.mechanisms.counts.levels import draw_counts
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
+from dphh.mechanisms.ngrams.levels import draw_grams
+from dphh.mechanisms.set_union.levels import draw_words
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 from tests.engines.ladders import grams_of
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on
 
 SIGMA, BITS = 1_000, 10
 #: How far out noise lies, in sigmas: either side, and next to none.
@@ -75,39 +79,39 @@ def union_level(threshold: int = EVERYTHING) -> SetUnionLevel:
     return SetUnionLevel(1, 100, BITS, SIGMA, threshold)
 
 
-def items(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold(Reading())
-    return session.draw(union_level(threshold), "test"), sums(1)
+def items(host: Host, threshold: int = EVERYTHING) -> tuple[Any, Any]:
+    host.gather("users", Words())
+    return draw_words(host, union_level(threshold), "test"), sums(1)
 
 
-def words(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold(Reading(ends=True))
-    return session.draw(union_level(threshold), "test"), sums(1)
+def words(host: Host, threshold: int = EVERYTHING) -> tuple[Any, Any]:
+    host.gather("users", Words(ends=True))
+    return draw_words(host, union_level(threshold), "test"), sums(1)
 
 
-def grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold(Reading(ends=True))
+def grams(host: Host, threshold: int = EVERYTHING) -> tuple[Any, Any]:
+    host.gather("users", Words(ends=True))
     ladder = first_ladder(pa.array(["a", "b"]), "both")
     level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", threshold, 4)
-    return session.draw(GramsOn(level, ladder, ladder.valid_grams()), "test"), sums(2)
+    return draw_grams(Placed(host), level, ladder, ladder.valid_grams(), "test"), sums(2)
 
 
-def counts(session: Session) -> tuple[Any, Any]:
+def counts(host: Host) -> tuple[Any, Any]:
     """Of five items, who counts for three: nobody holds as many."""
     level = CountsLevel(1, 5, 3, BITS, SIGMA, 1.0, 0.95, False)
     asked = [["a"], ["b"], ["a", "b"], ["no"], ["b", "no"]]
     users = [5, 6, 5, 0, 0]
     added = [count << BITS for count in users] + [0] * level.weighing.octaves
-    return session.draw(CountsOn(level, asked, ()), "test"), dict(enumerate(added))
+    return draw_counts(host, level, asked, ()), dict(enumerate(added))
 
 
 @pytest.mark.parametrize("out", OUT)
 @pytest.mark.parametrize("level", [items, words, grams, counts])
 def test_what_comes_out_is_the_sum_and_the_noise(
-    engine: str, level: Callable[[Session], tuple[Any, Any]], out: float, corpus: Corpus
+    engine: str, level: Callable[[Host], tuple[Any, Any]], out: float, corpus: Corpus
 ) -> None:
-    with session_on(engine, corpus, OneWord(out)) as session:
-        drawn, added = level(session)
+    with host_on(engine, corpus, OneWord(out)) as host:
+        drawn, added = level(host)
     noised = drawn.column("noisy").to_pylist()
     assert sorted(noised) == sorted(total + noise(out, SIGMA) for total in added.values())
 
@@ -116,11 +120,11 @@ def test_what_comes_out_is_the_sum_and_the_noise(
 def test_what_reaches_the_threshold_passes_and_one_below_it_does_not(
     engine: str, level: Callable[..., tuple[Any, Any]], corpus: Corpus, no_noise: Any
 ) -> None:
-    with session_on(engine, corpus, no_noise) as session:
-        _, added = level(session)
+    with host_on(engine, corpus, no_noise) as host:
+        _, added = level(host)
     for threshold in (value + above for value in set(added.values()) for above in (0, 1)):
-        with session_on(engine, corpus, no_noise) as session:
-            passed, _ = level(session, threshold)
+        with host_on(engine, corpus, no_noise) as host:
+            passed, _ = level(host, threshold)
         reached = [total for total in added.values() if total >= threshold]
         assert sorted(passed.column("noisy").to_pylist()) == sorted(reached)
 
@@ -134,8 +138,8 @@ def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: An
     ladder = first_ladder(pa.array(["a", "b"]), "both")
     level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", EVERYTHING, 4)
     one, own = 1 << BITS, isqrt(4**BITS // 2)
-    with session_on(engine, corpus, OneWord(1.25)) as session:
-        session.hold(Reading(ends=True))
-        valid = ladder.valid_grams()
-        held = session.draw(GramsOn(level, ladder, valid), "test").column("noisy").to_pylist()
+    with host_on(engine, corpus, OneWord(1.25)) as host:
+        host.gather("users", Words(ends=True))
+        drawn = draw_grams(Placed(host), level, ladder, ladder.valid_grams(), "test")
+    held = drawn.column("noisy").to_pylist()
     assert Counter(held) >= Counter([own + 1_250, own + 1_250, 7 * one + 1_250])

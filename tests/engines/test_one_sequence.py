@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,9 @@ from scipy.stats import chisquare
 from dphh import CorpusError, trie
 from dphh.corpus import as_sequences
 from dphh.levels.trie import VoteLevel
-from dphh.session.trie import OneSequence, Trie, TrieOn
+from dphh.mechanisms.trie.levels import trie_levels
 from dphh.testing import SeededRandomness
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on
 from tests.engines.tries import (
     FEW,
     FEW_LETTERS,
@@ -25,6 +26,7 @@ from tests.engines.tries import (
     brute_force,
     found,
     grown,
+    plan_of,
     prefixes,
     sizes,
     whole_words,
@@ -96,13 +98,17 @@ def test_levels_that_were_run_before_are_walked_through(engine, written):
     """As a run that is resumed does: what grew is known, and nobody votes for it again."""
     words = ["abc"] * 3 + ["abd"] * 2 + ["xyz"] * 5
     corpus = as_sequences(written(list(enumerate(words)), text=None, item="what"), 1)
-    with session_on(engine, corpus, Heads()) as session:
-        session.hold(OneSequence("drawn"))
-        trie = Trie()
-        for token in "ab":
-            trie = trie.with_next(pa.table({"node": [0], "token": [token], "ended": [False]}))
-        votes = session.draw(TrieOn(VoteLevel(3, 1 << 63, 3), trie), "trie/level 3")
-    assert votes.to_pylist() == [{"node": 0, "token": "c", "ended": False}]
+    before = {
+        f"trie/level {level}": pa.table({"node": [0], "token": [token], "ended": [False]})
+        for level, token in enumerate("ab", 1)
+    }
+    levels = tuple(VoteLevel(level, 1 << 63, 3) for level in (1, 2, 3))
+    price = replace(plan_of(3).price, levels=levels)
+    with host_on(engine, corpus, Heads()) as host:
+        done = list(trie_levels(
+            price, host, lambda name, draw: before[name] if name in before else draw(), ""
+        ))  # fmt: skip
+    assert found(done) == [{(("a",), False)}, {(("a", "b"), False)}, {(("a", "b", "c"), False)}]
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), FEW_LETTERS), min_size=1, max_size=25))
@@ -139,17 +145,6 @@ def test_rows_of_nobody_are_refused(engine, written, choice, accounting):
     )  # fmt: skip
     with pytest.raises(CorpusError, match="user: found rows with a NULL user id"):
         plan.run(engine=engine)
-
-
-@given(rows=st.lists(st.tuples(st.integers(0, 9), FEW_LETTERS), min_size=1, max_size=25))
-@FEW
-def test_users_that_are_taken_part_by_part_grow_the_same_trie(written, rows):
-    corpus = written(rows, text=None, item="what")
-    whole = grown("duckdb", corpus, 6, 1, randomness=Heads(SeededRandomness(1)))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("dphh.engines.duckdb.trie.ROWS_OF_PART", 4)
-        parts = grown("duckdb", corpus, 6, 1, randomness=Heads(SeededRandomness(1)))
-    assert found(parts) == found(whole)
 
 
 def test_a_user_of_many_rows_votes_once(engine, written):

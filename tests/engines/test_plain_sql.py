@@ -24,18 +24,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.levels.counts import CountsOn
-from dphh.levels.ldp_trie import LocalOn, Seats
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
-from dphh.mechanisms.ldp_trie.levels import planted, purpose_of
+from dphh.mechanisms.counts.levels import draw_counts
+from dphh.mechanisms.ldp_trie.levels import (
+    planted,
+    purpose_of,
+    reports_of_seats,
+    seat_users,
+)
 from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
-from dphh.session.ladder.lift import LIFTS
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
-from tests.engines.levels import bare_level, in_adaptive_rounds, in_rounds, session_on
+from tests.engines.levels import bare_level, host_on, in_adaptive_rounds, in_rounds, unstored
 from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, grown_of_batches, prefixes
@@ -264,9 +268,9 @@ def forecast_levels_on(engine, corpus, plan, randomness):
 
     with (
         patch.object(Step, "run", run),
-        session_on(engine, corpus, randomness) as session,
+        host_on(engine, corpus, randomness) as host,
     ):
-        return [*ngrams_levels(plan.price, session, " ")], seen
+        return [*ngrams_levels(plan.price, host, unstored, " ")], seen
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -373,8 +377,8 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     corpus = Corpus(frame, user="who", text="what", as_="list")
     plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
     (level,) = plan.levels
-    with session_on(engine, plan.corpus, SeededRandomness(seed)) as session:
-        drawn = session.draw(CountsOn(level, plan["of"], plan["groups"]), "counts")
+    with host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
+        drawn = draw_counts(host, level, plan["of"], plan["groups"])
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
     names = ["DE", "FR", "other"] if grouped else [None]
     table = pa.table(
@@ -444,14 +448,13 @@ def test_every_level_of_local_reports_is_the_plain_one(
     corpus = corpus_of(rows)
     growth = planted(plan.price)
     plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
-    with session_on(engine, corpus, SeededRandomness(seed)) as session:
-        session.hold(Seats(plan["character_set"], 3 * len(levels), True))
+    with host_on(engine, corpus, SeededRandomness(seed)) as host:
+        seat_users(host, plan["character_set"], 3 * len(levels), pad=True)
         for level in levels:
             if level.level == 1:
                 growth = growth.of_next_pass()
             purpose = purpose_of(level)
-            asked = LocalOn(level, growth.prefix_table(), growth.known_table())
-            found = session.draw(asked, purpose)
+            found = reports_of_seats(host, level, growth, purpose)
             below, left_out = (
                 [growth.decoded(word) for word in words]
                 for words in (growth.prefixes, growth.known)

@@ -29,14 +29,15 @@ from scipy.stats import binom, chisquare, norm
 
 from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.levels.trie import VoteLevel
+from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
 from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 from tests.engines.cut_short import AllHeads, of_levels
-from tests.engines.levels import bare_level, session_on
+from tests.engines.levels import bare_level, host_on
 from tests.engines.tries import plan_of
 
 #: How often a test of chance may fail a right mechanism.
@@ -223,15 +224,15 @@ def test_a_levels_noise_is_the_exact_inversion_of_its_words(engine: str, tmp_pat
     words, sizes = zip(*boundaries(sigma), strict=True)
     corpus = corpus_of(tmp_path, [(i, [f"w{i}"]) for i in range(10 * len(sizes))])
     level = replace(bare_level(1), sigma_grid=sigma)
-    with session_on(engine, corpus, Dealt(list(words))) as session:
-        session.hold(Reading())
-        passed = session.draw(level, "items/round 1")
+    with host_on(engine, corpus, Dealt(list(words))) as host:
+        host.gather("users", Words())
+        passed = draw_words(host, level, "items/round 1")
     drawn = np.array(passed.column("noisy").to_pylist()) - weight(level.grid_bits, 1)
     # Each batch deals from the start, so only which sizes there are is sure.
     assert set(drawn.tolist()) == set(sizes)
 
 
-def test_noise_is_fresh_for_every_row_level_session_and_run(
+def test_noise_is_fresh_for_every_row_level_host_and_run(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The law of each draw, and that no two of them know of each other."""
@@ -242,10 +243,10 @@ def test_noise_is_fresh_for_every_row_level_session_and_run(
     asked = Counted()
     monkeypatch.setattr(os, "urandom", asked)
     for purposes in (("items/round 1", "items/round 2"), ("items/round 1",)):
-        with session_on(engine, corpus, RunRandomness(SystemRandomness())) as session:
-            session.hold(Reading())
+        with host_on(engine, corpus, RunRandomness(SystemRandomness())) as host:
+            host.gather("users", Words())
             for purpose in purposes:
-                passed = session.draw(level, purpose)
+                passed = draw_words(host, level, purpose)
                 keys = [int(key[1:]) for key in passed.column("key").to_pylist()]
                 noisy = np.empty(count, dtype=np.int64)
                 noisy[keys] = passed.column("noisy").to_pylist()

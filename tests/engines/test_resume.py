@@ -20,13 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
-from dphh.engines import open_session
 from dphh.ledger import source_of
 from dphh.ledger.book import MOST_ATTEMPTS
 from dphh.ledger.source import files_state
 from dphh.levels.trie import VoteLevel
-from dphh.session.protocol import Limits
-from dphh.session.trie import OneSequence, Trie, TrieOn
+from dphh.mechanisms.trie.levels import hold_walkers, votes_by_coins
 from dphh.udfs.draws.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (
@@ -43,6 +41,7 @@ from tests.engines.cut_short import (
     said,
 )
 from tests.engines.cut_short import run as run_verb
+from tests.engines.levels import host_on
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: How many draws each verb makes.
@@ -214,13 +213,10 @@ def test_every_user_keeps_the_sequence_that_was_drawn_before(
 def test_other_keys_draw_other_sequences(engine: str, corpora: dict[str, Corpus]) -> None:
     def drawn(key: bytes) -> set[str]:
         randomness = RunRandomness(AllHeads())
-        session = open_session(engine, corpora["drawn"], randomness, Limits())
-        try:
+        with host_on(engine, corpora["drawn"], randomness) as host:
             randomness.draw_once_by(key)
-            session.hold(OneSequence("drawn"))
-            rows = session.draw(TrieOn(VoteLevel(1, 2**63, 1), Trie()), "trie/level 1")
-        finally:
-            session.close()
+            hold_walkers(host, "drawn")
+            rows = votes_by_coins(host, VoteLevel(1, 2**63, 1), "trie/level 1")
         return set(rows.column("token").to_pylist())
 
     first, again, other = drawn(bytes(32)), drawn(bytes(32)), drawn(b"\1" * 32)

@@ -3,7 +3,7 @@
 What users add, what is noised, how it is binned, which signs are counted and what passes are worked
 out here once more, in plain Python, from users' lists and from the words that were dealt: bins of
 sums without their noise, list sizes without theirs, a weight or a threshold of another row, or a
-comparison that is off by one, each come to another number. On every engine, by its own verb.
+comparison that is off by one, each come to another number. On every engine, by its own queries.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from scipy.special import ndtri
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
+from dphh.mechanisms.ngrams.forecast.levels import draw_level
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
-from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.forecast_rounds import FirstRound, ForecastOn, Passed
-from dphh.session.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.testing import SeededRandomness
-from dphh.udfs.kernel.reading import Reading
-from tests.engines.levels import session_on
+from dphh.udfs.kernel.reading import Words
+from tests.engines.levels import host_on
 from tests.forecast.test_two_rounds import rounds
 
 SIGMA, UNITS = 2**11, (700, 500)
@@ -167,10 +169,10 @@ def on_engine(engine: str, users: Lists, noted: Noted, drive: Drive, folder: Pat
             keys = drive(both).keys
             return ForecastRelease(keys, np.ones(len(keys)), (0.1, 0.1), 0.0)
 
-    with session_on(engine, corpus, noted) as session:
-        session.hold(Reading(ends=True))
+    with host_on(engine, corpus, noted) as host:
+        host.gather("users", Words(ends=True))
         ladder = first_ladder(pa.array([str(word) for word in range(WORDS)]), "both")
-        session.draw(ForecastOn(Step(), ladder), "level")  # type: ignore[arg-type]
+        draw_level(Placed(host), Step(), ladder, "level")  # type: ignore[arg-type]
 
 
 HOW = ["in memory", *ENGINES]

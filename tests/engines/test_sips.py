@@ -11,7 +11,7 @@ from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, new_delta, round_alone, sips_shares
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
-from tests.engines.levels import in_rounds, session_on
+from tests.engines.levels import host_on, in_rounds, unstored
 
 WORDS = [f"w{i}" for i in range(8)]
 
@@ -47,8 +47,8 @@ def test_an_item_is_released_in_one_round_only(engine, written):
 
 
 def run_on(engine, corpus, randomness, plan):
-    with session_on(engine, corpus, randomness) as session:
-        return list(set_union_levels(plan.price, session, " "))
+    with host_on(engine, corpus, randomness) as host:
+        return list(set_union_levels(plan.price, host, unstored, " "))
 
 
 def test_scores_of_a_later_round_reach_the_threshold_of_the_one_before_and_no_higher(

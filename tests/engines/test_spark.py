@@ -23,17 +23,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import dphh
-from dphh import Corpus, CorpusError, UsageError, items, ldp_trie, ngrams, trie
-from dphh.engines import engine_of, open_session
-from dphh.engines.spark import cluster
+from dphh import Corpus, CorpusError, EngineError, UsageError, items, ldp_trie, ngrams, trie
+from dphh.engines import engine_of, open_host
+from dphh.engines.host import Limits, Object
+from dphh.engines.spark import cluster, functions
+from dphh.errors import EngineOutOfMemory
 from dphh.levels.ngrams import PrunedLevel
-from dphh.session.protocol import Limits
+from dphh.mechanisms.set_union.levels import bounds
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 from tests.conftest import HERE, full
 from tests.engines import spark_told
 from tests.engines.cut_short import DRAWING, killed
-from tests.engines.levels import bare_level, histogram, session_on
+from tests.engines.levels import bare_level, histogram, host_on
 
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.on_spark]
 ROWS = {"who": [1, 1, 2, 3], "what": ["a b", "b c", "b", "a"]}
@@ -100,17 +102,6 @@ def test_tables_with_a_log_are_read_by_sparks_own_readers(spark, tmp_path, no_no
     assert histogram("spark", corpus, no_noise, 10) == H
 
 
-@pytest.mark.parametrize("limit", ["much", "64 MiB", "-1"])
-def test_a_limit_of_what_is_sent_that_is_no_size_is_refused(spark, limit):
-    corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
-    spark.conf.set("spark.dphh.sentWhole", limit)
-    try:
-        with pytest.raises(UsageError, match=f"spark.dphh.sentWhole: found '{limit}'; write bytes"):
-            open_session("spark", corpus, SystemRandomness(), Limits())
-    finally:
-        spark.conf.unset("spark.dphh.sentWhole")
-
-
 def test_a_table_that_is_not_there_is_named(spark):
     with pytest.raises(CorpusError, match="no table or view 'nothing'"):
         Corpus("nothing", connection=spark, user="who", text="what")
@@ -157,11 +148,11 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     pl.DataFrame({"who": range(users), "what": [f"w{u}" for u in range(users)]}).write_parquet(path)
     (tmp_path / "drawn").mkdir()
     corpus = Corpus(path, user="who", text="what")
-    with session_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as session:
-        session.hold(Reading())
-        session.noise_words(bare_level(1), "noise")
-        once = session.fetch("released_words", threshold=-(10**9))
-        twice = session.fetch("released_words", threshold=-(10**9))
+    with host_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as host:
+        host.gather("users", Words())
+        host.run("words_level", released=Object(None), **bounds(host, bare_level(1), "noise"))
+        once = host.take("released_words", threshold=-(10**9))
+        twice = host.take("released_words", threshold=-(10**9))
     attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
     assert attempts["0"] == attempts["1"] >= 1, "no task was tried twice"
     assert len(once) == users == len(set(once.column("key").to_pylist()))
@@ -195,31 +186,72 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
 # Skew
 
 
-def items_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
-    return histogram("spark", corpus, no_noise, 100)
-
-
-def words_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
-    """Of the ladder's first level, where a user is in one block."""
-    with session_on("spark", corpus, no_noise) as session:
-        session.hold(Reading(ends=True))
-        passed = session.draw(bare_level(100), "test")
-    return dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
-
-
-@pytest.mark.parametrize("histogram_of", [items_histogram, words_histogram])
-def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise, histogram_of):
+def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise):
     """And a word that is everywhere is counted in two stages: a task sums before it sends."""
     path = tmp_path / "skewed.parquet"
     mine = [f"the w{i % 50_000}" for i in range(100_000)]
     theirs = ["the end"] * 20_000
     users = [0] * len(mine) + list(range(1, len(theirs) + 1))
     pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
-    found = histogram_of(Corpus(path, user="who", text="what"), no_noise)
+    found = histogram("spark", Corpus(path, user="who", text="what"), no_noise, 100)
     assert found.pop("the") - 20_000 * 724 in (0, 102)
     assert found.pop("end") == 20_000 * 724
     assert 99 <= len(found) <= 100
     assert set(found.values()) == {102}
+
+
+@pytest.mark.parametrize("sips", [False, True])
+def test_what_is_too_large_to_send_is_refused_with_its_size(tmp_path, monkeypatch, ledger, sips):
+    pl.DataFrame({"who": range(900), "what": ["a b c"] * 900}).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    monkeypatch.setattr(functions, "SENT_WHOLE", 100)
+    plan = (
+        items(corpus, epsilon=8, delta=1e-4, method="sips")
+        if sips
+        else dphh.counts(corpus, of=[f"w{i}" for i in range(50)], epsilon=8, delta=1e-4)
+    )
+    told = r"(released|asked) takes [\d,]+ bytes, and Spark's executors are sent 100 at most: find"
+    with pytest.raises(EngineOutOfMemory, match=told):
+        plan.run(engine="spark", ledger=ledger)
+
+
+def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
+    """Users of one item each: all blocks of one number of users are equal."""
+    pl.DataFrame({"who": range(400), "what": ["a"] * 400}).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", item="what")
+    with host_on("spark", corpus, SystemRandomness()) as host:
+        host.gather("users", Words())
+        blocks = host._tables["users"]
+        host.write("users", blocks.unionAll(blocks))
+        host.write("told_before", host.ask("told", "SELECT 'a' AS key, 1000000 AS told", {}))
+        host.bring("w", "weights_of_round", "users", parts=1, deviation=1, threshold=1)
+        bounding = bounds(host, bare_level(1), "noise")
+        host.run("words_of_round", released=Object(None), **bounding)
+        assert host.take("released_of_round", threshold=-(10**9)).num_rows == 1
+
+
+def test_a_word_whose_value_is_lost_is_an_error(tmp_path):
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with host_on("spark", corpus, SystemRandomness()) as host:
+        host.gather("users", Words())
+        host.write("told_before", host.ask("told", "SELECT 'a' AS key, 1000000 AS told", {}))
+        host.bring("w", "weights_of_round", "users", parts=1, deviation=1, threshold=1)
+        with pytest.raises(EngineError):
+            host.run(
+                "words_of_round", released=Object(None), **bounds(host, bare_level(1), "noise")
+            )
+
+
+def test_a_session_of_spark_connect_is_refused_before_payment(tmp_path):
+    pytest.importorskip("grpc", reason="needs pyspark[connect]")
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.engines.connect_refused", str(tmp_path)],
+        cwd=HERE, check=False, timeout=600, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "said").read_text() == "2 refused, 0 runs"
 
 
 # What is left behind
@@ -229,7 +261,7 @@ def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
     corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        open_session("spark", corpus, SystemRandomness(), Limits()).close()
+        open_host("spark", corpus, SystemRandomness(), Limits()).close()
     get = type(spark.conf).get
     logged = "spark.eventLog.enabled"
     monkeypatch.setattr(
@@ -238,21 +270,21 @@ def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
         lambda conf, name, *no: "true" if name == logged else get(conf, name, *no),
     )
     with pytest.warns(UserWarning, match=r"spark.eventLog.enabled is on: .* these are private"):
-        open_session("spark", corpus, SystemRandomness(), Limits()).close()
+        open_host("spark", corpus, SystemRandomness(), Limits()).close()
 
 
 def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
     """As after an interrupt: Spark would go on with the job that nobody waits for."""
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
+    host: Any = open_host("spark", corpus, SystemRandomness(), Limits())
     slow = "SELECT java_method('java.lang.Thread', 'sleep', 60000 + id) FROM range(2)"
     result: list[BaseException] = []
     context = spark.sparkContext
 
     def wait() -> None:
         try:
-            session.ask("slow", slow, {}).collect()
+            host.ask("slow", slow, {}).collect()
         except BaseException as problem:
             result.append(problem)
 
@@ -262,7 +294,7 @@ def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
     waiting.start()
     while not context.statusTracker().getActiveJobsIds():
         time.sleep(0.05)
-    session.close()
+    host.close()
     waiting.join(250)
     assert len(result) == 1
     assert "cancel" in str(result[0]).lower()
@@ -273,8 +305,8 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    with session_on("spark", corpus, SystemRandomness()) as session:
-        session.hold(Reading(ends=True))
+    with host_on("spark", corpus, SystemRandomness()) as host:
+        host.gather("users", Words(ends=True))
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))
@@ -285,10 +317,10 @@ def test_blocks_are_written_and_read_one_by_one(tmp_path):
     """Who held all blocks of a task ran out of Java's memory."""
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    with session_on("spark", corpus, SystemRandomness()) as session:
+    with host_on("spark", corpus, SystemRandomness()) as host:
         blocks = "SELECT CAST(repeat('many words ', 2000000 + id) AS BINARY) FROM range(0, 3, 1, 1)"
-        session.write("three", session.ask("three", blocks, {}))
-        (path,) = Path(session._folder.path.removeprefix("file://")).rglob("*three/*.parquet")
+        host.write("three", host.ask("three", blocks, {}))
+        (path,) = Path(host._folder.path.removeprefix("file://")).rglob("*three/*.parquet")
         assert pq.ParquetFile(path).num_row_groups == 3
 
 
@@ -301,10 +333,10 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
-    session.hold(Reading(ends=True))
-    session.when_closed(gone)
-    session.close()
+    host: Any = open_host("spark", corpus, SystemRandomness(), Limits())
+    host.gather("users", Words(ends=True))
+    host.when_closed(gone)
+    host.close()
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
 
 
@@ -365,41 +397,22 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
     assert Path(said["spark.sql.warehouse.dir"]).parent == private
     assert said["spark.io.encryption.enabled"] == "true"
     assert said["spark.shuffle.service.removeShuffle"] == "true"
+    assert said["spark.eventLog.enabled"] == "false"
+    assert "log4j2.configurationFile=file:" in said["spark.driver.defaultJavaOptions"]
 
 
-def test_options_of_java_that_somebody_gave_come_after_dphhs_own(monkeypatch):
-    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1")
-    with cluster._set_java_options():
-        options = os.environ["SPARK_SUBMIT_OPTS"]
-    thresholds = re.findall(r"-XX:Tier4InvocationThreshold=(\d+)", options)
-    assert thresholds[-1] == "1" and len(thresholds) == 2
-    assert "log4j2.configurationFile" not in options
-    assert os.environ["SPARK_SUBMIT_OPTS"] == "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1"
-
-
+@pytest.mark.on_spark(every=True)
 @pytest.mark.parametrize("how", ["variable", "file"])
 def test_a_collector_that_somebody_chose_is_the_only_one(tmp_path, monkeypatch, how):
     """Java does not start with two."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    with cluster._set_java_options():
-        assert "-XX:+UseParallelGC" in os.environ["SPARK_SUBMIT_OPTS"]
+    assert "-XX:+UseParallelGC" in cluster._java_options()
     if how == "variable":
         monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC")
     else:
         chosen = "spark.driver.extraJavaOptions -XX:+UseG1GC"
         (tmp_path / "spark-defaults.conf").write_text(chosen)
-    with cluster._set_java_options():
-        assert "-XX:+UseParallelGC" not in os.environ["SPARK_SUBMIT_OPTS"]
-
-
-def test_memory_of_java_that_somebody_set_stays(monkeypatch):
-    monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
-    with cluster._set_java_options():
-        assert os.environ["SPARK_DRIVER_MEMORY"] == "2g"
-    assert "SPARK_DRIVER_MEMORY" not in os.environ
-    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "5g")
-    with cluster._set_java_options():
-        assert os.environ["SPARK_DRIVER_MEMORY"] == "5g"
+    assert "-XX:+UseParallelGC" not in cluster._java_options()
 
 
 @pytest.mark.slow
@@ -435,10 +448,10 @@ def test_the_driver_is_given_what_is_released_and_no_more(tmp_path, run):
 
 def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     """What dphh sets as descriptions and writes as SQL: no word of the corpus."""
-    from dphh.engines.spark.run import SparkRun
+    from dphh.engines.spark.host import SparkHost
 
     seen: list[str] = []
-    ask = SparkRun.ask
+    ask = SparkHost.ask
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
         frame = ask(self, step, select, parameters)
@@ -446,7 +459,7 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
         seen.append(f"{select} {parameters} {frame._jdf.queryExecution().toString()}")
         return frame
 
-    monkeypatch.setattr(SparkRun, "ask", listen)
+    monkeypatch.setattr(SparkHost, "ask", listen)
     rows = [(user, "SENTINEL1 SENTINEL2") for user in range(300)]
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(tmp_path / "c.parquet")
     plan = ngrams(max_n=2, epsilon=8, delta=1e-4, method="dpne")
@@ -456,8 +469,60 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     )
     assert len(release) >= 3  # one run in 70 has a gram that nobody holds, by noise
     assert len(seen) > 10
-    assert any("dphh: noised" in line for line in seen)
+    assert any("dphh: grams_level" in line for line in seen)
     assert not any("SENTINEL" in line for line in seen)
+
+
+#: As a plan names what draws.
+DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|lifted\w*)\(")
+ASKED = {
+    "dpne": lambda: ngrams(max_n=3, epsilon=8, delta=1e-4, method="dpne"),
+    "forecast": lambda: ngrams(max_n=2, epsilon=8, delta=1e-4),
+    "adaptive": lambda: items(epsilon=8, delta=1e-4, method="adaptive"),
+    "counts": lambda: dphh.counts(of=[("a",), ("b",)], epsilon=8, delta=1e-4),
+}
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("verb", ASKED)
+def test_nothing_drawn_is_shuffled_before_it_is_written_and_nothing_private_is_broadcast(
+    spark, tmp_path, monkeypatch, verb
+):
+    """A task that runs again draws again: two tasks that read its rows could read two draws."""
+    from dphh.engines.spark.host import SparkHost
+
+    plans: list[str] = []
+    ask = SparkHost.ask
+
+    def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
+        frame = ask(self, step, select, parameters)
+        plans.append(frame._jdf.queryExecution().executedPlan().toString())
+        return frame
+
+    monkeypatch.setattr(SparkHost, "ask", listen)
+    rows = {"who": range(600), "what": [f"a b{user % 3} c{user % 5}" for user in range(600)]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    ASKED[verb]().run(corpus=corpus, engine="spark")
+    nodes = [node for plan in plans for node in nodes_of(plan)]
+    assert any(DRAWS.search(node) for node, _ in nodes)
+    for node, above in nodes:
+        if DRAWS.search(node):
+            assert not [each for each in above if "Exchange" in each or "Sort" in each]
+        if "FileScan" in node:
+            assert not [each for each in above if "Broadcast" in each and "Exchange" in each]
+        assert "BroadcastNestedLoopJoin" not in node
+
+
+def nodes_of(plan: str) -> list[tuple[str, list[str]]]:
+    """Each node of a plan, with all those above it."""
+    found, above = [], []
+    for line in plan.splitlines():
+        depth = re.search(r"[A-Za-z*]|$", line).start()
+        above = [(each, at) for each, at in above if at < depth]
+        found.append((line, [each for each, _ in above]))
+        above.append((line, depth))
+    return found
 
 
 COUNTS_USERS = {
@@ -475,21 +540,21 @@ COUNTS_USERS = {
 def test_no_query_is_given_how_many_users_there_are(spark, tmp_path, monkeypatch, verb):
     """What the driver asks of two corpora, one of which has a user more; and Spark's plan for users
     who are made up broadcasts nothing, for it would collect their number on the driver."""
-    from dphh.engines.spark.run import SparkRun
+    from dphh.engines.spark.host import SparkHost
 
     seen: list[Any] = []
-    ask = SparkRun.ask
+    ask = SparkHost.ask
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
         frame = ask(self, step, select, parameters)
         seen.append((step, select, parameters))
-        if step in ("ldp_draws", "trie_batch_draws"):
+        if step in ("ldp_seats", "trie_batch_level") and "dphh_word(" in select:
             planned = frame._jdf.queryExecution().executedPlan().toString()
             assert "CartesianProduct" in planned
             assert "Broadcast" not in planned
         return frame
 
-    monkeypatch.setattr(SparkRun, "ask", listen)
+    monkeypatch.setattr(SparkHost, "ask", listen)
     asked = []
     for users in (150, 151):
         path = tmp_path / f"{users}.parquet"
@@ -498,4 +563,4 @@ def test_no_query_is_given_how_many_users_there_are(spark, tmp_path, monkeypatch
         asked.append(seen[:])
         seen.clear()
     assert asked[0] == asked[1]
-    assert {step for step, *_ in asked[0]} & {"ldp_draws", "trie_batch_draws"}
+    assert {step for step, *_ in asked[0]} & {"ldp_seats", "trie_batch_level"}

@@ -1,7 +1,7 @@
 """A run that takes some of its draws from a journal comes to the release of a run that draws all.
 
 A journal may hold any of a run's draws: those before a process was killed, or those that another
-process with the same run id stored first. So a session must find for itself all that a stored draw
+process with the same run id stored first. So a host must find for itself all that a stored draw
 would have left behind in it: what users hold, without what earlier rounds released, and positions.
 """
 
@@ -16,12 +16,12 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, Plan, Release, counts, items, ldp_trie, ngrams
-from dphh.engines import open_session
-from dphh.engines.duckdb import gathering as duckdb_gathering
-from dphh.journal import journaled
+from dphh.engines import open_host
+from dphh.engines.duckdb import rows as duckdb_rows
+from dphh.engines.host import Limits
+from dphh.journal import once_by
 from dphh.registry import VERBS as REGISTRY
 from dphh.run import released
-from dphh.session.protocol import Limits
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import RunRandomness
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
@@ -44,7 +44,9 @@ ASKED: dict[str, Callable[[Corpus], Plan]] = {
     "items-listed": lambda corpus: items(corpus, **FEW, **LISTED, counts=0.3),
     "ngrams-counts": lambda corpus: ngrams(corpus, **FEW, max_n=2, counts=0.3),
     "ngrams-listed": lambda corpus: ngrams(corpus, **FEW, max_n=3, **LISTED),
-    "counts": lambda corpus: counts(corpus, of=["w0", "w1 w0"], **FEW),
+    "counts": lambda corpus: counts(
+        corpus, of=["w0", "w1 w0"], max_held=10, epsilon=8, delta=1e-4
+    ),
     "ldp-trie": lambda corpus: ldp_trie(
         corpus, local_epsilon=8, delta=1e-4, users_per_level=400, contributions=2, max_length=3,
         keep=10, character_set="abcdefg", passes=1,
@@ -98,12 +100,12 @@ def run(plan: Plan, engine: str, book: Book, limits: Limits | None = None) -> Re
     corpus = REGISTRY[plan.verb].read(plan.corpus, plan.price)
     source = RunRandomness(SeededRandomness(7))
     source.draw_once_by(bytes(32))
-    session = open_session(engine, corpus, source, limits or limits_of(engine))
+    host = open_host(engine, corpus, source, limits or limits_of(engine))
     try:
-        session = journaled(session, cast(Any, book), cast(Any, None))
-        return released(plan.price, corpus, session, "a run", source, lambda line: None)
+        once = once_by(cast(Any, book), cast(Any, None))
+        return released(plan.price, corpus, host, once, "a run", source, lambda line: None)
     finally:
-        session.close()
+        host.close()
 
 
 def some_of(steps: list[str]) -> Iterator[list[str]]:
@@ -149,7 +151,7 @@ def test_pieces_rows_and_threads_change_no_release(
     ):  # fmt: skip
         assert getattr(module, name) > few
         monkeypatch.setattr(module, name, few)
-    monkeypatch.setattr(duckdb_gathering, "SHARE", 2**62)  # all texts go to files
+    monkeypatch.setattr(duckdb_rows, "SHARE", 2**62)  # all texts go to files
     rows = pl.read_parquet(corpora["text"].where[0])
     rows.sample(fraction=1, shuffle=True, seed=5).write_parquet(tmp_path / "rows.parquet")
     corpus = Corpus(tmp_path / "rows.parquet", user="who", text="what")

@@ -74,17 +74,21 @@ def bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     client.delete_bucket(Bucket="corpora")
 
 
+NEEDS_HTTPFS = pytest.mark.skipif(
+    extension_file("httpfs") is None,
+    reason=f"no package has httpfs for DuckDB {duckdb.__version__}",
+)
+
+
+@NEEDS_HTTPFS
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_parquet_in_a_store_is_read(bucket, engine, no_noise):
-    if engine == "duckdb" and extension_file("httpfs") is None:
-        pytest.skip(f"no package has httpfs for DuckDB {duckdb.__version__}")
     corpus = Corpus("s3://corpora/reviews/*.parquet", user="who", text="what")
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
+@NEEDS_HTTPFS
 def test_csv_in_a_store_is_read(bucket, no_noise):
-    if extension_file("httpfs") is None:
-        pytest.skip(f"no package has httpfs for DuckDB {duckdb.__version__}")
     text = "who,what\n" + "".join(f"{who},{what}\n" for who, what in ROWS)
     bucket.put_object(Bucket="corpora", Key="reviews/a.csv", Body=text.encode())
     corpus = Corpus("s3://corpora/reviews/a.csv", user="who", text="what")
@@ -98,21 +102,19 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
     monkeypatch.setattr("dphh.corpora.stores.extension_file", lambda _: None)
     monkeypatch.setattr("dphh.corpora.stores._load_installed", not_here)
     corpus = Corpus("https://127.0.0.1:9/a.parquet", user="who", text="what")
-    with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*engine='polars'") as caught:
+    with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*or download the files") as caught:
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "SECRET" not in str(caught.value)
     assert ledger.runs() == []
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@NEEDS_HTTPFS
 @pytest.mark.parametrize(
     "place", ["s3://corpora/no.parquet", "s3://corpora/no/*.parquet", "s3://nowhere/no.parquet"]
 )
-def test_what_is_not_in_a_store_is_no_such_file(bucket, engine, place, ledger):
-    if engine == "duckdb" and extension_file("httpfs") is None:
-        pytest.skip(f"no package has httpfs for DuckDB {duckdb.__version__}")
+def test_what_is_not_in_a_store_is_no_such_file(bucket, place):
     with pytest.raises(CorpusError, match="there is no such file"):
-        items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6).run(engine=engine)
+        items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6).run()
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -128,8 +130,9 @@ def test_a_store_that_lets_nobody_in_is_said_to_be_one(bucket, monkeypatch, ledg
     assert wanted in said
 
 
+@NEEDS_HTTPFS
 def test_what_is_no_parquet_in_a_store_is_said_to_be_none(bucket, ledger):
     bucket.put_object(Bucket="corpora", Key="reviews/b.parquet", Body=b"no such thing" * 9)
     corpus = Corpus("s3://corpora/reviews/b.parquet", user="who", text="what")
     with pytest.raises(CorpusError, match="cannot be read as Parquet"):
-        items(corpus, epsilon=1, delta=1e-6).run(engine="polars", ledger=ledger)
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError
-from dphh.udfs.kernel.reading import Reading
+from dphh.mechanisms.set_union.levels import draw_words
+from dphh.udfs.kernel.reading import Words
 from tests.engines.contents import ROWS, expected, frame
-from tests.engines.levels import bare_level, histogram, session_on
+from tests.engines.levels import bare_level, histogram, host_on
 
 
 def as_path(folder, con):
@@ -210,10 +211,10 @@ def test_users_of_every_type_are_told_apart(engine, tmp_path, no_noise, users):
 def test_users_of_one_hash_are_told_apart(no_noise):
     rows = [(f"user {i % 7}", f"w{i % 5} shared") for i in range(100)]
     corpus = Corpus(frame(rows), user="who", text="what")
-    with session_on("duckdb", corpus, no_noise) as session:
-        session.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
-        session.hold(Reading())
-        passed = session.draw(bare_level(10), "test")
+    with host_on("duckdb", corpus, no_noise) as host:
+        host.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
+        host.gather("users", Words())
+        passed = draw_words(host, bare_level(10), "test")
     found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
     assert found == expected(rows)
 

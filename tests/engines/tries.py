@@ -16,10 +16,9 @@ from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie.levels import trie_levels
-from dphh.session.trie import OneSequence, Trie, TrieOn
+from dphh.mechanisms.trie.levels import Trie, hold_sequences, trie_levels, votes_of_batch
 from dphh.udfs.draws.randomness import SystemRandomness
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on, unstored
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.
 Prefix = tuple[tuple[str, ...], bool]
@@ -96,12 +95,11 @@ def first_levels(
     engine: str, corpus: Corpus, runs: int, theta: int, *, users: int, batch: int
 ) -> list[list[str]]:
     """The tokens that grow at level 1, of many batches from one reading of the corpus."""
-    with session_on(engine, corpus, SystemRandomness()) as session:
-        session.hold(OneSequence("drawn"))
+    level = BatchLevel(1, users, batch, theta)
+    with host_on(engine, corpus, SystemRandomness()) as host:
+        hold_sequences(host, "drawn", users)
         return [
-            session.draw(TrieOn(BatchLevel(1, users, batch, theta), Trie()), "test")
-            .column("token")
-            .to_pylist()
+            votes_of_batch(host, level, Trie(), "test").column("token").to_pylist()
             for _ in range(runs)
         ]
 
@@ -111,8 +109,8 @@ def _levels(
 ) -> list[LevelDone]:
     read = as_sequences(corpus, plan["unit"])
     price = replace(plan.price, levels=tuple(levels))
-    with session_on(engine, read, randomness) as session:
-        return list(trie_levels(price, session, read.content.joiner))
+    with host_on(engine, read, randomness) as host:
+        return list(trie_levels(price, host, unstored, read.content.joiner))
 
 
 def prefixes(done: LevelDone) -> set[Prefix]:

@@ -14,11 +14,11 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import Passed
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR
 from dphh.mechanisms.ngrams.price import price_ngrams
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
 from dphh.privacy.following import Following, parts_of_round
-from dphh.session.ladder.forecast_rounds import Passed
-from dphh.session.ladder.rungs import PAIR
-from dphh.session.rounds import Ran, RoundsOf
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
@@ -167,7 +167,7 @@ def words(
 
 
 def run_rounds(
-    rounds: RoundsOf, draw: Callable[[SetUnionLevel, Following | None], pa.Table]
+    rounds: AdaptiveRounds, draw: Callable[[SetUnionLevel, Following | None], pa.Table]
 ) -> pa.Table:
     ran: list[Ran] = []
     while (level := rounds.next(ran)) is not None:

@@ -3,7 +3,7 @@
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
 `TwoRounds` is private but what its three verbs return
-(`dphh.session.ladder.forecast_rounds.Rounds`).
+(`dphh.mechanisms.ngrams.ladder.forecast_rounds.Rounds`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
+from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
-from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.forecast_rounds import FirstRound, Passed
-from dphh.session.ladder.rungs import Integers
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
+from tests.forecast.absent_in_arrays import absent_bins, absent_negatives, spurious_grams
 
 Rule = PlainWeights | WeightsByGram
 #: What users add to each key, by a rule; round 1's list sizes at negative keys.

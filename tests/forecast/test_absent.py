@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
-from dphh.session.ladder.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.rungs import Integers, first_rung
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.drawn_again import drawn_again
 from tests.engines.asked import recorded
+from tests.forecast.absent_in_arrays import absent_bins, absent_negatives, spurious_grams
 from tests.forecast.in_memory import SIGMA_GRID
 
 RUNS = 250

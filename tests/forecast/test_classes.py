@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dphh.session.ladder.classes import STEP, ValidClasses, valid_classes
-from dphh.session.ladder.rungs import PAIR, Rung, first_rung, next_rung, valid_grams
+from dphh.mechanisms.ngrams.ladder.classes import STEP, ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Rung, first_rung, next_rung, valid_grams
 
 
 def ladder(levels: int, seed: int = 1) -> tuple[Rung, Rung, np.ndarray, np.ndarray]:

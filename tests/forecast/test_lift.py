@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from dphh.mechanisms.ngrams.forecast.climb import begun
+from dphh.mechanisms.ngrams.ladder.classes import valid_classes
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
+from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counted_texts import prior_of_items
-from dphh.session.ladder.classes import valid_classes
-from dphh.session.ladder.forecast_rounds import FirstRound, Passed
-from dphh.session.ladder.lift import Lift, public_lift
-from dphh.session.ladder.rungs import first_ladder
 
 
 def step(mass, shared):

@@ -16,8 +16,8 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
-from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.rungs import Integers
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
 from tests.conftest import full

@@ -13,10 +13,10 @@ from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
 from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers
 from dphh.privacy.forecast_rounds import Bins
-from dphh.session.ladder.classes import ValidClasses
-from dphh.session.ladder.forecast_rounds import FirstRound, Passed
-from dphh.session.ladder.rungs import PAIR, Integers
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])

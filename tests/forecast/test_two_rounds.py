@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, first_rung
 from dphh.privacy.forecast_rounds import bins
-from dphh.session.ladder.classes import ValidClasses, valid_classes
-from dphh.session.ladder.rungs import PAIR, first_rung
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.positions import Released

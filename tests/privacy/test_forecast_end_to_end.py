@@ -17,11 +17,11 @@ import pytest
 from scipy.stats import beta, chi2
 
 from dphh.mechanisms.ngrams.forecast.climb import begun, climb
+from dphh.mechanisms.ngrams.ladder.classes import valid_classes
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
-from dphh.session.ladder.classes import valid_classes
-from dphh.session.ladder.forecast_rounds import FirstRound, Passed
-from dphh.session.ladder.rungs import Integers, first_rung
 from tests.conftest import full
 from tests.forecast.in_memory import SYSTEM, InMemory, Positions
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds

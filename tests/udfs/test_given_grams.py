@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.kernel.blocks import END
-from dphh.udfs.kernel.given_grams import GivenGrams, counted
+from dphh.udfs.kernel.given_grams import END, GivenGrams, counted
 
 WORDS = "abcdef"
 

@@ -18,8 +18,9 @@ from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
-from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian, register_noise
+from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness, Words
+from tests.draws import register_draws
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -264,7 +265,7 @@ class Counting(SystemRandomness):
 def test_duckdb_draws_once_a_row(call: str, rows: int) -> None:
     source = Counting()
     con = duckdb.connect()
-    register_noise(con, source)
+    register_draws(con, source)
     con.execute(
         "CREATE TABLE items AS SELECT range AS id, 'item ' || range AS name,"
         " CASE WHEN range % 8 > 0 THEN 'kind ' || range % 8 END AS kind FROM range(10000)"
@@ -281,7 +282,7 @@ def test_duckdb_draws_once_a_row(call: str, rows: int) -> None:
 
 def test_duckdb_draws_what_python_draws() -> None:
     con = duckdb.connect()
-    register_noise(con, SeededRandomness(9))
+    register_draws(con, SeededRandomness(9))
     names = [f"item {i}" for i in range(5000)]
     rows = con.execute(
         "SELECT 'item ' || range, dphh_noise('item ' || range, 1000, 'a') FROM range(5000)"
@@ -302,7 +303,7 @@ def test_duckdb_draws_what_python_draws() -> None:
 )
 def test_duckdb_refuses_noise_of_another_scale(call: str, named: str) -> None:
     con = duckdb.connect()
-    register_noise(con, SYSTEM)
+    register_draws(con, SYSTEM)
     with pytest.raises(duckdb.Error, match=named) as caught:
         con.execute(f"SELECT {call} FROM range(10)").fetchall()
     assert "secret" not in str(caught.value)

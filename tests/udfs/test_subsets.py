@@ -20,7 +20,8 @@ from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_sele
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import subsets as module
 from dphh.udfs.draws.randomness import SystemRandomness, Words
-from dphh.udfs.draws.subsets import draw_subsets, register_reports
+from dphh.udfs.draws.subsets import draw_subsets
+from tests.draws import register_draws
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -269,7 +270,7 @@ def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConne
     mechanism = subset_selection(40, 1.0)
     keys = pa.array([f"user {i}" for i in range(5000)])
     expected = draw_subsets(SeededRandomness(4), np.arange(5000) % 40, mechanism, "p", keys)
-    register_reports(con, SeededRandomness(4))
+    register_draws(con, SeededRandomness(4))
     for direction in ("ASC", "DESC"):
         con.execute(SUBSETS.format(direction=direction), {"numerator": mechanism.numerator})
         found = con.execute("SELECT report FROM reports ORDER BY i").fetchall()
@@ -277,7 +278,7 @@ def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConne
 
 
 def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPyConnection) -> None:
-    register_reports(con, SYSTEM)
+    register_draws(con, SYSTEM)
     con.execute(
         "CREATE TABLE reports AS SELECT dphh_report('same', 5, 100000, 40, "
         "CAST(1 AS UBIGINT) << 63, 'p') AS report FROM range(3000)"
@@ -290,7 +291,7 @@ def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPy
 
 
 def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
-    register_reports(con, SeededRandomness(0))
+    register_draws(con, SeededRandomness(0))
     drawn = "dphh_report('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'p')"
     sql = f"SELECT {drawn} FROM range({{}})"
     assert con.execute(sql.format(3, 0)).fetchall() == []

@@ -17,7 +17,8 @@ from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import votes as votes_module
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness, Words
-from dphh.udfs.draws.votes import draw_votes, register_votes, surely_enough
+from dphh.udfs.draws.votes import draw_votes, surely_enough
+from tests.draws import register_draws
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -186,7 +187,7 @@ def test_a_seeds_votes_do_not_hang_on_the_order_of_rows() -> None:
 @contextmanager
 def connected(randomness: Randomness) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        register_votes(con, randomness)
+        register_draws(con, randomness)
         yield con
 
 

@@ -308,7 +308,7 @@ def test_a_defect_shows_where_it_is_and_not_what_it_says(dphh, path, monkeypatch
     def fail(*_, **__):
         raise RuntimeError("SENTINEL")
 
-    monkeypatch.setattr("dphh.run.open_session", fail)
+    monkeypatch.setattr("dphh.run.open_host", fail)
     code, out, err = dphh("items", path, *READ, *COST)
     assert (code, out) == (1, "")
     assert "RuntimeError" in err
@@ -319,7 +319,7 @@ def test_an_interrupt_is_said_in_one_line(dphh, path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dphh.run.open_session", stop)
+    monkeypatch.setattr("dphh.run.open_host", stop)
     code, _, err = dphh("items", path, *READ, *COST)
     assert code == 1
     assert err.strip() == "dphh: interrupted; `dphh ledger show` says what is spent"
@@ -332,7 +332,7 @@ def test_a_run_that_is_cut_short_goes_on_under_its_id(dphh, path, monkeypatch, f
 
     asked = ("items", path, *READ, *COST, "--run-id", "one")
     with monkeypatch.context() as patched:
-        patched.setattr("dphh.engines.duckdb.session.DuckDBSession.hold", stop)
+        patched.setattr("dphh.engines.duckdb.host.DuckDBHost.gather", stop)
         code, _, err = dphh(*asked)
     assert code == 1
     assert "the same request with run id one goes on" in err.splitlines()[-1]

@@ -10,7 +10,7 @@ import pytest
 
 from dphh.privacy.set_union import weight
 from dphh.udfs.kernel import contributions as kernel
-from dphh.udfs.kernel.contributions import Sums, below_cut, contributions, distinct, equal_weights
+from dphh.udfs.kernel.contributions import below_cut, contributions, distinct, equal_weights
 from dphh.udfs.text.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
@@ -144,22 +144,3 @@ def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
 def test_a_block_of_nobody_adds_nothing():
     assert added({}) == {}
     assert added({1: []}) == {}
-
-
-@pytest.mark.parametrize("rows", [1, 10, 30, 1000])
-def test_sums_of_many_blocks_lose_nothing_and_stay_small(rows):
-    sums, wanted, tables = Sums(rows), Counter(), []
-    rng = np.random.default_rng(rows)
-    for _ in range(50):
-        keys = np.unique(rng.integers(0, 20, 8))
-        made = pa.RecordBatch.from_pydict({"key": keys, "weight": keys * 3 + 1})
-        wanted.update({int(key): int(key) * 3 + 1 for key in keys})
-        tables += sums.with_more(made)
-        assert sums._count <= max(rows, 1)
-    tables += sums.last_sums()
-    found: Counter = Counter()
-    for table in tables:
-        found.update(dict(zip(*table.to_pydict().values(), strict=True)))
-    assert found == wanted
-    assert len(tables) == 1 or rows < 40
-    assert not list(sums.last_sums())

@@ -17,23 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, items
-from dphh.engines.duckdb import gathering as duckdb_gathering
+from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
-from dphh.udfs.kernel.gathering import (
-    Gathering,
-    Read,
-    Reading,
-    given_items_of_texts,
-    rows_of_users,
-    words_of_texts,
-)
+from dphh.udfs.kernel.gathering import Gathering, rows_of_users
 from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.reading import GivenItems, Read, Words
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
-from tests.engines.levels import session_on
+from tests.engines.levels import host_on
 
 Text = tuple[int, list[str]]
 TEXTS = st.lists(
@@ -98,7 +92,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
             patch.setattr(spilled_texts, "POSITIONS", 4)
             patch.setattr(module, "ROW", 3)
         vocabulary = Vocabulary()
-        found = gathered(texts, cuts, words_of_texts(vocabulary, Reading()), said, most=most)
+        found = gathered(texts, cuts, Words().reader(vocabulary), said, most=most)
     words = {
         user: sorted(word for text in of_user for word in text if word)
         for user, of_user in by_user(texts).items()
@@ -125,20 +119,20 @@ def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts
         keys = {k for k in (0, 1) if "ab"[: k + 1] in "".join(text)}
         of_group = {key * 3 + declared[name] for key in keys} if grouped else keys
         held[user] = held.get(user, set()) | of_group
-    read = given_items_of_texts(GivenGrams(items, 3 if grouped else 1), groups)
+    read = GivenItems(GivenGrams(items, 3 if grouped else 1), groups).reader(Vocabulary())
     found = [sorted(set(ids)) for _, ids in gathered(texts, cuts, read, groups=names)]
     assert sorted(found) == sorted(sorted(keys) for keys in held.values() if keys)
 
 
 def test_the_ends_of_texts_stay_where_they_are_asked_for():
     texts = [(1, ["a", "b"]), (2, ["", ""]), (1, []), (3, ["b"]), (1, ["a"])]
-    found = gathered(texts, [2], words_of_texts(Vocabulary(), Reading(ends=True)))
+    found = gathered(texts, [2], Words(ends=True).reader(Vocabulary()))
     assert [ids for _, ids in found] == [[0, 1, -1, 0, -1], [1, -1]]
 
 
 def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
     monkeypatch.setattr(module, "ROW", 4)
-    gathering = Gathering(words_of_texts(Vocabulary(), Reading()))
+    gathering = Gathering(Words().reader(Vocabulary()))
     tokens = [["a"], ["a", "b"], ["a"] * 9, ["b"], ["c"]]
     users = pa.array([str(user) for user in range(5)])
     gathering.add(users, pa.array(tokens), pa.nulls(5, pa.string()))
@@ -166,8 +160,8 @@ def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatc
 
     monkeypatch.setattr(Gathering, "add", watched)
     corpus = Corpus(path, user="who", text="what")
-    with session_on("duckdb", corpus, SystemRandomness()) as session:
-        session.hold(Reading(ends=True))
+    with host_on("duckdb", corpus, SystemRandomness()) as host:
+        host.gather("users", Words(ends=True))
     assert handed == [pa.large_list(pa.large_string())]
 
 
@@ -180,7 +174,7 @@ def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatc
     ],
 )
 def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
-    gathering = Gathering(words_of_texts(Vocabulary(), Reading()))
+    gathering = Gathering(Words().reader(Vocabulary()))
     nothing = pa.nulls(len(users), pa.string())
     columns = pa.array(users, pa.string()), pa.array(tokens, pa.list_(pa.string()))
     gathering.add(*columns, nothing)
@@ -195,12 +189,12 @@ def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
 
     def laid_out(gathering: Gathering, texts: spilled_texts.Texts) -> Any:
         sizes.append(texts.size)
-        return rows_of_texts(gathering, texts)
+        return users_of_texts(gathering, texts)
 
-    rows_of_texts = Gathering._rows_of_texts
-    monkeypatch.setattr(Gathering, "_rows_of_texts", laid_out)
+    users_of_texts = Gathering._users_of_texts
+    monkeypatch.setattr(Gathering, "_users_of_texts", laid_out)
     gathering = Gathering(
-        words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
+        Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
     )
     nothing = pa.nulls(10, pa.string())
     for start in range(0, 100, 10):
@@ -217,7 +211,7 @@ def test_what_a_gathering_that_failed_left_in_the_folder_is_not_read(tmp_path):
     texts = [(1, ["a", "b"]), (2, ["b"])]
     for _ in range(2):
         gathering = Gathering(
-            words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 0)
+            Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 0)
         )
         users, tokens = zip(*texts, strict=True)
         names = pa.array([str(user) for user in users])
@@ -231,7 +225,7 @@ def test_what_a_gathering_that_failed_left_in_the_folder_is_not_read(tmp_path):
 def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
     spilled = spilled_texts.SpilledTexts(str(tmp_path), 0)
     spilled._files = dict.fromkeys(spilled._files, Path("/dev/full"))
-    gathering = Gathering(words_of_texts(Vocabulary(), Reading()), spilled)
+    gathering = Gathering(Words().reader(Vocabulary()), spilled)
     taken = [(pa.array([f"{i}"]), pa.array([["a"]]), pa.nulls(1, pa.string()))
              for i in range(texts)]  # fmt: skip
     gathering.add(*(pa.concat_arrays(column) for column in zip(*taken, strict=True)))
@@ -244,7 +238,7 @@ def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
 def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     """One number that was left became the user of all texts."""
     gathering = Gathering(
-        words_of_texts(Vocabulary(), Reading()), spilled_texts.SpilledTexts(str(tmp_path), 0)
+        Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 0)
     )
     nulls = pa.nulls(2, pa.string())
     gathering.add(pa.array(["1", "2"]), pa.array([["a"], ["b"]]), nulls)
@@ -272,7 +266,7 @@ def test_a_run_whose_disk_is_full_says_so(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(duckdb_gathering, "SHARE", 2**62)
+    monkeypatch.setattr(duckdb_rows, "SHARE", 2**62)
     monkeypatch.setattr(spilled_texts.SpilledTexts, "_write", full)
     pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), tmp_path / "c.parquet")
     plan = items(Corpus(tmp_path / "c.parquet", user="who", text="what"), epsilon=1, delta=1e-6)

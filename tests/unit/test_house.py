@@ -60,7 +60,7 @@ def test_the_house_is_read_whole(imports: Imports) -> None:
         "dphh.run",
         "dphh.sql",
         "dphh.udfs.draws.noise",
-        "dphh.engines.duckdb.session",
+        "dphh.engines.duckdb.host",
     } <= imports.keys()
     assert "dphh.registry" in imports["dphh.run"]
 
@@ -73,9 +73,9 @@ def test_no_imports_go_in_a_circle(imports: Imports) -> None:
 
 
 def _folder(module: str) -> str:
-    """A module's folder: an engine's is one."""
+    """A module's folder: an engine's is one. What names a folder's files stands above them."""
     if FILES[module].name == "__init__.py":
-        return module
+        return f"{module}.__init__"
     folder = module.rpartition(".")[0].removesuffix(".queries")
     return module if folder == "dphh" else folder
 
@@ -108,9 +108,11 @@ def test_no_imports_between_rooms_go_in_a_circle_and_floors_are_few(imports: Imp
     floors: dict[str, int] = {}
     for room in order:
         floors[room] = 1 + max((floors[one] for one in rooms.get(room, ())), default=0)
-    assert max(floors.values()) <= 12
+    assert max(floors.values()) <= 13
 
 
+#: All of the engines but what is asked of them, `dphh.engines.host`.
+ENGINES = ("dphh.engines.duckdb", "dphh.engines.polars", "dphh.engines.spark")
 KNOWS_NOTHING_OF = {
     "dphh.errors": ("dphh",),
     "dphh.files": ("dphh.corpus", "dphh.ledger", "dphh.engines", "dphh.price"),
@@ -123,7 +125,6 @@ KNOWS_NOTHING_OF = {
         "dphh.plan",
         "dphh.corpus",
     ),
-    "dphh.session": ("dphh.corpus", "dphh.ledger", "dphh.engines", "dphh.mechanisms", "dphh.price"),
     "dphh.ledger": (
         "dphh.report",
         "dphh.engines",
@@ -140,13 +141,13 @@ KNOWS_NOTHING_OF = {
         "dphh.plan",
         "dphh.ledger",
     ),
-    "dphh.mechanisms": ("dphh.engines", "dphh.ledger", "dphh.registry", "dphh.run", "dphh.plan"),
+    "dphh.mechanisms": (*ENGINES, "dphh.ledger", "dphh.registry", "dphh.run", "dphh.plan"),
     "dphh.report": ("dphh.engines", "dphh.mechanisms", "dphh.release", "dphh.run", "dphh.plan"),
     "dphh.rows": ("dphh.corpus", "dphh.corpora", "dphh.privacy"),
     "dphh.corpus": ("dphh.ledger", "dphh.engines"),
     "dphh.price": ("dphh.corpus", "dphh.ledger", "dphh.engines"),
     "dphh.run": ("dphh.plan", "dphh.public", "dphh.asking", "dphh.cli", "dphh.gateway"),
-    "dphh.registry": ("dphh.engines", "dphh.run", "dphh.plan"),
+    "dphh.registry": (*ENGINES, "dphh.run", "dphh.plan"),
     "dphh.asking": ("dphh.cli", "dphh.gateway"),
     "dphh.gateway": ("dphh.cli",),
 }
@@ -173,10 +174,9 @@ def test_a_part_of_the_house_knows_nothing_of_what_is_above_it(part: str, import
 
 #: File names that several folders have: in each the same thing, as another floor knows it.
 SAME_THING = {
-    *("blocks", "conditions", "content", "counts", "failures", "files", "forecast"),
-    *("forecast_functions", "forecast_rounds", "gathering", "items", "ladder", "ldp_trie"),
-    *("levels", "listed_words", "ngrams", "options", "price"),
-    *("rounds", "run", "session", "set_union", "trie", "users", "verbs", "why"),
+    *("content", "counts", "failures", "forecast_rounds", "functions", "gathering", "host"),
+    *("levels", "listed_words", "options", "price", "rows", "set_union"),
+    *("two_rounds", "users", "verbs", "why"),
 }
 
 

@@ -5,24 +5,16 @@ from __future__ import annotations
 import io
 import random
 from dataclasses import replace
-from importlib import import_module
-from inspect import signature
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import items
-from dphh.engines import ENGINES
-from dphh.engines.answering import DRAWING, HOLDING, Answering
 from dphh.errors import LedgerError
-from dphh.journal import as_stored, journaled
+from dphh.journal import as_stored, once_by
 from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
-from dphh.session.protocol import Session
-from dphh.udfs.kernel.reading import Reading
-from tests.engines.levels import session_on
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
 
@@ -33,58 +25,15 @@ def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
     )
 
 
-def test_every_engine_answers_what_the_others_do() -> None:
-    """A level that one engine lacks would be found missing only when it is run, and paid for."""
-    sessions = {
-        found
-        for engine in ENGINES
-        for found in vars(import_module(f"dphh.engines.{engine}.session")).values()
-        if isinstance(found, type) and issubclass(found, Answering) and found is not Answering
-    }
-    assert len(sessions) == len(ENGINES)
-    for answers in (HOLDING, DRAWING):
-        every = {asked for _, asked in answers}
-        assert every
-        for session in sessions:
-            assert {asked for one, asked in answers if issubclass(session, one)} == every
-
-
-def test_what_draws_and_nothing_else_takes_a_purpose_last() -> None:
-    import_module("dphh.engines.duckdb.session")
-    for answers, many in ((HOLDING, 2), (DRAWING, 3)):
-        for function in answers.values():
-            names = list(signature(function).parameters)
-            assert len(names) == many
-            assert (names[-1] == "purpose") == (answers is DRAWING)
-    taken = {name: signature(verb).parameters for name, verb in vars(Session).items()
-             if callable(verb) and not name.startswith("_")}  # fmt: skip
-    assert [name for name, names in taken.items() if "purpose" in names] == ["draw"]
-
-
-def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
-    corpus = written([(1, "a")])
-    plan = items(corpus, epsilon=1.0, delta=1e-6, method="gaussian")
-    (level,) = plan.levels
-    run = ledger.book(Request.of(plan.price, corpus), {})
-    with session_on("duckdb", corpus, no_noise) as session:
-        journal = journaled(session, ledger, run)
-        journal.hold(Reading())
-        journal.draw(level, "items/round 1")
-        with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
-            journal.draw(level, "items/round 1")
-
-
 class Drawn:
-    """Draws numbers, each once; every other verb is no draw."""
+    """Draws numbers, each once."""
 
     def __init__(self) -> None:
         self.last = 0
 
-    def _next(self, *_: object) -> pa.Table:
+    def draw(self) -> pa.Table:
         self.last += 1
         return table([("number", self.last)], pa.string())
-
-    hold = draw = _next
 
 
 def begun(ledger: Ledger, run: str) -> Booked:
@@ -100,9 +49,9 @@ def number(drawn: Any) -> int:
 def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
     run, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
-        journal = journaled(session, ledger, run)
-        assert number(journal.draw(None, "round 1")) == 1
-        assert number(journal.draw(None, "counts")) == 2
+        once = once_by(ledger, run)
+        assert number(once("round 1", session.draw)) == 1
+        assert number(once("counts", session.draw)) == 2
         assert session.last == 2, f"attempt {attempt} drew again"
 
 
@@ -112,11 +61,11 @@ def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
     for session in (Drawn(), Drawn()):
         for run in ("one", "two"):
             session.last = 100 * (run == "two")
-            journal = journaled(session, ledger, begun(ledger, run))
-            drawn = [number(journal.draw(None, step)) for step in steps]
+            once = once_by(ledger, begun(ledger, run))
+            drawn = [number(once(step, session.draw)) for step in steps]
             assert drawn == [100 * (run == "two") + 1 + place for place in range(len(steps))]
-    journal = journaled(Drawn(), ledger, begun(ledger, "one"))
-    backwards = [number(journal.draw(None, step)) for step in steps[::-1]]
+    once = once_by(ledger, begun(ledger, "one"))
+    backwards = [number(once(step, Drawn().draw)) for step in steps[::-1]]
     assert backwards == list(range(len(steps), 0, -1))
 
 
@@ -124,32 +73,28 @@ def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) ->
     run, other = begun(ledger, "one"), Drawn()
     other.last = 41
 
-    class Slower(Drawn):
-        def draw(self, *asked: object) -> pa.Table:
-            first = journaled(other, ledger, run).draw(*asked)
-            assert number(first) == 42
-            return super().draw(*asked)
+    def slower() -> pa.Table:
+        assert number(once_by(ledger, run)("round 1", other.draw)) == 42
+        return table([("number", 1)], pa.string())
 
-    session = Slower()
-    assert number(journaled(session, ledger, run).draw(None, "round 1")) == 42
-    assert session.last == 1
-    assert number(journaled(Drawn(), ledger, run).draw(None, "round 1")) == 42
+    assert number(once_by(ledger, run)("round 1", slower)) == 42
+    assert number(once_by(ledger, run)("round 1", Drawn().draw)) == 42
 
 
-def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
-    run, session = begun(ledger, "one"), Drawn()
-    for _ in range(2):
-        journaled(session, ledger, run).hold(Reading(ends=True))
-    assert session.last == 2
+def test_no_two_draws_of_a_run_have_one_name(ledger: Ledger) -> None:
+    once = once_by(ledger, begun(ledger, "one"))
+    once("round 1", Drawn().draw)
+    with pytest.raises(AssertionError, match="two draws of one run are called 'round 1'"):
+        once("round 1", Drawn().draw)
 
 
 def test_a_run_that_is_settled_or_unknown_draws_nothing(ledger: Ledger) -> None:
     run, session = begun(ledger, "one"), Drawn()
     with pytest.raises(LedgerError):
-        journaled(session, ledger, replace(run, key=bytes(32))).draw(None, "round 1")
+        once_by(ledger, replace(run, key=bytes(32)))("round 1", session.draw)
     ledger.settle(run, {}, b"rows")
     with pytest.raises(LedgerError):
-        journaled(session, ledger, run).draw(None, "round 1")
+        once_by(ledger, run)("round 1", session.draw)
     assert session.last == 0
 
 

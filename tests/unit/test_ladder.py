@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.session.ladder.rungs import ValidGrams, first_rung, next_rung, spelled, valid_grams
+from dphh.mechanisms.ngrams.ladder.rungs import (
+    ValidGrams,
+    first_rung,
+    next_rung,
+    spelled,
+    valid_grams,
+)
 
 WORDS = [f"w{i}" for i in range(5)]
 SOME = settings(max_examples=40, deadline=None)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from dphh.udfs.kernel import positions
-from dphh.udfs.kernel.blocks import Block, block_of_tokens
 from dphh.udfs.kernel.positions import (
     Released,
     candidates,
     candidates_that_matter,
     of_words,
+    positions_of_texts,
 )
 
 Gram = tuple[str, ...]
@@ -27,9 +26,14 @@ def random_texts(rng: np.random.Generator) -> list[list[list[str]]]:
     ]
 
 
-def block_of(users: list[list[list[str]]]) -> tuple[Block, pa.Array]:
-    texts = pa.array([text for texts in users for text in texts], pa.list_(pa.string()))
-    return block_of_tokens(np.arange(len(users)), np.array([len(u) for u in users]), texts)
+def placed(users: list[list[list[str]]]) -> tuple[np.ndarray, np.ndarray]:
+    """How many positions each user has, and the number of the word at each; -1 ends a text."""
+    words = ["abcd".index(word) for texts in users for text in texts for word in text]
+    of_texts = np.array([len(text) for texts in users for text in texts], np.int64)
+    of_texts, positions = positions_of_texts(of_texts, np.array(words, np.int32), True)
+    owner = np.repeat(np.arange(len(users)), [len(texts) for texts in users])
+    lengths = np.bincount(owner, of_texts, minlength=len(users)).astype(np.int64)
+    return lengths, positions
 
 
 def grams_of(texts: list[list[str]], length: int) -> set[Gram]:
@@ -46,20 +50,17 @@ def pieces_released(gram: Gram, below: set[Gram], words: set[Gram], pruning: str
 def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     rng = np.random.default_rng(seed)
     users = random_texts(rng)
-    block, vocabulary = block_of(users)
+    lengths, grams = placed(users)
     released = [("a",), ("b",), ("c",)]
     words_released = set(released)
-    numbers = [*("abc".find(word) for word in vocabulary.to_pylist()), -1]
-    block = block.with_positions(np.array(numbers)[block.positions])
-    words = block.positions
+    grams = words = np.array([0, 1, 2, -1, -1])[grams]
     for level in range(2, 6):
         both = pruning == "both"
         if both:
-            lengths, keys = candidates_that_matter(block.lengths, block.positions)
-            block = Block(block.user_hashes, lengths, keys)
+            lengths, keys = candidates_that_matter(lengths, grams)
         else:
-            keys = candidates(block.positions, words, level - 1)
-        owner = block.owners
+            keys = candidates(grams, words, level - 1)
+        owner = np.repeat(np.arange(len(users)), lengths)
 
         def spelled(key: int, below: list[Gram] = released) -> Gram:
             left, right = below[key >> 32], key & (2**32 - 1)
@@ -78,7 +79,7 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
         if not len(some):
             break
         released = [spelled(int(key)) for key in some]
-        block = block.with_positions(Released(some).positions(keys))
+        grams = Released(some).positions(keys)
 
 
 def test_a_place_without_a_pair_goes_but_for_one_after_each_run():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,10 @@ import pytest
 
 from dphh.udfs.kernel import contributions as kernel
 from dphh.udfs.kernel.contributions import Followed, Weigh, equal_weights
-from dphh.udfs.kernel.known_words import ReleasedWords, with_released
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_users import unreleased, weighed
+from dphh.udfs.kernel.words import numbers_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: For each row, the users: a user hash, and the words at the user's positions, by number; -1 ends a
@@ -41,19 +42,18 @@ def numbered() -> Vocabulary:
     return vocabulary
 
 
-def left(ids: list[list[int]], released: ReleasedWords) -> list[list[int]]:
-    found: list[list[int]] = unreleased(pa.array(ids, pa.list_(pa.int32())), released).to_pylist()
-    return found
+def left(ids: list[list[int]], released: Sequence[str]) -> list[list[int]]:
+    words = numbered()
+    known = numbers_of(pa.array(released, pa.string())).by_id(words) if released else None
+    found = unreleased(pa.array(ids, pa.list_(pa.int32())), words, known)
+    return [*found.to_pylist()]
 
 
 def test_what_any_earlier_round_released_is_left_out_and_all_positions_stay():
-    vocabulary, ids = numbered(), [[0, 1, 2, -1, 1], [], [39, 39, -1]]
-    assert left(ids, None) == ids
-    once = with_released(None, vocabulary, pa.array(["w1", "nobody's"]))
-    assert left(ids, once) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
-    twice = with_released(once, vocabulary, pa.array(["w39"]))
-    assert left(ids, twice) == [[0, -1, 2, -1, -1], [], [-1, -1, -1]]
-    assert left(ids, once) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
+    ids = [[0, 1, 2, -1, 1], [], [39, 39, -1]]
+    assert left(ids, []) == ids
+    assert left(ids, ["w1", "nobody's"]) == [[0, -1, 2, -1, -1], [], [39, 39, -1]]
+    assert left(ids, ["w1", "nobody's", "w39"]) == [[0, -1, 2, -1, -1], [], [-1, -1, -1]]
 
 
 UNIT, MOST = 1 << 10, 4
@@ -70,8 +70,7 @@ RULES: dict[str, Weigh] = {
 
 def given(rows: Rows, rule: Weigh, released: set[int]) -> Counter[int]:
     """What users give to what is left of their words."""
-    words = pa.array([WORDS[number] for number in released], pa.string())
-    before = with_released(None, numbered(), words)
+    before = [WORDS[number] for number in released]
     integers = pa.list_(pa.int64())
     added = weighed(
         pa.array([[name for name, _ in row] for row in rows], integers),

@@ -50,7 +50,7 @@ def test_a_repeat_needs_no_engine(written, ledger, monkeypatch, tmp_path):
     def no_engine(*_):
         raise AssertionError("an engine was opened")
 
-    monkeypatch.setattr("dphh.run.open_session", no_engine)
+    monkeypatch.setattr("dphh.run.open_host", no_engine)
     asked = {"ledger": ledger, "engine": "spark"}
     for again in (
         plan(corpus).run(**asked, out=tmp_path / "out"),

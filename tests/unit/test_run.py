@@ -22,7 +22,9 @@ from dphh import (
     ngrams,
 )
 from dphh.corpus import replace_corpus
-from dphh.engines.duckdb.session import DuckDBSession
+from dphh.engines.duckdb import host as duckdb_host
+from dphh.engines.duckdb import rows as duckdb_rows
+from dphh.engines.duckdb.host import DuckDBHost
 from dphh.replay import Note
 from dphh.testing import SeededRandomness
 
@@ -200,8 +202,8 @@ def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engin
 
 def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):
     closed = []
-    close = DuckDBSession.close
-    monkeypatch.setattr(DuckDBSession, "close", lambda self: (closed.append(1), close(self)))
+    close = DuckDBHost.close
+    monkeypatch.setattr(DuckDBHost, "close", lambda self: (closed.append(1), close(self)))
 
     def interrupt(said):
         if said.startswith("level"):
@@ -326,17 +328,18 @@ def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
 def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):
     """What is between a reader's call and the SQL."""
     seen: list[tuple[str, int]] = []
-    execute = DuckDBSession.execute
+    query = duckdb_host.query
 
-    def counted(session, name, **parameters):
+    def counted(name):
         stack, frame = [], sys._getframe()
         while frame is not None:
             stack.append(frame.f_code.co_filename)
             frame = frame.f_back
         seen.append((name, stack.index(__file__, 1)))
-        return execute(session, name, **parameters)
+        return query(name)
 
-    monkeypatch.setattr(DuckDBSession, "execute", counted)
+    for module in (duckdb_host, duckdb_rows):
+        monkeypatch.setattr(module, "query", counted)
     ngrams(written(ROWS), max_n=2, **ASK).run(ledger=ledger)
-    assert seen[0] == ("gather_texts", 9)
-    assert max(calls for _, calls in seen) == 12
+    assert seen[0] == ("gather_texts", 8)
+    assert max(calls for _, calls in seen) == 13

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, chisquare, norm
 
+from dphh.mechanisms.ngrams.ladder.rungs import first_rung, next_rung, valid_grams
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.session.ladder.rungs import first_rung, next_rung, valid_grams
-from dphh.session.ladder.spurious import lifted_grams
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.draws.spurious import lifted_grams
 
 FAILS = 1e-9
 SIGMA = 40

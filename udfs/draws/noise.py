@@ -20,14 +20,13 @@ from functools import cached_property, lru_cache
 from math import ldexp
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
+from dphh.privacy.forecast_rounds import bins
 from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
 
@@ -223,17 +222,9 @@ def noise_function(randomness: Randomness) -> Callable[..., Any]:
     return noise
 
 
-def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Register the function of `noise_function` in a DuckDB connection."""
-    con.create_function(
-        "dphh_noise",
-        noise_function(randomness),
-        ["VARCHAR", "BIGINT", "VARCHAR"],
-        "BIGINT",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # or DuckDB would draw once for equal arguments
-    )
+def bin_of(noisy: Any, sigma: int) -> pa.Array:
+    """`dphh_bin(noisy, sigma)`: in which bin of round 1 of the forecast ladder a weight falls."""
+    return pa.array(bins(sigma).of(noisy.to_numpy()))
 
 
 def _single_value(column: pa.ChunkedArray, name: str) -> Any:

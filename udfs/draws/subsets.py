@@ -9,17 +9,17 @@ equally likely.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below, wants_keys
+from dphh.udfs.kernel.lists import lists_of
 
 Integers = NDArray[np.int64]
 
@@ -106,45 +106,21 @@ def _draw_block(
 def report_function(randomness: Randomness) -> Callable[..., Any]:
     """`dphh_report(key, value, domain, size, numerator, purpose)` over Arrow columns.
 
-    One report for each row, a BIGINT[] of values in ascending order; all arguments but key and
-    value are constant. Write the result to a table before anything reads it.
+    One report for each row, a list of values in ascending order. Write the result to a table before
+    anything reads it.
     """
 
     def report(
-        key: pa.ChunkedArray,
-        value: pa.ChunkedArray,
-        domain: pa.ChunkedArray,
-        size: pa.ChunkedArray,
-        numerator: pa.ChunkedArray,
-        purpose: pa.ChunkedArray,
+        key: Any, value: Any, domain: int, size: int, numerator: Decimal, purpose: str
     ) -> pa.Array:
-        if not len(value):
-            return pa.array([], pa.list_(pa.int64()))
-        drawn_at = int(numerator[0].as_py())
-        mechanism = SubsetSelection(domain[0].as_py(), size[0].as_py(), drawn_at)
-        what_for = purpose[0].as_py()
-        wanted = wants_keys(randomness, what_for)
-        named = pa.array(key.to_pylist(), pa.string()) if wanted else None
         if value.null_count:
             raise UsageError(
                 "a value to report must not be NULL; give 'nothing' a value of its own"
             )
-        drawn = draw_subsets(randomness, value.to_numpy(), mechanism, what_for, named)
-        ends = np.arange(0, drawn.size + 1, mechanism.size, dtype=np.int32)
-        return pa.ListArray.from_arrays(pa.array(ends), pa.array(drawn.ravel()))
+        mechanism = SubsetSelection(domain, size, int(numerator))
+        wanted = wants_keys(randomness, purpose)
+        named = pa.array(key.to_pylist(), pa.string()) if wanted else None
+        drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
+        return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())
 
     return report
-
-
-def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Register `dphh_report` in a DuckDB connection."""
-    takes: list[Any] = ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR"]
-    con.create_function(
-        "dphh_report",
-        report_function(randomness),
-        takes,
-        "BIGINT[]",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,
-    )

@@ -16,13 +16,12 @@ vanishes in any delta from 10^-100.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from math import log
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
@@ -31,6 +30,8 @@ from dphh.udfs.draws.randomness import Randomness, numbered_keys, wants_keys
 Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
 Draw = Callable[..., Any]
+#: A word of 64 bits in Arrow: Spark has no unsigned integers.
+WORD = pa.decimal128(20, 0)
 #: The log of the probability that is treated as 0: 2^-500.
 _LOG_OF_NEVER = -500 * log(2.0)
 #: Coins tossed at a time.
@@ -117,59 +118,22 @@ def toss_coins(
 def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
     """`dphh_votes(key, users, numerator, theta, purpose)` and `dphh_word(key, purpose)` over Arrow.
 
-    One draw for each row; all arguments but key and users are constant. Write the result to a table
-    before anything reads it. `dphh_word` is a uniform 64-bit word for each row.
+    One draw for each row. Write the result to a table before anything reads it. `dphh_word` is a
+    uniform 64-bit word for each row.
     """
 
-    def votes(
-        key: pa.ChunkedArray,
-        users: pa.ChunkedArray,
-        numerator: pa.ChunkedArray,
-        theta: pa.ChunkedArray,
-        purpose: pa.ChunkedArray,
-    ) -> pa.Array:
-        if not len(users):
-            return pa.array([], pa.int64())
-        drawn = draw_votes(
-            randomness,
-            users.to_numpy(),
-            int(numerator[0].as_py()),
-            theta[0].as_py(),
-            purpose[0].as_py(),
-            _keys_if_wanted(key, randomness, purpose[0].as_py()),
-        )
-        return pa.array(drawn)
+    def votes(key: Any, users: Any, numerator: Decimal, theta: int, purpose: str) -> pa.Array:
+        names = _keys_if_wanted(key, randomness, purpose)
+        held = users.to_numpy()
+        return pa.array(draw_votes(randomness, held, int(numerator), theta, purpose, names))
 
-    def word(key: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
-        if not len(key):
-            return pa.array([], pa.uint64())
-        what_for = purpose[0].as_py()
-        names = _keys_if_wanted(key, randomness, what_for)
-        return pa.array(randomness.words(len(key), what_for, names))
+    def word(key: Any, purpose: str) -> pa.Array:
+        names = _keys_if_wanted(key, randomness, purpose)
+        return pa.array(randomness.words(len(key), purpose, names)).cast(WORD)
 
     return votes, word
 
 
-def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Register the functions of `vote_functions` in a DuckDB connection."""
-    votes, word = vote_functions(randomness)
-    decimal = "DECIMAL(20, 0)"
-    signatures: list[tuple[str, Any, list[Any], str]] = [
-        ("dphh_votes", votes, ["VARCHAR", "BIGINT", decimal, "BIGINT", "VARCHAR"], "BIGINT"),
-        ("dphh_word", word, ["VARCHAR", "VARCHAR"], "UBIGINT"),
-    ]
-    for name, function, takes, gives in signatures:
-        con.create_function(
-            name,
-            function,
-            takes,
-            gives,
-            type=PythonUDFType.ARROW,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,
-        )
-
-
-def _keys_if_wanted(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
+def _keys_if_wanted(key: Any, randomness: Randomness, purpose: str) -> pa.Array | None:
     """The keys, if the words depend on them; the system's do not."""
     return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

@@ -1,9 +1,8 @@
 """The kernel: what whole users add to a level's sums (their distinct keys, bounded and weighed).
 
-Every engine calls it with blocks of whole users: rows of lists in DuckDB and Polars
-(`whole_users.py`), blocks in Spark (`udfs/spark/blocks.py`). A user's contribution depends on the
-user's own keys and name, on earlier releases and on the level's salt. It does not depend on the
-other users of the block, nor on which attempt of a task runs.
+Every engine calls it with whole users in rows of lists (`whole_users.py`). A user's contribution
+depends on the user's own keys and name, on earlier releases and on the level's salt. It does not
+depend on the other users of the block, nor on which attempt of a task runs.
 
 A pair of key and user is packed into one integer, and sorting these integers makes pairs distinct:
 NumPy's sort is vectorised and releases the interpreter's lock, so blocks are sorted in parallel.
@@ -20,7 +19,6 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.privacy.following import WHOLE
@@ -37,8 +35,6 @@ _WEIGHT_BITS = 16
 #: Of over-full users' hashes so many are looked at to guess which are small, and how many times as
 #: many small ones are taken as are needed.
 _SAMPLE, _MARGIN = 1 << 11, 1.5
-#: How many sums are kept in memory: some tens of MB.
-ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,35 +296,3 @@ def summed(
         keys, weight = keys.take(some), weight.take(some)
     first = starts(keys)
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight
-
-
-class Sums:
-    """Adds up contributions block by block, within a limit of rows. Sums are integers, so parts and
-    order do not matter. Keys of sum 0 stay if a rule keeps them."""
-
-    def __init__(self, rows: int = ROWS) -> None:
-        self.rows = rows
-        self._parts: list[pa.Table] = []
-        self._count = 0
-
-    def with_more(self, made: pa.RecordBatch) -> Iterator[pa.Table]:
-        """Add a batch. Yields the sums so far, and forgets them, if keys repeat too seldom for
-        summing to save memory."""
-        self._parts.append(pa.Table.from_batches([made]))
-        self._count += made.num_rows
-        if self._count > self.rows:
-            added = self._sum_and_clear()
-            if added.num_rows > self.rows // 2:
-                yield added
-            else:
-                self._parts, self._count = [added], added.num_rows
-
-    def last_sums(self) -> Iterator[pa.Table]:
-        """The sums of what was added since the last table, if anything was."""
-        if self._parts:
-            yield self._sum_and_clear()
-
-    def _sum_and_clear(self) -> pa.Table:
-        parts, self._parts, self._count = self._parts, [], 0
-        added = pa.concat_tables(parts).group_by("key").aggregate([("weight", "sum")])
-        return added.select(["key", "weight_sum"]).rename_columns(["key", "weight"])

@@ -1,28 +1,24 @@
 """Gather texts, which arrive in any order, into rows of whole users: lists of word ids, or of the
 keys of given items that the user holds.
 
-For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `udfs/spark/blocks.py`.
+DuckDB and Polars gather a corpus in one process. On Spark each task gathers the users of its part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import DTypeLike
 
-from dphh.udfs.kernel.blocks import positions_of_texts
 from dphh.udfs.kernel.contributions import starts
-from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Read
 from dphh.udfs.kernel.spilled_texts import (
     SpilledTexts,
     Texts,
@@ -34,8 +30,6 @@ from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 TEXTS = ["user", "tokens", "group_name"]
-#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each.
-Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: Texts are read in batches of at least this many bytes.
 BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
@@ -45,38 +39,6 @@ ROW = 256
 STRETCH = 1 << 17
 #: With fewer positions than this, four bytes say where a text starts.
 NARROW = 1 << 32
-
-
-def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
-    """Read texts as word ids. A text without a word takes no position."""
-    vocabulary.open()
-
-    def read(texts: pa.Table) -> tuple[Integers, Any]:
-        tokens = one_array(texts.column("tokens"))
-        ids = vocabulary.ids(tokens.flatten())
-        lengths, positions = positions_of_texts(lengths_of(tokens), ids, reading.ends)
-        if reading.ends and (lengths == 1).any():
-            positions = positions[np.repeat(lengths > 1, lengths)]
-            lengths = np.where(lengths > 1, lengths, 0)
-        return lengths, positions
-
-    return read
-
-
-def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
-    """Read texts as the keys of the given items in them. Undeclared groups, and NULL, count as the
-    last group. A key in several texts of a user appears several times."""
-
-    def read(texts: pa.Table) -> tuple[Integers, Any]:
-        numbers = None
-        if given.groups > 1:
-            names = one_array(texts.column("group_name")).cast(pa.large_string())
-            declared = pc.index_in(names, value_set=pa.array(groups, pa.large_string()))
-            numbers = declared.fill_null(len(groups)).to_numpy()
-        lengths, keys = given.keys(one_array(texts.column("tokens")), numbers)
-        return lengths, keys.astype(np.int32)
-
-    return read
 
 
 class Growing:
@@ -104,6 +66,15 @@ class Growing:
         return self._count
 
 
+class Users(NamedTuple):
+    """Whole users, one after the other: for each the user hash, by which bounding chooses keys, and
+    the number of positions; and the integers at those positions."""
+
+    user_hashes: Integers
+    lengths: Integers
+    positions: Any
+
+
 class Gathering:
     """Takes texts in any order, from several threads; then yields the rows of their users.
 
@@ -119,7 +90,7 @@ class Gathering:
         self._waiting: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._texts = {name: Growing(array.dtype) for name, array in vars(no_texts()).items()}
-        self._users = Vocabulary()
+        self._names = Vocabulary()
         #: Why texts could not be written to the folder, or read; then the run must end.
         self.disk_error: OSError | None = None
         #: Whether a text with a token has a NULL user id; then the run must be refused.
@@ -154,7 +125,7 @@ class Gathering:
         some = lengths > 0
         if not some.all():
             lengths, users = lengths[some], users.filter(pa.array(some))
-        numbers = self._users.ids(users)
+        numbers = self._names.ids(users)
         with self._lock:
             self._texts["users"].add(numbers)
             self._texts["lengths"].add(lengths)
@@ -187,15 +158,18 @@ class Gathering:
             self._texts.clear()
 
     def rows(self) -> Iterator[pa.Table]:
-        """(user_hashes, lengths, ids): for each user the user hash, by which bounding chooses keys,
-        and the number of positions; then the integers at those positions. After `end`."""
+        """The users as rows of lists (user_hashes, lengths, ids). After `end`."""
+        return (rows_of_users(*users) for users in self.users())
+
+    def users(self) -> Iterator[Users]:
+        """All users, in some order and a million positions or so at a time. After `end`."""
         if self._spilled is None or not self._spilled.has_any:
-            yield from self._rows_of_texts(self._in_memory())
+            yield from self._users_of_texts(self._in_memory())
             return
         for first, last in self._spilled.divided():
             with self._noting_disk_errors():
                 texts = self._spilled.read(first, last)
-            yield from self._rows_of_texts(texts)
+            yield from self._users_of_texts(texts)
             del texts
         self._spilled.remove()
 
@@ -207,7 +181,7 @@ class Gathering:
             self.disk_error = problem
             raise
 
-    def _rows_of_texts(self, gathered: Texts) -> Iterator[pa.Table]:
+    def _users_of_texts(self, gathered: Texts) -> Iterator[Users]:
         lengths, positions = gathered.lengths, gathered.positions
         begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(positions) < NARROW else np.int64)
         begins -= lengths.view(np.uint32)  # of none below 0
@@ -222,28 +196,15 @@ class Gathering:
                 held = positions.take(
                     positions_of_texts_at(first_positions[these], of_texts[these])
                 )
-                yield rows_of_users(hashes[some], of_users[some], held)
+                yield Users(hashes[some], of_users[some], held)
 
     def _user_hashes(self, users: Integers, lengths: Integers) -> Integers:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
         user_hashes = np.zeros(len(users), dtype=np.int64)
-        names = one_array(self._users.spelled(users[several]))
+        names = one_array(self._names.spelled(users[several]))
         user_hashes[several] = of_spellings(names).view(np.int64)
         return user_hashes
-
-
-def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering) -> None:
-    """Register `dphh_gathered` in DuckDB."""
-    con.create_function(
-        "dphh_gathered",
-        gathering.add,
-        ["VARCHAR", "VARCHAR[]", "VARCHAR"],
-        "INTEGER",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # otherwise DuckDB would pass equal texts only once
-    )
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:

@@ -9,24 +9,22 @@ search starts at the first position only, and a text's end is a word of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.kernel.blocks import END, positions_of_texts
 from dphh.udfs.kernel.contributions import distinct
-from dphh.udfs.kernel.lists import in_first_row, one_array, values_of
-from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.positions import Released, positions_of_texts
 
 Integers = NDArray[np.int64]
+#: The token for a text's end, where the end counts as one: no token of a text is empty.
+END = ""
 #: Up to this many possible steps are a plain table, four bytes each, that stays in the cache.
 TABLE = 1 << 20
 
@@ -156,28 +154,3 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
     added_to = np.flatnonzero(sums)  # the others count as 0 when noise is added to every key
     return added_to, sums[added_to].astype(np.int64)
-
-
-def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None:
-    """Register `dphh_counted(lengths, ids)` in DuckDB: what the users of a batch of rows add; the
-    first row has the result."""
-    con.create_function(
-        "dphh_counted",
-        counted_at_first(weighing),
-        ["INTEGER[]", "INTEGER[]"],
-        "STRUCT(key BIGINT, weight BIGINT)[]",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # otherwise DuckDB might call it twice for some rows
-    )
-
-
-def counted_at_first(weighing: Weighing) -> Callable[[Any, Any], Any]:
-    """`counted` as a function of Arrow columns; the first row has the result."""
-
-    def of_rows(lengths: Any, keys: Any) -> Any:
-        rows = one_array(keys)
-        key, weight = counted(weighing, values_of(one_array(lengths)), values_of(rows))
-        return in_first_row(len(rows), key, weight)
-
-    return of_rows

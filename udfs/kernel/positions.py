@@ -21,9 +21,30 @@ _PAIR_BITS = np.int64(32)
 _LOG2_SLOTS_IN_CACHE = 17
 
 
-def of_words(numbers: NDArray[np.int32], ids: Any) -> NDArray[np.int32]:
+def positions_of_texts(lengths: Integers, ids: Any, ends: bool = True) -> tuple[Integers, Any]:
+    """How many positions each text takes, and the word id at each; -1 follows each text if `ends`.
+
+    `lengths` are the texts' numbers of tokens and `ids` their word ids. An id of -1 is no token:
+    it is removed, and the tokens on its two sides become neighbours.
+    """
+    there = ids >= 0
+    if not there.all():
+        before = np.concatenate([[0], np.cumsum(there)])
+        lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])])
+        ids = ids[there]
+    if not ends:
+        return lengths, ids
+    positions = np.full(len(ids) + len(lengths), -1, dtype=ids.dtype)
+    text_ends = np.cumsum(lengths + 1) - 1
+    words = np.ones(len(positions), dtype=np.bool_)
+    words[text_ends] = False
+    positions[words] = ids
+    return lengths + 1, positions
+
+
+def of_words(numbers: NDArray[Any], ids: Any) -> NDArray[Any]:
     """The released word's number at each position: `numbers[id]`, the last of them for id -1."""
-    found = np.empty(len(ids), dtype=np.int32)
+    found = np.empty(len(ids), dtype=numbers.dtype)
     for start in range(0, len(ids), PIECE):
         piece = found[start : start + PIECE]
         numbers.take(ids[start : start + PIECE], out=piece, mode="wrap")

@@ -1,13 +1,71 @@
-"""What an engine reads of the texts of a corpus."""
+"""What is read of the texts of a corpus: an integer for each position of a text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.lists import lengths_of, one_array
+from dphh.udfs.kernel.positions import positions_of_texts
+from dphh.udfs.text.hashes import Integers
+
+if TYPE_CHECKING:  # it imports Polars
+    from dphh.udfs.text.vocabulary import Vocabulary
+
+#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each.
+Read = Callable[[pa.Table], tuple[Integers, Any]]
+
+
+class Reading(Protocol):
+    def reader(self, vocabulary: Vocabulary) -> Read:
+        """`vocabulary` numbers the words of all texts that are read together."""
+        ...
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a session keeps of a text."""
+class Words:
+    """Read texts as word ids. A text without a word takes no position."""
 
-    #: Whether -1 marks its end: needed where neighbouring words matter.
+    #: Whether -1 marks a text's end: needed where neighbouring words matter.
     ends: bool = False
+
+    def reader(self, vocabulary: Vocabulary) -> Read:
+        vocabulary.open()
+
+        def read(texts: pa.Table) -> tuple[Integers, Any]:
+            tokens = one_array(texts.column("tokens"))
+            ids = vocabulary.ids(tokens.flatten())
+            lengths, positions = positions_of_texts(lengths_of(tokens), ids, self.ends)
+            if self.ends and (lengths == 1).any():
+                positions = positions[np.repeat(lengths > 1, lengths)]
+                lengths = np.where(lengths > 1, lengths, 0)
+            return lengths, positions
+
+        return read
+
+
+@dataclass(frozen=True, eq=False)
+class GivenItems:
+    """Read texts as the keys of the given items in them, by the declared groups. Undeclared groups,
+    and NULL, count as the last group. A key in several texts of a user appears several times."""
+
+    given: GivenGrams
+    groups: Sequence[str]
+
+    def reader(self, _: Vocabulary) -> Read:
+        def read(texts: pa.Table) -> tuple[Integers, Any]:
+            numbers = None
+            if self.given.groups > 1:
+                names = one_array(texts.column("group_name")).cast(pa.large_string())
+                declared = pc.index_in(names, value_set=pa.array(self.groups, pa.large_string()))
+                numbers = declared.fill_null(len(self.groups)).to_numpy()
+            lengths, keys = self.given.keys(one_array(texts.column("tokens")), numbers)
+            return lengths, keys.astype(np.int32)
+
+        return read

@@ -7,26 +7,49 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyspark
-from pyspark import SparkContext, java_gateway
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
+from dphh.engines.host import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
-from dphh.session.protocol import Limits
-from dphh.udfs.spark.connection import refuse_lost
 from dphh.wording.warned import warn
 
+#: Java's memory where nobody says another: Spark's default of 1 GB is soon full of a run's classes
+#: and blocks, and then collected over and over.
+_JAVA_MEMORY = "2g"
+#: Somebody's own options come after these and win.
+_JAVA_OPTIONS = " ".join((
+    # A run is many short queries, of which Java would compile code for longer than it runs them: to
+    # be compiled again with all optimisations, code has to run ten times as often as by default.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+    # Or Java would collect several times for the sake of Spark's classes, until it has them all.
+    "-XX:MetaspaceSize=256m",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    # Spark logs before its log level can be set.
+    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+))  # fmt: skip
+#: Java's default collector looks through its whole memory at each array of megabytes, as a block of
+#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
+#: start with two collectors, so another that somebody chose stays.
+_COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
+_OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+_OPTIONS_OF_OTHERS = (
+    "SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "PYSPARK_SUBMIT_ARGS",
+)  # fmt: skip
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or
 #: leave rows that can be read.
-_QUIET_SETTINGS = {
+_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
@@ -41,31 +64,6 @@ _QUIET_SETTINGS = {
     "spark.buffer.pageSize": "1m",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
-#: What Java is told when Python starts it; the launcher reads it.
-_JAVA_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
-#: Java's memory where nobody says another: Spark's default of 1 GB is soon full of a run's classes
-#: and blocks, and then collected over and over.
-_JAVA_MEMORY = "2g"
-#: Java's default collector looks through its whole memory at each array of megabytes, as a block of
-#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
-#: start with two collectors, so another that somebody chose stays.
-_COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
-_OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
-_JAVA_OPTIONS_OF_OTHERS = (
-    _JAVA_OPTIONS_VARIABLE, "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-    "PYSPARK_SUBMIT_ARGS",
-)  # fmt: skip
-#: A run is many short queries, of which Java would compile code for longer than it runs them: to be
-#: compiled again with all optimisations, code has to run ten times as often as by Java's default.
-_FOR_SHORT_QUERIES = " ".join((
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    # Or Java would collect several times for the sake of Spark's classes, until it has them all.
-    "-XX:MetaspaceSize=256m",
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-))  # fmt: skip
 _MEMORY_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
@@ -92,31 +90,31 @@ def _forget_ended_java() -> None:
 
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Refuse limits that differ from those of a running Spark, which reads limits only at its
-    start; and a server that is lost."""
-    refuse_lost(spark)
+    """Refuse limits of a running Spark, and a session without Java."""
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        raise UsageError(
+            "engine: found a Spark Connect session, and a run needs a session with Java beside it, "
+            "for its private folder; run on the cluster (spark-submit), or start one with "
+            "SparkSession.builder.master(URL)"
+        )
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
         )
-    master = spark.conf.get("spark.master", None) or "Spark Connect"
-    if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
-        raise UsageError(
-            f"threads: found {limits.threads}, but Spark is already running, on {master}, and "
-            "reads its limits only at its start; leave threads out"
-        )
-    if limits.memory is not None:
-        raise UsageError(
-            f"memory_limit: found {limits.memory!r}, but Spark is already running and reads its "
-            "limits only at its start; leave memory_limit out, and set spark.executor.memory there"
-        )
+    for option, found in (("threads", limits.threads), ("memory_limit", limits.memory)):
+        if found is not None:
+            raise UsageError(
+                f"{option}: found {found!r}, but Spark is already running and reads its limits "
+                f"only at its start; leave {option} out"
+            )
     return spark
 
 
 def _start_local_spark(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", _JAVA_MEMORY)
     # Spark's own files: shuffled rows, which a killed Java would leave in /tmp, and Spark's
     # warehouse, which is unused but must not be in the working folder.
     own = PrivateFolder()
@@ -124,7 +122,12 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
     builder = builder.config("spark.local.dir", f"{own.path}/local")
     builder = builder.config("spark.sql.warehouse.dir", f"{own.path}/tables")
-    for setting, value in _QUIET_SETTINGS.items():
+    # Workers import this process's dphh, whatever their working folder.
+    paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
+    builder = builder.config("spark.executorEnv.PYTHONPATH", paths)
+    builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
+    builder = builder.config("spark.driver.defaultJavaOptions", _java_options())
+    for setting, value in _SETTINGS.items():
         builder = builder.config(setting, value)
     if limits.memory is not None:
         if SparkContext._gateway is not None:
@@ -134,8 +137,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
             )
         builder = builder.config("spark.driver.memory", _memory_for_spark(limits.memory))
     try:
-        with _set_java_options(), _share_python_path(), _end_java_on_failure():
-            spark = builder.getOrCreate()
+        spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
             f"engine: Spark could not be started ({problem.getCondition()}); it needs Java 17 or "
@@ -148,76 +150,15 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     return spark
 
 
-@contextmanager
-def _set_java_options() -> Iterator[None]:
-    """Set Java's options while Spark starts: Spark logs before its log level can be set. The user's
-    own options come last and win, because Java takes the last of contradicting options."""
-    before = os.environ.get(_JAVA_OPTIONS_VARIABLE)
-    options = [_FOR_SHORT_QUERIES, before or ""]
-    if not _OTHER_COLLECTOR.search(_java_options_of_others()):
-        options.insert(0, _COLLECTOR)
-    if "log4j" not in (before or ""):
-        quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-        options.append(f"-Dlog4j2.configurationFile={quiet}")
-    memory = {"SPARK_DRIVER_MEMORY": os.environ.get("SPARK_DRIVER_MEMORY", _JAVA_MEMORY)}
-    with _set_environment({**memory, _JAVA_OPTIONS_VARIABLE: " ".join(options)}):
-        yield
-
-
-def _java_options_of_others() -> str:
-    """All options of Java that the environment and Spark's file of defaults give."""
-    given = [os.environ.get(name, "") for name in _JAVA_OPTIONS_OF_OTHERS]
+def _java_options() -> str:
+    given = [os.environ.get(name, "") for name in _OPTIONS_OF_OTHERS]
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
     if defaults.is_file():
         given.append(defaults.read_text(errors="replace"))
-    return "\n".join(given)
-
-
-@contextmanager
-def _end_java_on_failure() -> Iterator[None]:
-    """Kill Java if a signal interrupts its start: PySpark then removes the folder through which
-    Java reports that it is ready, and Java would wait forever."""
-    started: list[Any] = []
-    launcher: Any = java_gateway
-    begin = launcher.Popen
-
-    def remembered(*given: Any, **more: Any) -> Any:
-        started.append(begin(*given, **more))
-        return started[-1]
-
-    launcher.Popen = remembered
-    try:
-        yield
-    except BaseException:
-        for java in started:
-            java.kill()
-        raise
-    finally:
-        launcher.Popen = begin
-
-
-@contextmanager
-def _share_python_path() -> Iterator[None]:
-    """Let workers that Java starts import this process's dphh, whatever their working folder."""
-    paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
-    wanted = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
-    with _set_environment(wanted):
-        yield
-
-
-@contextmanager
-def _set_environment(wanted: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    if _OTHER_COLLECTOR.search("\n".join(given)):
+        return _JAVA_OPTIONS
+    return f"{_COLLECTOR} {_JAVA_OPTIONS}"
 
 
 def _memory_for_spark(limit: str) -> str:

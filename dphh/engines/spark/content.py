@@ -1,10 +1,12 @@
-"""Opens a corpus in Spark: the views contents (user_id, content, group_name) and tokens_of_rows."""
+"""Opens a corpus in Spark: the views rows_of_corpus (user_id, content, group_name) and
+tokens_of_rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 import duckdb
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
@@ -16,24 +18,25 @@ from dphh.corpora.files import refuse_missing_columns
 from dphh.corpora.tables import has_rows_without_user
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import tokens_sql
+from dphh.engines.spark.functions import register_arrow
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError
 from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.patterns import check_patterns
 from dphh.rows.user import columns_of
-from dphh.udfs.spark.functions import register_tokens
+from dphh.udfs.text.tokens import tokens_of
 
 
-def open_corpus(run: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
+def open_corpus(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
     Returns a function that makes the rows available, to be called when the run has begun, and one
     that says whether any row has no user. DuckDB tokenises the content on the executors, so that
     all engines read it alike.
     """
-    load = find_rows(run, corpus)
-    types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
+    load = find_rows(host, corpus)
+    types = {field.name: field.dataType for field in host.spark.table(ROWS).schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
     content, content_type = _content_and_duckdb_type(corpus.content, types[name])
@@ -45,26 +48,29 @@ def open_corpus(run: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool
     users = [identifier(column) for column in columns_of(corpus.user)]
     needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
-    run.tokens = name, expression
+    host.tokens = name, expression
+
+    def read(rows: pa.Array) -> pa.Array:
+        return tokens_of(rows, name, expression)
 
     def load_and_define() -> None:
         load()
-        register_tokens(run.spark, name, expression)
-        run.spark.sql(
-            f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
+        register_arrow(host.spark, "dphh_tokens", read, "array<string>")
+        host.spark.sql(
+            f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
             f"WHERE {counted}"
         )
-        run.spark.sql(
+        host.spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
-            "SELECT user_id, dphh_tokens(content) AS tokens FROM contents"
+            "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
     def look() -> bool:
         if corpus.kind != "path" and not isinstance(corpus.source, DataFrame):
             return has_rows_without_user(corpus)
         nulls = " AND ".join(f"{column} IS NULL" for column in users)
-        found = run.spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
+        found = host.spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
     return load_and_define, look

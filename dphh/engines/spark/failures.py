@@ -6,32 +6,20 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark import SparkContext
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from dphh.engines.failures import Failures, query_of_step
 from dphh.errors import EngineError
 
-#: What a call may raise where Spark's Java process no longer answers: `java_is_gone` tells.
+#: What a call may raise where Spark's Java process no longer answers.
 FROM_JAVA = (Py4JError, ConnectionError)
 _SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
 
 
 def java_is_gone(problem: BaseException | None) -> bool:
-    """Whether an error came of a Java process that no longer answers.
-
-    Where Java ends while a call waits, Py4J raises only that the call failed. So Java is asked.
-    """
-    if isinstance(problem, Py4JNetworkError):
-        return True
-    if not isinstance(problem, FROM_JAVA) or SparkContext._gateway is None:
-        return False
-    try:
-        SparkContext._gateway.jvm.java.lang.System.nanoTime()
-    except FROM_JAVA:
-        return True
-    return False
+    """Whether Java did not answer a call: where it fails, it answers with a Py4JJavaError."""
+    return isinstance(problem, FROM_JAVA) and not isinstance(problem, Py4JJavaError)
 
 
 @contextmanager

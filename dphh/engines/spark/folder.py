@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
-from dphh.udfs.spark.functions import register_arrow
 
 #: The key in Spark's configuration (`spark-submit --conf`) for a folder that all executors reach.
 SETTING = "spark.dphh.folder"
@@ -36,25 +34,6 @@ _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
 )
-
-
-class FolderOfSpark(Protocol):
-    """A private folder to which Spark writes the tables of one run."""
-
-    path: str
-
-    def write(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write a table, and return it as read from its files, so that no earlier query can run
-        again."""
-        ...
-
-    def drop(self, name: str) -> None: ...
-
-    def close(self) -> None: ...
-
-    def is_gone(self) -> bool:
-        """Whether this process can tell that the folder was removed, without Spark."""
-        ...
 
 
 class RunFolder:
@@ -124,64 +103,7 @@ class RunFolder:
         return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
 
 
-class RunDatabase:
-    """The same by SQL only, for Spark Connect: a database located in the folder, with its tables.
-
-    Dropping the database removes the folder, wherever it is.
-    """
-
-    def __init__(self, spark: SparkSession) -> None:
-        parent = spark.conf.get(SETTING, None)
-        self._spark = spark
-        if parent is None:
-            raise UsageError(
-                f"{SETTING}: not set, and Spark Connect's server shares no folder with this "
-                f"machine; call spark.conf.set({SETTING!r}, URL) with the URL of {_WANTED_FOLDER}"
-            )
-        name = f"dphh_{uuid.uuid4().hex}"
-        self.path = f"{parent.rstrip('/')}/{name.replace('_', '-')}"
-        self._database = f"spark_catalog.{name}"
-        try:
-            if self.path.startswith("file:"):
-                self._restrict_to_owner()
-            spark.sql(f"CREATE DATABASE {self._database} LOCATION '{_quoted(self.path)}'")
-        except PySparkException as problem:
-            raise _error_not_made(parent, problem) from None
-        _check_shared(self, parent, spark)
-
-    def _restrict_to_owner(self) -> None:
-        """Let an executor set mode 0700. Stores without modes keep the permissions of the parent
-        folder."""
-
-        def made(paths: pa.Array) -> pa.Array:
-            import os
-            from urllib.parse import unquote, urlsplit
-
-            for path in paths.to_pylist():
-                os.makedirs(unquote(urlsplit(path).path), mode=0o700, exist_ok=True)  # noqa: PTH103
-            return paths
-
-        register_arrow(self._spark, "dphh_folder", made, "string")
-        self._spark.sql("SELECT dphh_folder(:path)", args={"path": self.path}).collect()
-
-    def write(self, name: str, rows: DataFrame) -> DataFrame:
-        rows.write.format("parquet").options(**_WRITE_OPTIONS).saveAsTable(self._table_name(name))
-        return self._spark.table(self._table_name(name))
-
-    def drop(self, name: str) -> None:
-        self._spark.sql(f"DROP TABLE IF EXISTS {self._table_name(name)}")
-
-    def close(self) -> None:
-        self._spark.sql(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
-
-    def is_gone(self) -> bool:
-        return False
-
-    def _table_name(self, name: str) -> str:
-        return f"{self._database}.`{name}`"
-
-
-def _check_shared(folder: FolderOfSpark, parent: str, spark: SparkSession) -> None:
+def _check_shared(folder: RunFolder, parent: str, spark: SparkSession) -> None:
     """Refuse a folder that is not shared: rows that an executor wrote to its own disk would be
     missing."""
     rows = 64
@@ -205,7 +127,3 @@ def _error_not_made(parent: str, problem: BaseException) -> UsageError:
         f"{SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set it to "
         f"the URL of {_WANTED_FOLDER}"
     )
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -13,14 +13,12 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
 from dphh.corpora.tables import rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_named
-from dphh.udfs.spark.connection import is_connect
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
@@ -37,7 +35,7 @@ _METADATA_FILES = ("_metadata", "_common_metadata")
 
 
 class Opening(Protocol):
-    """What opening a corpus asks of a run."""
+    """What opening a corpus asks of a host."""
 
     #: The run's own, and the one that it was made from.
     spark: SparkSession
@@ -48,7 +46,7 @@ class Opening(Protocol):
     def when_closed(self, undo: Callable[[], object]) -> None: ...
 
 
-def find_rows(run: Opening, corpus: Corpus) -> Loader:
+def find_rows(host: Opening, corpus: Corpus) -> Loader:
     """Define the view corpus_rows. Only names and types are asked for until the run begins."""
     load: Loader = _load_nothing
     if corpus.content.where is not None:
@@ -57,18 +55,18 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path":
-        rows = _path_rows(run, corpus)
+        rows = _path_rows(host, corpus)
     elif isinstance(corpus.source, DataFrame):
-        rows = _frame_rows(run, corpus)
+        rows = _frame_rows(host, corpus)
     else:
         schema = schema_in_memory(corpus)
         refuse_missing_columns(corpus, schema.names)
-        rows, load = _table_in_memory(run, corpus, schema)
+        rows, load = _table_in_memory(host, corpus, schema)
     rows.createOrReplaceTempView(ROWS)
     return load
 
 
-def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
+def _path_rows(host: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
@@ -78,7 +76,7 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     if here and not files and not remote:
         raise no_such_file(corpus)
     several = len(files) != 1 or remote
-    reader = run.spark.read.option("mergeSchema", "true" if several else "false")
+    reader = host.spark.read.option("mergeSchema", "true" if several else "false")
     try:
         # A column of the files is taken before one that the folders' names spell.
         rows = reader.option("recursiveFileLookup", "true").parquet(*files, *remote)
@@ -133,7 +131,7 @@ def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
     return commonpath(folders)
 
 
-def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
+def _frame_rows(host: Opening, corpus: Corpus) -> DataFrame:
     """A frame of another session: they meet in Spark's global views, under a name of its own."""
     frame = corpus.source
     for option, column in corpus.columns.items():
@@ -146,27 +144,20 @@ def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
     view = f"dphh_{uuid.uuid4().hex}"
     wanted = dict.fromkeys(corpus.columns.values())
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
-    run.when_closed(lambda: run.owner.catalog.dropGlobalTempView(view))
-    return run.spark.table(f"global_temp.{view}")
+    host.when_closed(lambda: host.owner.catalog.dropGlobalTempView(view))
+    return host.spark.table(f"global_temp.{view}")
 
 
-def _table_in_memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
+def _table_in_memory(host: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
 
     def load() -> None:
         rows = _with_spark_types(corpus, pa.table(rows_in_memory(corpus)))
-        frame_of(run.spark, rows).createOrReplaceTempView(ROWS)
+        host.spark.createDataFrame(rows).createOrReplaceTempView(ROWS)
 
     wanted = list(dict.fromkeys(corpus.columns.values()))
     empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
-    return frame_of(run.spark, _with_spark_types(corpus, empty)), load
-
-
-def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Of an empty table Spark Connect has to be told the columns."""
-    if rows.num_rows or not is_connect(spark):
-        return spark.createDataFrame(rows)
-    return spark.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    return host.spark.createDataFrame(_with_spark_types(corpus, empty)), load
 
 
 def _with_spark_types(corpus: Corpus, table: pa.Table) -> pa.Table:

@@ -11,28 +11,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
-from dphh.levels.counts import CountsLevel, CountsOn, FoundCounts
+from dphh.engines.host import Host, Object, Once
+from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
-from dphh.session.protocol import Session
-from dphh.udfs.kernel.blocks import END
+from dphh.udfs.kernel.given_grams import END, GivenGrams
+from dphh.udfs.kernel.reading import GivenItems
 
 Item = Sequence[str]
 
 
-def counts_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    yield from counts_of(price["of"], price, session, joiner)
+def counts_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+    yield from counts_of(price["of"], price, host, once, joiner)
 
 
 def counts_of(
-    asked: Sequence[Item], price: Price, session: Session, joiner: str
+    asked: Sequence[Item], price: Price, host: Host, once: Once, joiner: str
 ) -> Iterator[LevelDone]:
     """Every item that is asked for, held or not, within the groups that the price names."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER) if price["by"] is not None else (None,)
-    done, counted = counted_items(session, level, asked, price["groups"])
+    done, counted = counted_items(host, once, level, asked, price["groups"])
     items = pa.array(asked, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -48,10 +49,10 @@ def counts_of(
 
 
 def counted_items(
-    session: Session, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+    host: Host, once: Once, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and for each item and group, the columns users, low and high."""
-    drawn = session.draw(CountsOn(level, items, groups), "counts")
+    drawn = once("counts", lambda: draw_counts(host, level, items, groups))
     keys = whole(drawn.column("key"), pa.int64()).to_numpy()
     noisy = whole(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])
@@ -68,7 +69,26 @@ def counted_items(
     return done, {name: pa.array(column, pa.int64()) for name, column in columns.items()}
 
 
-def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[dict[str, Any], Any]:
+def draw_counts(
+    host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+) -> Any:
+    """How many users hold each item in each group and outside all groups, and, by octave, what
+    bounding took: (key, noisy)."""
+    weighing = level.weighing
+    given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
+    host.gather("counted_users", GivenItems(given, groups))
+    # counted_users (user_hashes, lengths, ids, words): ids are keys
+    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
+    host.run("counts_level", weighing=Object(weighing), sigma=level.sigma_grid, purpose="counts")
+    # noised (key, noisy), of all keys and octaves
+    drawn = host.take("counts_drawn")
+    host.drop("noised", "asked", "counted_users")
+    return drawn
+
+
+def with_counts(
+    found: Any, counting: FoundCounts, host: Host, once: Once
+) -> tuple[dict[str, Any], Any]:
     """The manifest of the counts of what a run found, and the found rows with count columns.
 
     `found` is in order of level and score. Of a trie only leaves are counted. If there are more
@@ -89,7 +109,7 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
             else found_here.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
-        done, columns = counted_items(session, level, items, counting.groups)
+        done, columns = counted_items(host, once, level, items, counting.groups)
         said |= done.to_json()
     # For each found row, the index of its first count; the counts of its other groups follow.
     place = np.full(found.num_rows, -1, np.int64)

@@ -6,30 +6,30 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
+from dphh.engines.host import Host, Once
 from dphh.mechanisms.counts.levels import counts_of
 from dphh.mechanisms.ngrams.forecast.levels import listed_words
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.price import Price
-from dphh.session.protocol import Session
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 
 
-def items_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
-        yield from _domain_levels(price, session, joiner)
+        yield from _domain_levels(price, host, once, joiner)
     elif price.prior is not None:
-        session.hold(Reading())
-        for done, _ in listed_words(price, session, 1):
+        host.gather("users", Words())
+        for done, _ in listed_words(price, host, once, 1):
             yield done
     else:
-        yield from set_union_levels(price, session, joiner)
+        yield from set_union_levels(price, host, once, joiner)
 
 
-def _domain_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def _domain_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     """The level of a known domain. Counts are left out by their released intervals only."""
     least = dict(price.parameters).get("min_users")
-    for done in counts_of(price["domain"], price, session, joiner):
+    for done in counts_of(price["domain"], price, host, once, joiner):
         rows = done.rows
         if least is not None:
             rows = rows.filter(pc.greater_equal(rows.column("low"), least))

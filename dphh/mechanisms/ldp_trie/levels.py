@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
-from dphh.levels.ldp_trie import LocalLevel, LocalOn, Seats
+from dphh.engines.host import Host, Once
+from dphh.errors import CorpusError
+from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
 from dphh.privacy.subset_selection import estimate
-from dphh.session.protocol import Session
+from dphh.udfs.draws.randomness import SEATS
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Growth:
         now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
         return now, steps
 
+    @property
+    def values(self) -> int:
+        """How many values there are: each prefix followed by a character, or by the end."""
+        return len(self.prefixes) * (len(self.characters) + 1)
+
     def prefix_table(self) -> Any:
         """Each prefix, and the value of that prefix with character number 0."""
         first = np.arange(len(self.prefixes), dtype=np.int64) * (len(self.characters) + 1)
@@ -102,21 +110,75 @@ def purpose_of(level: LocalLevel) -> str:
     return f"ldp_trie/pass {level.pass_number}/level {level.level}"
 
 
-def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
-    session.hold(Seats(price["character_set"], seats, price["pad"]))
+    seat_users(host, price["character_set"], seats, pad=price["pad"])
     growth = planted(price)
     #: What earlier passes released; later passes do not release it again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         if level.level == 1:
             growth = growth.of_next_pass()
-        asked = LocalOn(level, growth.prefix_table(), growth.known_table())
-        growth, steps = growth.grown(session.draw(asked, purpose_of(level)))
+        purpose = purpose_of(level)
+        kept = once(purpose, partial(reports_of_seats, host, level, growth, purpose))
+        # (value, reports)
+        growth, steps = growth.grown(kept)
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _released_rows(level, new, joiner))
+
+
+def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) -> None:
+    """Keep users' words, by users' seats in a random order. `pad` adds made-up users where a corpus
+    has too few; otherwise such a corpus is refused."""
+    host.open()
+    codes = [chr(number + 1) for number in range(len(characters))]
+    host.run("ldp_local_words", characters=list(characters), codes=codes)
+    # local_words (user_id, word, times)
+    if not pad and host.take("fewer_users", seats=seats).num_rows:
+        raise CorpusError(
+            f"users_per_level, passes, max_length: need {seats:,} users, since no user is asked "
+            "twice, and the corpus has fewer; ask fewer users per level, or pass pad=True to add "
+            "made-up users without data"
+        )
+    host.run("ldp_seats", seats=seats, purpose=SEATS)
+    # draws (user_id, name, draw); seats (user_id, seat)
+    host.run("ldp_words_in_seats")
+    # words_in_seats (seat, word, times)
+    host.drop("local_words", "draws", "seats")
+
+
+def reports_of_seats(host: Host, level: LocalLevel, growth: Growth, purpose: str) -> Any:
+    """Ask the level's users: an Arrow table (value, reports) of the values in the most reports."""
+    seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
+    host.put("prefixes", growth.prefix_table())
+    # prefixes (prefix, value)
+    host.put("known", growth.known_table())
+    # known (word)
+    host.run(
+        "ldp_choice",
+        **seats,
+        level=level.level,
+        characters=level.characters,
+        contributions=level.contributions,
+        sampling=level.sampling,
+        purpose=purpose,
+    )
+    # choice_draws (seat, value, rank, draw); chosen (seat, report, value)
+    host.run(
+        "ldp_messages",
+        **seats,
+        contributions=level.contributions,
+        domain=level.domain,
+        size=level.size,
+        numerator=level.numerator,
+        purpose=purpose,
+    )
+    # messages (subset); reports (value, reports)
+    kept = host.take("ldp_kept", values=growth.values, keep=level.keep)
+    host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
+    return kept
 
 
 def _released_rows(level: LocalLevel, steps: Sequence[Grown], joiner: str) -> Any:

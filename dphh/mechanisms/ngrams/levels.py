@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import SCORED
+from dphh.engines.host import Host, Object, Once
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, spelled
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.mechanisms.set_union.levels import bounds, draw_words
 from dphh.price import Price
-from dphh.session.ladder.rungs import GramsOn, Ladder, first_ladder, spelled
-from dphh.session.protocol import Session
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words
 
 
-def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     climb = forecast_levels if price.method == "forecast" else ladder_levels
-    return climb(price, session, joiner)
+    return climb(price, host, once, joiner)
 
 
-def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    session.hold(Reading(ends=True))
-    passed = session.draw(base, "ngrams/level 1")
+    host.gather("users", Words(ends=True))
+    # users (user_hashes, lengths, ids, words)
+    passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
     keys = whole(passed.column("key"), pa.string())
     order = pc.sort_indices(keys)
     vocabulary = keys.take(order)
@@ -38,6 +43,7 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
     yield LevelDone(base, rows(1, vocabulary, singles(vocabulary), noisy, base.grid_bits))
 
     ladder: Ladder | None = None
+    placed = Placed(host)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         ladder = ladder or first_ladder(vocabulary, planned.pruning)
@@ -47,10 +53,30 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         if len(valid) == 0:  # nothing below was released: nothing can be valid, nothing is read
             yield LevelDone(level, SCORED.empty_table())
             continue
-        passed = session.draw(GramsOn(level, ladder, valid), f"ngrams/level {level.level}")
+        purpose = f"ngrams/level {level.level}"
+        passed = once(purpose, partial(draw_grams, placed, level, ladder, valid, purpose))
         keys = whole(passed.column("key"), pa.int64()).to_numpy()
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()[order]
         items, tokens = spelled(ladder.top, vocabulary, joiner)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
+
+
+def draw_grams(
+    placed: Placed, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+) -> Any:
+    """The level above a ladder of releases: an Arrow table (key, noisy) of the valid grams that
+    passed, including those that nobody holds."""
+    host = placed.host
+    placed.climb(ladder)
+    # positions (user_hashes, lengths, keys, ends), where valid grams stand
+    host.run("grams_level", **bounds(host, level, purpose))
+    # noised (key, noisy), of the valid grams that somebody keeps
+    reached = {"threshold": level.threshold_grid, "purpose": purpose}
+    host.run("lifted", valid=Object(valid), sigma=level.sigma_grid, **reached)
+    # lifted (position, key, noisy), of valid grams that nobody keeps
+    passed = host.take("released_grams", threshold=level.threshold_grid)
+    # (key, noisy), those that reach the threshold, kept or not
+    host.drop("noised", "lifted")
+    return passed

@@ -20,8 +20,9 @@ from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following
-from dphh.session.rounds import Ran
 
+#: A round as it was run, and an Arrow table (key, noisy) of what it released.
+Ran = tuple[SetUnionLevel, Any]
 SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
 
 
@@ -30,8 +31,6 @@ class AdaptiveRounds:
     """The rounds of method "adaptive"."""
 
     levels: tuple[SetUnionLevel, ...]
-    #: Whether longer n-grams are still to be found in the original texts.
-    keeps_texts: bool = False
 
     def next(self, ran: Sequence[Ran]) -> SetUnionLevel | None:
         left: Sequence[SetUnionLevel] = self.levels

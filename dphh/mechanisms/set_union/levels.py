@@ -4,30 +4,37 @@ chooses."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dphh.engines.host import Host, Object, Once
 from dphh.levels.set_union import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.price import Price
-from dphh.session.protocol import Session
-from dphh.session.rounds import RoundsAsOne
-from dphh.udfs.kernel.reading import Reading
+from dphh.privacy.following import parts_of_round
+from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.words import numbers_of
+
+#: A level as it was run, and an Arrow table (key, noisy) of what it released.
+Drawn = tuple[SetUnionLevel, Any]
 
 
-def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
-    session.hold(Reading())
+def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[LevelDone]:
+    host.gather("users", Words())
+    # users (user_hashes, lengths, ids, words)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":
-        drawn = _run_chosen(planned, session)
+        drawn = _run_chosen(planned, host, once)
     elif price.method == "adaptive":
-        drawn = _run_adaptive(planned, session)
+        drawn = _run_adaptive(planned, host, once)
     else:
-        drawn = _run_separately(planned, session)
+        drawn = _run_separately(planned, host, once)
     most: int | None = None
     for level, passed in drawn:
         items = whole(passed.column("key"), pa.string())
@@ -38,36 +45,99 @@ def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDo
         yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
 
 
-def _run_chosen(
-    levels: list[SetUnionLevel], session: Session
-) -> Iterator[tuple[SetUnionLevel, Any]]:
+def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
     """Run one round or several, by how many items the first round finds; it releases none."""
     first, alone, *rounds = levels
-    passed = session.draw(first, "items/choice")
+    passed = once("items/choice", partial(draw_words, host, first, "items/choice"))
     yield first, passed.slice(0, 0)
     if passed.num_rows < CHOICE_COMMON:
-        yield from _run_separately([alone], session)
+        yield from _run_separately([alone], host, once)
     else:
-        yield from _run_adaptive(rounds, session)
+        yield from _run_adaptive(rounds, host, once)
 
 
-def _run_adaptive(
-    levels: list[SetUnionLevel], session: Session
-) -> Iterator[tuple[SetUnionLevel, Any]]:
+def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
     adaptive = AdaptiveRounds(tuple(levels))
-    return adaptive.read(session.draw(RoundsAsOne(adaptive), "items"))
+    return adaptive.read(once("items", partial(draw_rounds, host, adaptive, "items")))
 
 
-def _run_separately(
-    levels: list[SetUnionLevel], session: Session
-) -> Iterator[tuple[SetUnionLevel, Any]]:
-    """Run each round as a separate draw."""
-    passed: Any = None
+def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
+    """Run each round as a separate draw, without the words that earlier rounds released."""
+    released = pa.array([], pa.string())
     while levels:
         level, *levels = levels
-        if passed is not None:
-            session.forget(passed)
-        passed = session.draw(level, f"items/round {level.round}")
+        purpose = f"items/round {level.round}"
+        passed = once(purpose, partial(draw_words, host, level, purpose, released))
         yield level, passed
+        released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
         if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
             levels = [round_alone(levels)]
+
+
+def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
+    """One round of the weighted Gaussian policy over `users`, without the words in `released`."""
+    host.run("words_level", released=_known(released), **bounds(host, level, purpose))
+    # noised (key, noisy)
+    passed = host.take("released_words", threshold=level.threshold_grid)
+    # (key, noisy), those that reach the threshold
+    host.drop("noised")
+    return passed
+
+
+def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
+    """Rounds that depend on one another, as one draw: `rounds.table` of what passed.
+
+    From the second round on, a user's weight on an item depends on the noised weights of earlier
+    rounds, also of items that were not released. So these weights are an output in the analysis
+    (docs/items.md), and must depend on the raw data in no other way: every item that some user
+    holds has a noised weight in every round, whether or not any user put weight on it. To be
+    released, an item also needs some user's weight.
+    """
+    ran: list[Ran] = []
+    released = pa.array([], pa.string())
+    while (level := rounds.next(ran)) is not None:
+        if ran:
+            (first, _), (last, passed) = ran[0], ran[-1]
+            if len(ran) == 1:
+                host.run("nothing_told")
+                # told_before (key, told), empty
+            host.run("told_so_far", parts=parts_of_round(first.grid, last.grid))
+            # told_so_far (key, told), of every word that somebody holds
+            host.rename("told_so_far", "told_before")
+            host.drop("noised")
+            released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
+        weights = {}
+        if (following := rounds.following(ran, level)) is not None:
+            host.bring("w", "weights_of_round", to="users", **asdict(following))
+            # w of each word, at the users
+        else:
+            weights = {"w": Object(None)}
+        within = bounds(host, level, f"{purpose}/round {level.round}")
+        host.run("words_of_round", released=_known(released), **weights, **within)
+        # noised (key, given, noisy)
+        passed = host.take("released_of_round", threshold=level.threshold_grid)
+        # (key, noisy), those that somebody gave something to and that reach the threshold
+        ran.append((level, passed))
+    host.drop("noised", "told_before")
+    return rounds.table(ran)
+
+
+def bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
+    """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
+    return {
+        "max_items": level.max_items,
+        "grid_bits": level.grid_bits,
+        "salt": salt_of(host, purpose),
+        "sigma": level.sigma_grid,
+        "purpose": purpose,
+        "is_test": host.randomness.is_test,
+    }
+
+
+def salt_of(host: Host, purpose: str) -> Object:
+    """64 random bits, with which users choose the keys that count."""
+    return Object(int(host.randomness.words(1, f"{purpose}/salt")[0]))
+
+
+def _known(released: Any) -> Object:
+    return Object(numbers_of(released) if len(released) else None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,28 +12,147 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import GROWN
-from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.engines.host import Host, Once
+from dphh.errors import CorpusError
+from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
-from dphh.session.protocol import Session
-from dphh.session.trie import OneSequence, Trie, TrieOn, Way
+from dphh.udfs.draws.randomness import ONE_SEQUENCE
+
+Path = tuple[str, ...]
 
 
-def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    session.hold(OneSequence(price["choice"]))
+@dataclass(frozen=True, eq=False)
+class Trie:
+    """The deepest level of what was released, which is public; before the first only the root."""
+
+    #: The tokens on the path to each node, by the node's number.
+    paths: tuple[Path, ...] = ((),)
+
+    def longer(self, grown: Any) -> list[Path]:
+        """The path to each prefix that a level grew; the end of a sequence adds no token."""
+        columns = (grown.column(name).to_pylist() for name in ("node", "token"))
+        return [
+            self.paths[node] + (() if token is None else (token,))
+            for node, token in zip(*columns, strict=True)
+        ]
+
+    def nodes(self) -> Any:
+        """An Arrow table (node, tokens)."""
+        numbers = np.arange(len(self.paths), dtype=np.int64)
+        return pa.table({"node": numbers, "tokens": pa.array(self.paths, pa.list_(pa.string()))})
+
+
+def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+    levels: list[Any] = list(price.levels)
+    if isinstance(levels[0], BatchLevel):
+        hold_sequences(host, price["choice"], levels[0].users)
+    else:
+        hold_walkers(host, price["choice"])
     trie = Trie()
-    for level in price.levels:
-        if not trie.ways:  # the trie has stopped growing, so no user is asked
+    for level in levels:
+        if not trie.paths:  # the trie has stopped growing, so no user is asked
             yield LevelDone(level, GROWN.empty_table())
             continue
-        assert isinstance(level, (VoteLevel, BatchLevel))
-        grown = session.draw(TrieOn(level, trie), f"trie/level {level.level}")
+        purpose = f"trie/level {level.level}"
+        if isinstance(level, BatchLevel):
+            grown = once(purpose, partial(votes_of_batch, host, level, trie, purpose))
+        else:
+            grown = once(purpose, partial(votes_by_coins, host, level, purpose))
+        # (node, token, ended)
         ended = whole(grown.column("ended"), pa.bool_())
         yield LevelDone(level, _released_rows(level.level, trie.longer(grown), ended, joiner))
-        trie = trie.with_next(grown)
+        going = _numbered(grown)
+        trie = Trie(tuple(trie.longer(going)))
+        if isinstance(level, VoteLevel) and level is not levels[-1]:
+            walk_on(host, level, going)
 
 
-def _released_rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:
+def hold_walkers(host: Host, choice: Choice) -> None:
+    """Put users' sequences at the root."""
+    _choose_sequences(host, choice)
+    host.run("walkers")
+    # walkers (node, tokens, users): each different sequence, and the number of its users
+    host.drop("contents_of_users", "chosen")
+
+
+def hold_sequences(host: Host, choice: Choice, users: int) -> None:
+    """Keep one sequence a user. More users than declared are refused: the theorem is for those."""
+    _choose_sequences(host, choice)
+    host.run("one_each")
+    # one_each (user_id, tokens)
+    host.drop("contents_of_users", "chosen")
+    if host.take("more_users", users=users).num_rows:
+        raise CorpusError(
+            f"users: found {users:,}, and the corpus holds more; give a public upper bound of the "
+            "number of users"
+        )
+
+
+def _choose_sequences(host: Host, choice: Choice) -> None:
+    """One sequence of each user of several rows, the same for the whole run."""
+    host.open()
+    host.run("contents_of_users")
+    # contents_of_users (user_id, contents); sequences_of_rows (user_id, tokens)
+    if choice == "drawn":
+        host.run("sequences_drawn", purpose=ONE_SEQUENCE)
+    else:
+        host.run("sequences_most_frequent")
+    # chosen (user_id, tokens)
+
+
+def votes_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
+    """Each user tosses a coin. What grows: an Arrow table (node, token, ended)."""
+    host.run(
+        "trie_level",
+        level=level.level,
+        numerator=level.numerator,
+        theta=level.theta,
+        purpose=purpose,
+    )
+    # votes (node, token, ended, votes)
+    return _grown(host, level)
+
+
+def votes_of_batch(host: Host, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+    """A batch of a fixed size is drawn from all users. What grows, as of `votes_by_coins`."""
+    host.put("trie", trie.nodes())
+    # trie (node, tokens)
+    host.run(
+        "trie_batch_level",
+        level=level.level,
+        users=level.users,
+        batch=level.batch,
+        purpose=purpose,
+    )
+    # draws (user_id, draw); votes (node, token, ended, votes)
+    host.drop("trie", "draws")
+    return _grown(host, level)
+
+
+def _grown(host: Host, level: VoteLevel | BatchLevel) -> Any:
+    grown = host.take("grown", theta=level.theta)
+    host.drop("votes")
+    return grown
+
+
+def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
+    """Move the walkers whose prefix grew at this level to its node; the others are done."""
+    host.put("grown", going)
+    # grown (node, token, next_node)
+    host.run("walk_on", level=level.level)
+    # next_walkers (node, tokens, users)
+    host.drop("grown")
+    host.rename("next_walkers", "walkers")
+
+
+def _numbered(grown: Any) -> Any:
+    """The prefixes that can grow further, as an Arrow table (node, token, next_node)."""
+    going = grown.filter(pc.invert(grown.column("ended"))).drop_columns(["ended"])
+    return going.append_column("next_node", pa.array(np.arange(len(going), dtype=np.int64)))
+
+
+def _released_rows(level: int, paths: list[Path], ended: Any, joiner: str) -> Any:
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
     scores = pa.nulls(len(paths), pa.float64())  # votes are not released

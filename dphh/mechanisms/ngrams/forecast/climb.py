@@ -22,6 +22,10 @@ from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, pl
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, Way, valid_classes
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import Passed, PassedWords, Rounds
+from dphh.mechanisms.ngrams.ladder.lift import Lift
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast_rounds import (
     LISTS_PART,
     Bins,
@@ -29,10 +33,6 @@ from dphh.privacy.forecast_rounds import (
     list_weight,
     unit_for,
 )
-from dphh.session.ladder.classes import ValidClasses, Way, valid_classes
-from dphh.session.ladder.forecast_rounds import Passed, PassedWords, Rounds
-from dphh.session.ladder.lift import Lift
-from dphh.session.ladder.rungs import Integers, Rung, first_rung, next_rung
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers: a plain weight is so many.

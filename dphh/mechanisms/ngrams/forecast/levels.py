@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.columns import SCORED
+from dphh.engines.host import Host, Once
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
+from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
+from dphh.mechanisms.ngrams.ladder.lift import public_lift
+from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, spelled
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.mechanisms.set_union.levels import draw_rounds, salt_of
 from dphh.price import Price
 from dphh.prior import Prior
-from dphh.session.ladder.forecast_rounds import ForecastOn
-from dphh.session.ladder.lift import public_lift
-from dphh.session.ladder.rungs import Integers, first_ladder, spelled
-from dphh.session.ladder.word_list import WordList
-from dphh.session.protocol import Session
-from dphh.session.rounds import RoundsAsOne
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.reading import Words as Texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +53,15 @@ class Words:
         return Words(self.words.take(order), self.masses[order.to_numpy()], self.used)
 
 
-def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    session.hold(Reading(ends=True))
+def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+    host.gather("users", Texts(ends=True))
+    # users (user_hashes, lengths, ids, words)
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
     words = (
-        _levels_of_words(price, session)
+        _levels_of_words(price, host, once)
         if price.prior is None
-        else listed_words(price, session, max_n)
+        else listed_words(price, host, once, max_n)
     )
     for done, so_far in words:
         yield done
@@ -79,6 +81,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         above[0].spurious,
         above[0].sigma_grid,
     )
+    placed = Placed(host)
     numbers = None if price.prior is None else _numbers_of(price.prior.prior, found.words)
     for planned in above:
         lift = None
@@ -88,7 +91,8 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
             yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
-        table = session.draw(ForecastOn(step, ladder), f"ngrams/forecast, level {planned.level}")
+        purpose = f"ngrams/forecast, level {planned.level}"
+        table = once(purpose, partial(draw_level, placed, step, ladder, purpose))
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
         level = _level_as_run(planned, released_grams, len(step.valid))
@@ -103,26 +107,28 @@ def _numbers_of(prior: Prior, words: Any) -> Integers:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple[LevelDone, Words]]:
+def listed_words(
+    price: Price, host: Host, once: Once, lengths: int
+) -> Iterator[tuple[LevelDone, Words]]:
     """With a prior: both rounds in one step, within an even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     prior = price.prior.prior
     step = words_step(level, prior, lengths, 1 / level.total_sigma)
-    table = session.draw(
-        ForecastOn(step, WordList(prior.vocabulary, level.max_items)), "ngrams/forecast, level 1"
-    )
+    purpose = "ngrams/forecast, level 1"
+    words = prior.vocabulary
+    table = once(purpose, partial(draw_words_by_list, host, step, words, level.max_items, purpose))
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.budget)
     released = rows(1, found.words, singles(found.words), found.masses, 0)
     yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
-def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+def _levels_of_words(price: Price, host: Host, once: Once) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     rounds = WordsRounds.of(price)
-    drawn = session.draw(RoundsAsOne(rounds), "ngrams/words")
+    drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
     for (level, passed), share in words_rounds_run(rounds, drawn, price["max_n"]):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
@@ -134,3 +140,33 @@ def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone
 def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
+
+
+def draw_level(placed: Placed, step: Step, ladder: Ladder, purpose: str) -> Any:
+    """Both rounds of a level above a ladder of releases: a `ForecastRelease` as a table."""
+    placed.climb(ladder)
+    # positions (user_hashes, lengths, keys, ends), where valid grams stand
+    return _in_two_rounds(placed.host, step, purpose)
+
+
+def draw_words_by_list(host: Host, step: Step, words: Any, max_items: int, purpose: str) -> Any:
+    """Both rounds of level 1 with a list of words: a `WordsRelease` as a table."""
+    numbers = pa.array(np.arange(len(words), dtype=np.int64))
+    host.put("listed", pa.table({"word": words.cast(pa.string()), "key": numbers}))
+    host.run("other_words", others=len(words))
+    # other_words (word, key), of the words that the list lacks
+    host.bring("keys", "keys_by_list", to="users")
+    # the key of each word, at the users
+    salt = salt_of(host, purpose)
+    host.run("positions_of_listed", others=len(words), max_items=max_items, salt=salt)
+    # positions (user_hashes, lengths, keys)
+    released = _in_two_rounds(host, step, purpose)
+    host.drop("positions", "listed")
+    return released
+
+
+def _in_two_rounds(host: Host, step: Step, purpose: str) -> Any:
+    rounds = TwoRounds(host, purpose)
+    released = step.run(rounds).to_table()
+    rounds.close()
+    return released

@@ -16,12 +16,12 @@ from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Ran, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import PassedWords
+from dphh.mechanisms.ngrams.ladder.rungs import Integers
+from dphh.mechanisms.ngrams.ladder.word_list import classes_of_listed_words
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
-from dphh.session.ladder.classes import RuleForUnlisted
-from dphh.session.ladder.forecast_rounds import PassedWords
-from dphh.session.ladder.rungs import Integers
-from dphh.session.ladder.word_list import classes_of_listed_words
 
 #: What round 2 gives to words that the list lacks, beside a plain weight.
 OUTSIDE = PLAIN // 2

@@ -22,16 +22,14 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
 from dphh.price import Price
-from dphh.session.rounds import Ran
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordsRounds(AdaptiveRounds):
     """The rounds of level 1 without a prior: they depend on one another."""
 
-    keeps_texts: bool = True
     #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
     rest_in_one_round: Callable[[], SetUnionLevel]
 

@@ -1,0 +1,92 @@
+"""Registers the functions of `udfs/` in DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from dphh.udfs.functions import OBJECT, WORDS, Argument, Function, One
+from dphh.udfs.kernel.lists import one_array
+from dphh.udfs.kernel.words import Numbered
+
+_NAMES = {
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.string(): "VARCHAR",
+    pa.decimal128(20, 0): "DECIMAL(20, 0)",
+}
+
+
+def register(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    function: Function,
+    words: Numbered,
+    objects: list[Any],
+) -> None:
+    """Register `dphh_NAME`. Words are those of the run; an object is named by its place in
+    `objects`."""
+    con.create_function(
+        f"dphh_{name}",
+        _of_columns(function, words, objects),
+        [type_name(kind) for kind in function.takes],
+        type_name(function.gives),
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # otherwise a filter on the result would call it twice
+    )
+
+
+def register_spelled(con: duckdb.DuckDBPyConnection, words: Numbered) -> None:
+    """Register `dphh_spelled(key)`: the word with this id."""
+
+    def spelled(keys: Any) -> pa.Array:
+        return words.spelled(one_array(keys).to_numpy())
+
+    con.create_function(
+        "dphh_spelled",
+        spelled,
+        ["BIGINT"],
+        "VARCHAR",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )
+
+
+def type_name(kind: Argument) -> str:
+    """DuckDB's name of the type of an argument or of what a function gives."""
+    if isinstance(kind, One):
+        return type_name(kind.kind)
+    if isinstance(kind, str):
+        return {OBJECT: "INTEGER", WORDS: "VARCHAR[]"}[kind]
+    if pa.types.is_list(kind):
+        return f"{type_name(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{field.name} {type_name(field.type)}' for field in kind)})"
+    return _NAMES[kind]
+
+
+def _of_columns(function: Function, words: Numbered, objects: list[Any]) -> Callable[..., pa.Array]:
+    def argument(kind: Argument, column: Any) -> Any:
+        if kind == WORDS:
+            return words
+        if kind == OBJECT:
+            number = column[0].as_py()
+            return None if number is None else objects[number]
+        return column[0].as_py() if isinstance(kind, One) else column
+
+    def of_columns(*columns: Any) -> pa.Array:
+        if not len(columns[0]):
+            return pa.array([], function.gives)
+        return function.body(*map(argument, function.takes, columns))
+
+    of_columns.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]
+    )
+    return of_columns

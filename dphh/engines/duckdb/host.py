@@ -1,0 +1,167 @@
+"""DuckDB as a host: a private instance for one run, and its tables. No one else can access them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.functions import register, register_spelled
+from dphh.engines.duckdb.rows import Rows
+from dphh.engines.host import Host, Limits, Object
+from dphh.sql import query
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.functions import functions
+from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.words import by_key
+from dphh.udfs.text.vocabulary import Vocabulary
+
+#: A call of a function of `udfs/`.
+_FUNCTION = re.compile(r"\bdphh_(\w+)\(")
+
+
+class DuckDBHost(Host):
+    """A private instance of DuckDB with views of a corpus's rows, and the functions that levels
+    call."""
+
+    name = "duckdb"
+    version: str = duckdb.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self.randomness = randomness
+        self._functions = functions(randomness)
+        self.words = Vocabulary()
+        #: What queries name by an index: parameters of the step, and what was brought to tables.
+        self._objects: list[Any] = []
+        self._brought: dict[str, tuple[str, Any]] = {}
+        self.rows = Rows(corpus, limits)
+        self.con, self.memory = self.rows.con, self.rows.memory
+        try:
+            for name, function in self._functions.items():
+                register(self.con, name, function, self.words, self._objects)
+            register_spelled(self.con, self.words)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self.rows.close()
+
+    def has_rows_without_user(self) -> bool:
+        return self.rows.has_rows_without_user()
+
+    def open(self) -> None:
+        """As the views rows_of_corpus (user_id, content) and tokens_of_rows."""
+        self.rows.open()
+
+    def gather(self, table: str, reading: Reading) -> None:
+        """The column `words` is NULL: ids are those of the run's words."""
+        self.drop(table)
+        with engine_errors("gather_texts"):
+            self.con.execute(
+                f"CREATE TEMP TABLE {table} "
+                "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
+            )
+            for rows in prepare_one_ahead(self.rows.gathered(reading, self.words)):
+                self.memory.settle()  # the vocabulary gives its memory back by and by
+                self.con.register("made", rows)
+                self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")
+                self.con.unregister("made")
+
+    def run(self, step: str, **parameters: Any) -> None:
+        """Run the statements of one file of `sql/`, each with the parameters that it names."""
+        values = self._values(parameters)
+        text = query(step)
+        called = (self._functions.get(name) for name in _FUNCTION.findall(text))
+        of_users = any(function is not None and function.of_users for function in called)
+        in_parallel = self._side_by_side() if of_users else nullcontext()
+        with engine_errors(step), in_parallel:
+            for statement in self.con.extract_statements(text):
+                named = {name: values[name] for name in statement.named_parameters}
+                self.memory.settle()
+                self.con.execute(statement, named or None)
+        self._objects.clear()
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        """The query's rows.
+
+        `con.sql` with parameters holds Python's lock while it waits for its threads. A thread that
+        runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
+        `execute`, which releases the lock, and only finished rows are fetched.
+        """
+        with engine_errors(step):
+            answer = f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}"
+            (statement,) = self.con.extract_statements(answer)
+            values = self._values(parameters)
+            named = {name: values[name] for name in statement.named_parameters}
+            self.con.execute(statement, named or None)
+            self._objects.clear()
+            rows = self.con.table("answer").to_arrow_table()
+            self.con.execute("DROP TABLE answer")
+            return rows
+
+    def _values(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """A step's parameters as DuckDB's: objects as their indices."""
+        brought = {name: Object(value) for name, (_, value) in self._brought.items()}
+        parameters = {"words_of_corpus": len(self.words), **parameters}
+        return {
+            name: self._index_of(value.value) if isinstance(value, Object) else value
+            for name, value in {**brought, **parameters}.items()
+        }
+
+    def _index_of(self, value: Any) -> int | None:
+        if value is None:
+            return None
+        self._objects.append(value.by_id(self.words) if hasattr(value, "by_id") else value)
+        return len(self._objects) - 1
+
+    @contextmanager
+    def _side_by_side(self) -> Iterator[None]:
+        """Run steps over rows of whole users in parallel: DuckDB gives each thread 122,880 rows of
+        a table, so often one thread all of them. This testing pragma makes it 2,048."""
+        self.con.execute("PRAGMA verify_parallelism")
+        try:
+            yield
+        finally:
+            # Keep the step's own error: a fatal one makes the connection unusable.
+            with suppress(duckdb.Error):
+                self.con.execute("PRAGMA disable_verify_parallelism")
+
+    def put(self, table: str, rows: Any) -> None:
+        self.drop(table)
+        self.con.register("put", rows)
+        with engine_errors(table):
+            self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
+        self.con.unregister("put")
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        """Users and functions are in one process: functions look the values up."""
+        found = self.take(step, **parameters)
+        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
+
+    def rename(self, table: str, name: str) -> None:
+        self.drop(name)
+        self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+    def drop(self, *tables: str) -> None:
+        for table in tables:
+            self.con.execute(f"DROP TABLE IF EXISTS {table}")
+            self._brought = {
+                name: (to, value) for name, (to, value) in self._brought.items() if to != table
+            }
+
+
+def prepare_one_ahead(rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Prepare the next rows on another thread while DuckDB inserts the current ones."""
+    with ThreadPoolExecutor(1) as beside:
+        following = beside.submit(next, rows, None)
+        while (made := following.result()) is not None:
+            following = beside.submit(next, rows, None)
+            yield made

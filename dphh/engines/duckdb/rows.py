@@ -1,0 +1,168 @@
+"""The rows of a corpus, as DuckDB reads them for itself and for Polars: a private instance, which
+no one else can access."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from dphh.corpora.quiet import without_bar
+from dphh.corpora.stores import reach_stores
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.content import Loader, open_corpus
+from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.memory import SharedMemory
+from dphh.engines.host import Limits
+from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
+from dphh.files.private_folder import PrivateFolder
+from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.sql import query
+from dphh.udfs.kernel.gathering import Gathering
+from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.spilled_texts import SpilledTexts
+from dphh.udfs.text.vocabulary import Vocabulary
+
+#: Texts that were read may use at most one SHAREth of the memory limit.
+SHARE = 16
+NO_DISK = (
+    "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
+    "raise the memory limit"
+)
+NO_MEMORY = (
+    "this machine has no memory left in the step 'gather_texts': free some, or run on a machine "
+    "with more"
+)
+
+
+class Rows:
+    """Views of a corpus's rows: rows_of_corpus (user_id, content, group_name) and tokens_of_rows
+    (user_id, tokens, group_name)."""
+
+    def __init__(self, corpus: Corpus, limits: Limits) -> None:
+        #: A relation's stream can be read only once.
+        self._read_once = corpus.kind == "table"
+        self._is_open = False
+        self._spill = PrivateFolder()
+        try:
+            self.con = duckdb.connect(
+                ":memory:", config=_config_of_limits(limits, self._spill.path)
+            )
+            self.memory = SharedMemory(self.con, limits.memory is not None)
+            without_bar(self.con)
+            # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
+            # rows of the greatest length) would end a run that has been paid for.
+            self.con.execute("SET arrow_large_buffer_size = true")
+            reach_stores(self.con, corpus)
+            self._load, self._has_rows_without_user = _opened(self.con, corpus)
+        except duckdb.Error as problem:
+            self._spill.close()
+            raise UsageError(_explain_bad_limit(problem, limits)) from None
+        except BaseException:
+            self._spill.close()
+            raise
+
+    def close(self) -> None:
+        self.con.close()
+        self._spill.close()
+
+    def has_rows_without_user(self) -> bool:
+        with engine_errors("look"):
+            return bool(self._has_rows_without_user())
+
+    def open(self) -> None:
+        """Make the rows available, several times."""
+        if self._is_open:
+            return
+        self._load()
+        if self._read_once:
+            with engine_errors("rows_of_corpus"):
+                self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
+                self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
+        self._is_open = True
+
+    def gathered(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
+        """Whole users as rows of lists (user_hashes, lengths, ids); what of the texts does not fit
+        into memory meanwhile goes to files."""
+        self.open()
+        limit = self.memory.limit
+        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
+        gathering = Gathering(reading.reader(words), spilled)
+        self.con.create_function(
+            "dphh_gathered",
+            gathering.add,
+            ["VARCHAR", "VARCHAR[]", "VARCHAR"],
+            "INTEGER",
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,  # otherwise DuckDB would pass equal texts only once
+        )
+        with _explained(gathering):
+            try:
+                with engine_errors("gather_texts"):
+                    self.memory.settle()
+                    self.con.execute(query("gather_texts"))
+                gathering.end()
+            finally:
+                with suppress(duckdb.Error):  # keep the step's own error, if there is one
+                    self.con.remove_function("dphh_gathered")
+                    self.con.execute("DROP TABLE IF EXISTS handed")
+        if gathering.holds_null_users:
+            raise CorpusError(ROWS_WITHOUT_USER)
+        words.close()
+        return _rows_of(gathering)
+
+
+def _rows_of(gathering: Gathering) -> Iterator[pa.Table]:
+    with _explained(gathering):
+        yield from gathering.rows()
+
+
+@contextmanager
+def _explained(gathering: Gathering) -> Iterator[None]:
+    """Say which resource ran out: the disk's error reaches DuckDB as one of a function."""
+    try:
+        yield
+    except (EngineError, OSError):
+        if gathering.disk_error is None:
+            raise
+        why = gathering.disk_error.strerror
+        raise EngineOutOfMemory(NO_DISK.format(why=why)) from None
+    except MemoryError:  # NumPy's says how large an array was to be
+        raise EngineOutOfMemory(NO_MEMORY) from None
+
+
+def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
+    try:
+        return open_corpus(con, corpus)
+    except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids
+        raise CorpusError(
+            f"corpus: DuckDB cannot take its columns or its folders ({type(problem).__name__}); "
+            "cast the columns to plain types, or rename the folders"
+        ) from None
+
+
+def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
+    # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
+    # is removed with the session.
+    config: dict[str, Any] = {
+        "temp_directory": spill,
+        "preserve_insertion_order": True,
+    }
+    if limits.memory is not None:
+        config["memory_limit"] = limits.memory
+    if limits.threads is not None:
+        config["threads"] = limits.threads
+    return config
+
+
+def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
+    # DuckDB's text: it names the setting, and its type is that of any wrong setting.
+    if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
+        return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
+    return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"

@@ -1,0 +1,92 @@
+"""What a mechanism asks of an engine. A mechanism's `levels.py` runs its steps on a host and does
+not know which engine that is.
+
+A step is a file of `sql/` by its name: on DuckDB and Spark its text, in Polars the function of the
+same name (`engines/polars/steps`). Tables have the names that the texts give them. What a host
+keeps is private, but for what `take` returns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.reading import Reading
+
+#: Draws a level: an Arrow table of what is released of it.
+Draw = Callable[[], Any]
+#: Draws the step of this name, or returns what it drew before: a run draws each step once.
+Once = Callable[[str, Draw], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Object:
+    """A parameter in which functions look something up: released words or keys, a secret salt. It
+    stays out of the query's text, and so out of an engine's plans and logs; None is NULL. What
+    knows words by their spelling (`by_id`) reaches functions by their word ids."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of an engine: memory in DuckDB's notation ("4GB"), and threads."""
+
+    memory: str | None = None
+    threads: int | None = None
+
+
+class Host(ABC):
+    """One run of an engine on one corpus.
+
+    Parameters of a step are numbers, texts, lists, and an `Object` for each that its functions look
+    something up in.
+    """
+
+    name: str
+    version: str
+    randomness: Randomness
+
+    @abstractmethod
+    def has_rows_without_user(self) -> bool:
+        """Whether a row has NULL in all of the user's columns, whatever `where` says."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name)."""
+
+    @abstractmethod
+    def gather(self, table: str, reading: Reading) -> None:
+        """Make a table of whole users: (user_hashes, lengths, ids, words), many users a row and no
+        user in two rows. `ids` are what `reading` makes of each position of a user's texts."""
+
+    @abstractmethod
+    def run(self, step: str, **parameters: Any) -> None:
+        """Run a step and keep the tables that it makes."""
+
+    @abstractmethod
+    def put(self, table: str, rows: Any) -> None:
+        """Make a table of public rows, given in Arrow."""
+
+    @abstractmethod
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        """Bring to whole users, by key, a value that a step computes and that is private: steps
+        over the table `to` then read it as the parameter `name`, until `to` is replaced."""
+
+    @abstractmethod
+    def take(self, step: str, **parameters: Any) -> Any:
+        """Run a query, and return its rows as an Arrow table. They may be released as they are;
+        nothing else that a host returns may be."""
+
+    @abstractmethod
+    def rename(self, table: str, name: str) -> None:
+        """Call a table by another name, in place of the table that had it."""
+
+    @abstractmethod
+    def drop(self, *tables: str) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...

@@ -1,0 +1,187 @@
+"""Polars as a host: the frames of one run. Steps are lazy queries; what draws, or reads what was
+drawn, works on collected frames.
+
+A step is the function in `steps/` that has its name. It gives the tables that it makes, or, where
+it is a query to take, its rows.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any, cast
+
+import polars as pl
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.failures import engine_errors as of_duckdb
+from dphh.engines.duckdb.rows import Rows
+from dphh.engines.host import Host, Limits, Object
+from dphh.engines.polars.failures import engine_errors
+from dphh.engines.polars.steps import STEPS
+from dphh.errors import UsageError
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import Randomness, wants_keys
+from dphh.udfs.functions import OBJECT, WORDS, One, functions
+from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.words import by_key
+from dphh.udfs.text.vocabulary import Vocabulary
+
+USERS_SCHEMA = {
+    "user_hashes": pl.List(pl.Int64),
+    "lengths": pl.List(pl.Int32),
+    "ids": pl.List(pl.Int32),
+}
+
+
+#: Where a step reads rows, it reads tokens that are not empty.
+_TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
+
+
+class PolarsHost(Host):
+    """The frames of one run on Polars, by table name."""
+
+    name = "polars"
+    version: str = pl.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        _refuse_limits(limits)
+        self.randomness = randomness
+        self.functions = functions(randomness)
+        self.tables: dict[str, pl.DataFrame] = {}
+        self.words = Vocabulary()
+        #: By name, the table to whose users the value was brought, and the value.
+        self._brought: dict[str, tuple[str, Any]] = {}
+        self.rows = Rows(corpus, limits)
+
+    def close(self) -> None:
+        self.tables.clear()
+        self.rows.close()
+
+    def has_rows_without_user(self) -> bool:
+        return self.rows.has_rows_without_user()
+
+    def open(self) -> None:
+        self.rows.open()
+
+    def gather(self, table: str, reading: Reading) -> None:
+        gathered = self.rows.gathered(reading, self.words)
+        rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathered]
+        self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
+
+    def run(self, step: str, **parameters: Any) -> None:
+        for table, rows in self._step(step, parameters).items():
+            self.tables[table] = self.collect(step, rows)
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        return self.collect(step, self._step(step, parameters)).to_arrow()
+
+    def _step(self, name: str, parameters: dict[str, Any]) -> Any:
+        step = STEPS[name]
+        reads = signature(step).parameters
+        known = {each: value for each, (_, value) in self._brought.items() if each in reads}
+        for each, value in parameters.items():
+            known[each] = self._known(value.value) if isinstance(value, Object) else value
+        return step(self, **known)
+
+    def _known(self, value: Any) -> Any:
+        return value.by_id(self.words) if hasattr(value, "by_id") else value
+
+    def table(self, name: str) -> pl.LazyFrame:
+        if name == "tokens_of_rows":
+            with of_duckdb(name):
+                rows = self.rows.con.sql(_TOKENS_OF_ROWS).to_arrow_table()
+            return pl.DataFrame(rows).lazy()
+        return self.tables[name].lazy()
+
+    def collect(self, step: str, rows: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+        with engine_errors(step):
+            return rows.lazy().collect(engine="streaming")
+
+    def put(self, table: str, rows: Any) -> None:
+        self.tables[table] = pl.DataFrame(rows)
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        """Users and functions are in one process: functions look the values up."""
+        found = self.take(step, **parameters)
+        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
+
+    def rename(self, table: str, name: str) -> None:
+        self.drop(name)
+        self.tables[name] = self.tables.pop(table)
+
+    def drop(self, *tables: str) -> None:
+        for table in tables:
+            self.tables.pop(table, None)
+            self._brought = {
+                name: (to, value) for name, (to, value) in self._brought.items() if to != table
+            }
+
+    def call(self, name: str, *arguments: Any) -> pl.Expr:
+        """A function of `udfs/` over whole users: of columns by their names, and of values."""
+        function = self.functions[name]
+        given = iter(arguments)
+        known = [self.words if kind == WORDS else next(given) for kind in function.takes]
+        fixed = [kind in (WORDS, OBJECT) or isinstance(kind, One) for kind in function.takes]
+        columns: list[Any] = [
+            value for value, is_fixed in zip(known, fixed, strict=True) if not is_fixed
+        ]
+
+        def of_columns(*arrays: Any) -> Any:
+            found = iter(arrays)
+            return function.body(
+                *(value if is_fixed else next(found)
+                  for value, is_fixed in zip(known, fixed, strict=True))
+            )  # fmt: skip
+
+        gives: Any = pl.Series(pa.array([], function.gives)).dtype
+        return each_batch(of_columns, gives, *columns)
+
+    def noised(
+        self, sums: pl.DataFrame, sigma: int, purpose: str, names: pl.Series | None = None
+    ) -> pl.DataFrame:
+        """The rows (weight, ...) with `noisy` in place of `weight`: each row's own noise is drawn
+        once, on a collected frame. Only a test's randomness uses names."""
+        named = None
+        if self.randomness.is_test:
+            named = (sums["key"] if names is None else names).cast(pl.String).to_arrow()
+            named = named.cast(pa.large_string())
+        noise = draw_rounded_gaussian(self.randomness, sigma, sums.height, purpose, named)
+        noisy = sums["weight"] + pl.Series(noise, dtype=pl.Int64)
+        return sums.with_columns(noisy=noisy).drop("weight")
+
+    def spelled(self, keys: pl.Series) -> pl.Series:
+        return pl.Series(self.words.spelled(keys.to_arrow()), dtype=pl.String)
+
+    def names(self, users: pl.Series, purpose: str) -> Any:
+        """The user ids, if a test's random words depend on them, else None."""
+        if not wants_keys(self.randomness, purpose):
+            return None
+        return users.to_arrow().cast(pa.string())
+
+
+def each_batch(function: Any, gives: Any, *columns: str) -> pl.Expr:
+    """A function of Arrow arrays, applied to batches of rows of these columns."""
+
+    def of_columns(rows: pl.Series) -> pl.Series:
+        newest = pl.CompatLevel.newest()
+        arrays = (rows.struct.field(each).to_arrow(compat_level=newest) for each in columns)
+        found = function(*arrays)
+        return pl.Series(found, dtype=gives)
+
+    distinct = dict.fromkeys(columns)
+    return pl.struct(*distinct).map_batches(of_columns, return_dtype=gives, is_elementwise=True)
+
+
+def _refuse_limits(limits: Limits) -> None:
+    if limits.memory is not None:
+        raise UsageError(
+            f"memory_limit: found {limits.memory!r}, but Polars has no memory limit; leave "
+            "memory_limit out, or use engine='duckdb', which obeys it and spills to disk"
+        )
+    if limits.threads is not None:
+        raise UsageError(
+            f"threads: found {limits.threads}, but Polars fixes its threads when it is first "
+            "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or use "
+            "engine='duckdb'"
+        )

@@ -1,0 +1,190 @@
+"""The forecast ladder's rounds: `sql/ngrams/forecast_*.sql`, whose comments explain the steps.
+Noise is drawn between queries, on collected frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from dphh.engines.polars.steps import step
+from dphh.engines.polars.steps.set_union import histogram
+from dphh.privacy.forecast_rounds import bins
+
+if TYPE_CHECKING:
+    from dphh.engines.polars.host import PolarsHost
+
+Tables = dict[str, pl.DataFrame | pl.LazyFrame]
+BY_ROW = ("class", "bin")
+
+
+@step
+def forecast_round_1(
+    host: PolarsHost,
+    *,
+    norm: int,
+    list_bins: int,
+    others: int,
+    threshold: int,
+    sigma: int,
+    purpose: str,
+    is_test: bool,
+) -> Tables:
+    contribution = host.call("plain_contributions", "user_hashes", "lengths", "keys", norm)
+    sums = histogram(host.table("positions").select(contribution=contribution))
+    plain_sums = host.collect("forecast_round_1", sums)
+
+    sizes = pl.LazyFrame({"bin": range(list_bins)}).with_columns(key=-1 - pl.col("bin"))
+    sizes = sizes.join(plain_sums.lazy(), on="key", how="left", maintain_order="left")
+    lists = host.collect("forecast_round_1", sizes.with_columns(pl.col("weight").fill_null(0)))
+    list_sizes = host.noised(lists, sigma, f"{purpose}/list sizes").select("bin", "noisy")
+
+    grams = plain_sums.lazy().filter(pl.col("key") >= 0)
+    classed = host.collect("forecast_round_1", _named(host, _classed(host, grams, others), is_test))
+    noised = host.noised(classed, sigma, f"{purpose}/round 1", classed["name"])
+    in_bins = pl.Series(bins(sigma).of(noised["noisy"].to_numpy()))
+    early = (pl.col("noisy") >= threshold).cast(pl.Int64)
+    round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
+    absent = _absent(host, round_1, sigma, purpose)
+    return {"list_sizes": list_sizes, "round_1": round_1, "absent": absent}
+
+
+def _classed(host: PolarsHost, grams: pl.LazyFrame, others: int) -> pl.LazyFrame:
+    """Add to each (key, weight) the gram's class, which follows from the forecasts of its two
+    pieces and, with a prior, from the public text. Words that a list lacks are of class -1."""
+    forecasts, lifts = host.table("forecasts"), host.table("lifts")
+    pieces = grams.with_columns(
+        first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
+    )
+    of_first = forecasts.select("as_first", "expected_first", first_piece="gram")
+    of_last = forecasts.select("as_last", "expected_last", last_piece="gram")
+    foretold = pl.col("as_first") + pl.col("as_last") + pl.col("shift")
+    is_other = pl.lit(others >= 0) & (pl.col("key") >= others)
+    return (
+        pieces.join(of_first, on="first_piece", how="left")
+        .join(of_last, on="last_piece", how="left")
+        .with_columns(expected=pl.col("expected_first") + pl.col("expected_last"))
+        .join(lifts, on="expected", how="left")
+        .join(host.table("public_grams"), on="key", how="left")
+        .select(
+            "key",
+            "weight",
+            pl.when(is_other).then(-1).otherwise(pl.coalesce("class", foretold)).alias("class"),
+        )
+    )
+
+
+def _named(host: PolarsHost, classed: pl.LazyFrame, is_test: bool) -> pl.LazyFrame:
+    """A test's draws depend on how a gram is written. In a run they depend on nothing."""
+    if not is_test:
+        return classed.with_columns(name=pl.lit(None, pl.String))
+    words = host.table("other_words").select("key", pl.col("word").cast(pl.String))
+    name = pl.coalesce("other " + pl.col("word"), pl.col("key").cast(pl.String))
+    return classed.join(words, on="key", how="left").with_columns(name=name).drop("word")
+
+
+def _absent(host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
+    """(class, bin, grams): how many absent grams (valid, but held by no user) each row has, drawn
+    for each class from the noise's distribution."""
+    held = round_1.lazy().group_by("class").agg(held=pl.len().cast(pl.Int64))
+    grams = pl.col("valid") - pl.col("held").fill_null(0)
+    classes = host.table("classes").join(held, on="class", how="left")
+    absent = host.collect("forecast_round_1", classes.select("class", grams=grams).sort("class"))
+    if not absent.height:
+        return pl.DataFrame(schema=dict.fromkeys((*BY_ROW, "grams"), pl.Int64))
+    drawn = host.functions["absent_bins"].body(
+        absent["class"].to_arrow(), absent["grams"].to_arrow(), sigma, purpose
+    )
+    return absent.select("class", fallen=pl.Series(drawn)).explode("fallen").unnest("fallen")
+
+
+@step
+def forecast_rows(host: PolarsHost) -> pl.LazyFrame:
+    """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
+    Words that a list lacks are not counted, because only held ones have rows."""
+    in_classes = host.table("round_1").filter(pl.col("class") >= 0)
+    held = in_classes.group_by(BY_ROW).agg(grams=pl.len().cast(pl.Int64))
+    parts = pl.concat([held, host.table("absent").select(*BY_ROW, "grams")])
+    return parts.group_by(BY_ROW).agg(pl.col("grams").sum())
+
+
+@step
+def list_sizes(host: PolarsHost) -> pl.LazyFrame:
+    return host.table("list_sizes")
+
+
+@step
+def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
+    """(key, value): the weight g of every valid gram that some user holds, that of its row."""
+    joined = host.table("round_1").join(host.table("planned"), on=BY_ROW)
+    return joined.select("key", value="weight")
+
+
+@step
+def forecast_round_2(
+    host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str, **_: Any
+) -> Tables:
+    contribution = host.call("shared_contributions", "user_hashes", "lengths", "keys", g, norm)
+    sums = histogram(host.table("positions").select(contribution=contribution))
+    # Every gram of round 1 gets noise, whether or not anybody gave it something now.
+    joined = host.table("round_1").join(sums, on="key", how="left")
+    given = joined.select("key", "name", *BY_ROW, pl.col("weight").fill_null(0), first="noisy")
+    round_2 = host.collect("forecast_round_2", given)
+    noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
+
+    absent = host.tables["absent"]
+    negatives = pl.Series([], dtype=pl.Int64)
+    if absent.height:
+        columns = (absent[name].to_arrow() for name in (*BY_ROW, "grams"))
+        negatives = pl.Series(host.functions["absent_negatives"].body(*columns, sigma, purpose))
+    return {
+        "round_2": noised.rename({"noisy": "second"}),
+        "absent_signs": absent.with_columns(negatives=negatives),
+    }
+
+
+@step
+def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
+    """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
+    of 0 or less."""
+    in_classes = host.table("round_2").filter(pl.col("class") >= 0)
+    held = in_classes.filter(pl.col("second") <= 0).group_by(BY_ROW)
+    absent = host.table("absent_signs").select(*BY_ROW, "negatives")
+    parts = pl.concat([held.agg(negatives=pl.len().cast(pl.Int64)), absent])
+    return parts.group_by(BY_ROW).agg(pl.col("negatives").sum())
+
+
+@step
+def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, **_: Any) -> Tables:
+    """(class, position, key, bin, first, second): what of the absent grams noise lifts."""
+    rows = host.table("absent_signs").join(host.table("thresholds"), on=BY_ROW)
+    of_classes = rows.group_by("class", maintain_order=True).agg(
+        rows=pl.struct("bin", "grams", "negatives", "threshold")
+    )
+    absent = host.collect("forecast_lifted", of_classes)
+    drawn = host.functions["lifted_grams_of_class"].body(
+        absent["class"].to_arrow(), pa.array(absent["rows"].to_list()), valid, sigma, purpose
+    )
+    lifted = absent.select("class", gram=pl.Series(drawn)).explode("gram").drop_nulls("gram")
+    return {"lifted": lifted.unnest("gram")}
+
+
+@step
+def forecast_released(host: PolarsHost) -> pl.LazyFrame:
+    """Every valid gram whose noised weight reaches the threshold of its row, held or absent."""
+    columns = ("key", "bin", "first", "second")
+    round_2, lifted = host.table("round_2"), host.table("lifted")
+    reaches = pl.col("second") >= pl.col("threshold")
+    held = round_2.join(host.table("thresholds"), on=BY_ROW).filter(reaches).select(columns)
+    # Of the keys that were drawn, those that nobody holds, numbered anew.
+    unheld = (
+        lifted.join(round_2, on="key", how="anti")
+        .sort("class", "position")
+        .select("class", "key", position=pl.int_range(pl.len()).over("class"))
+    )
+    drawn = lifted.drop("key").drop_nulls("bin")
+    spurious = unheld.join(drawn, on=["class", "position"]).select(columns)
+    words = host.table("other_words").select("key", pl.col("word").cast(pl.String))
+    passed = pl.concat([held, spurious]).join(words, on="key", how="left")
+    return passed.with_columns(key=pl.when(pl.col("word").is_null()).then("key"))

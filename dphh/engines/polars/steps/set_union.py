@@ -1,0 +1,121 @@
+"""Differentially private set union over the words of whole users: `sql/set_union`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dphh.engines.polars.steps import step
+
+if TYPE_CHECKING:
+    from dphh.engines.polars.host import PolarsHost
+
+Frames = dict[str, pl.DataFrame]
+
+
+@step
+def words_level(
+    host: PolarsHost,
+    *,
+    released: Any,
+    max_items: int,
+    grid_bits: int,
+    salt: int,
+    sigma: int,
+    purpose: str,
+    **_: Any,
+) -> Frames:
+    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
+    spreads a vector of L2 norm at most 2^b over the words that they hold."""
+    contribution = host.call(
+        "contributions_of_words", "user_hashes", "lengths", "ids", max_items, grid_bits, salt
+    )
+    sums = histogram(_remaining(host, released).select(contribution=contribution))
+    return {"noised": _noised(host, host.collect("words_level", sums), sigma, purpose)}
+
+
+@step
+def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
+    """(key, noisy) of the words whose noised weight reaches the threshold, by their spelling."""
+    return _spelled(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
+
+
+@step
+def words_of_round(
+    host: PolarsHost,
+    *,
+    released: Any,
+    w: Any,
+    max_items: int,
+    grid_bits: int,
+    salt: int,
+    sigma: int,
+    purpose: str,
+    **_: Any,
+) -> Frames:
+    """One of several rounds: every word that any user holds is noised, whatever it was given."""
+    contribution = host.call(
+        "given_to_words", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
+    )
+    sums = histogram(_remaining(host, released).select(contribution=contribution))
+    given = host.collect("words_of_round", sums.with_columns(given=pl.col("weight") > 0))
+    return {"noised": _noised(host, given, sigma, purpose)}
+
+
+@step
+def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
+    return _spelled(host, host.tables["noised"].filter("given", pl.col("noisy") >= threshold))
+
+
+@step
+def nothing_told(host: PolarsHost) -> dict[str, pl.LazyFrame]:
+    told = host.table("noised").select("key", told=pl.lit(0, pl.Int64))
+    return {"told_before": told.limit(0)}
+
+
+@step
+def told_so_far(host: PolarsHost, *, parts: int) -> dict[str, pl.LazyFrame]:
+    """(key, told) of each word that some user held in the last round: the sum over rounds of the
+    noised weight times the round's parts."""
+    joined = host.table("noised").join(host.table("told_before"), on="key", how="left")
+    told = parts * pl.col("noisy") + pl.col("told").fill_null(0)
+    return {"told_so_far": joined.select("key", told=told)}
+
+
+@step
+def weights_of_round(
+    host: PolarsHost, *, parts: int, deviation: int, threshold: int
+) -> pl.LazyFrame:
+    """(key, value): the w of each word, from its noised weights so far."""
+    weight = host.call("weight", "told", parts, deviation, threshold)
+    return host.table("told_before").select("key", value=weight)
+
+
+def histogram(contributions: pl.LazyFrame) -> pl.LazyFrame:
+    """(key, weight): the sums over users of the weights in a column `contribution`. The sum of a
+    batch of users is in the batch's first row.
+
+    Polars' integer sums wrap around without an error. These cannot overflow: there are less than
+    2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
+    than 2^24 at any epsilon that can be priced.
+    """
+    # All rows of a batch but the first are empty. A sum of 0 stays if the rule lists its key.
+    some = contributions.filter(pl.col("contribution").list.len() > 0)
+    of_keys = some.explode("contribution").unnest("contribution")
+    return of_keys.group_by("key").agg(pl.col("weight").sum())
+
+
+def _remaining(host: PolarsHost, released: Any) -> pl.LazyFrame:
+    """DP-SIPS: users without the words that earlier rounds released."""
+    return host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
+
+
+def _noised(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
+    # Only a test's randomness depends on how a word is spelled.
+    names = host.spelled(sums["key"]) if host.randomness.is_test else None
+    return host.noised(sums, sigma, purpose, names)
+
+
+def _spelled(host: PolarsHost, passed: pl.DataFrame) -> pl.DataFrame:
+    return passed.select("noisy", key=host.spelled(passed["key"])).select("key", "noisy")

@@ -1,0 +1,180 @@
+"""TrieHH: one sequence a user, and the votes of users whose prefix is in the trie: `sql/trie`.
+What draws, draws on collected frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from dphh.engines.polars.steps import step
+from dphh.errors import CorpusError
+from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.udfs.draws.randomness import wants_keys
+from dphh.udfs.draws.votes import draw_votes
+
+if TYPE_CHECKING:
+    from dphh.engines.polars.host import PolarsHost
+
+Tables = dict[str, pl.DataFrame | pl.LazyFrame]
+SEPARATOR = "\x1f"
+
+
+@step
+def contents_of_users(host: PolarsHost) -> Tables:
+    """Here by row, and tokenised already: the rows that hold a sequence, without empty tokens."""
+    rows = host.table("tokens_of_rows")
+    held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
+    sequences = host.collect("contents_of_users", held)
+    refuse_null_users(sequences["user_id"])
+    return {"contents_of_users": sequences}
+
+
+def refuse_null_users(users: pl.Series) -> None:
+    """Refuse rows without a user among those that a step reads."""
+    if users.null_count():
+        raise CorpusError(ROWS_WITHOUT_USER)
+
+
+@step
+def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
+    """Of several sequences of a user, the one at a random place among them, sorted: the user's
+    random word modulo their number."""
+    sequences = host.table("contents_of_users")
+    counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
+    several = host.collect("sequences_drawn", counts.filter(pl.col("rows") > 1))
+    names = host.names(several["user_id"], purpose)
+    words = host.randomness.words(several.height, purpose, names)
+    places = several.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
+    sorted_sequences = (
+        sequences.join(places.lazy(), on="user_id")
+        .group_by("user_id", "place")
+        .agg(pl.col("tokens").sort_by(*_order_of_sequences()))
+    )
+    chosen = sorted_sequences.select("user_id", pl.col("tokens").list.get(pl.col("place")))
+    return {"chosen": chosen}
+
+
+@step
+def sequences_most_frequent(host: PolarsHost) -> Tables:
+    """The sequence in most of a user's rows; ties by sort order."""
+    local_counts = (
+        host.table("contents_of_users")
+        .group_by("user_id", "tokens")
+        .agg(appearances=pl.len().cast(pl.Int64))
+    )
+    chosen = local_counts.group_by("user_id").agg(
+        pl.col("tokens").sort_by(-pl.col("appearances"), *_order_of_sequences()).first()
+    )
+    return {"chosen": chosen}
+
+
+def _order_of_sequences() -> list[pl.Expr]:
+    """The sort order of sequences: by their spelling, which every engine orders alike. If a
+    separator inside a token gives two sequences the same spelling, the other keys decide."""
+    tokens = pl.col("tokens")
+    return [tokens.list.join(SEPARATOR), tokens.list.len(), tokens]
+
+
+@step
+def one_each(host: PolarsHost) -> Tables:
+    return {"one_each": _one_each(host)}
+
+
+def _one_each(host: PolarsHost) -> pl.LazyFrame:
+    chosen = host.table("chosen")
+    alone = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
+    return pl.concat([alone, chosen])
+
+
+@step
+def walkers(host: PolarsHost) -> Tables:
+    """All walkers start at the root, node 0. Users of the same sequence are one walker."""
+    together = _one_each(host).group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
+
+
+@step
+def more_users(host: PolarsHost, *, users: int) -> pl.LazyFrame:
+    holders = host.table("one_each").select(more=pl.len() > users)
+    return holders.filter("more")
+
+
+@step
+def trie_level(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
+    """Algorithm 2. Each eligible user tosses a new coin at this level; heads are votes. One draw
+    gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
+    The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
+    32 bits.)"""
+    next_prefixes = host.table("walkers").select("node", *_next_token(level), "users")
+    eligible = host.collect(
+        "trie_level", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
+    )
+    votes = draw_votes(
+        host.randomness,
+        eligible["users"].to_numpy(),
+        numerator,
+        theta,
+        purpose,
+        _names_of_prefixes(eligible) if wants_keys(host.randomness, purpose) else None,
+    )
+    return {"votes": eligible.with_columns(votes=pl.Series(votes, dtype=pl.Int64))}
+
+
+def _next_token(level: int) -> list[pl.Expr]:
+    tokens = pl.col("tokens")
+    return [
+        tokens.list.get(level - 1, null_on_oob=True).alias("token"),
+        (tokens.list.len() < level).alias("ended"),
+    ]
+
+
+def _names_of_prefixes(eligible: pl.DataFrame) -> Any:
+    spelled = pl.concat_str(
+        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=SEPARATOR
+    )
+    return eligible.select(spelled).to_series().to_arrow()
+
+
+@step
+def trie_batch_level(
+    host: PolarsHost, *, level: int, users: int, batch: int, purpose: str
+) -> Tables:
+    """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence
+    if the prefix before it is in the trie. Every user, with a sequence or not, gets a random word;
+    the users of the lowest words form the batch."""
+    one_each = host.tables["one_each"]
+    idle = users - one_each.height
+    names = host.names(one_each["user_id"], purpose)
+    if names is not None:
+        without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
+        names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])
+    draws = host.randomness.words(users, purpose, names)
+    drawn = np.argsort(draws, kind="stable")[:batch]
+    voters = one_each[drawn[drawn < one_each.height]].lazy()
+
+    next_prefixes = voters.filter(pl.col("tokens").list.len() >= level - 1).select(
+        *_next_token(level), before=pl.col("tokens").list.head(level - 1)
+    )
+    below = host.table("trie").rename({"tokens": "before"})
+    in_trie = next_prefixes.join(below, on="before")
+    votes = in_trie.group_by("node", "token", "ended").agg(votes=pl.len().cast(pl.Int64))
+    return {"votes": votes}
+
+
+@step
+def grown(host: PolarsHost, *, theta: int) -> pl.LazyFrame:
+    """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
+    enough = host.table("votes").filter(pl.col("votes") >= theta)
+    return enough.select("node", "token", "ended").sort("node", "ended", "token")
+
+
+@step
+def walk_on(host: PolarsHost, *, level: int) -> Tables:
+    """The walkers whose prefix has just grown, at its new node."""
+    token, _ = _next_token(level)
+    walkers = host.table("walkers").with_columns(token)
+    moved = walkers.join(host.table("grown"), on=["node", "token"])
+    return {"next_walkers": moved.select("tokens", "users", node="next_node")}

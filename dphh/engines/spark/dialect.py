@@ -1,0 +1,68 @@
+"""A step's text in Spark's SQL: that of `sql/`, written for DuckDB, with the words that differ.
+
+A file of `sql/spark/` is an exception, in Spark's own SQL, and its first line says why it is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from dphh.sql import place_for, query_for
+
+#: What DuckDB writes, and what Spark does, in this order.
+DIFFERENCES = tuple(
+    (re.compile(duckdb), spark)
+    for duckdb, spark in (
+        (r"\bunnest\(", "explode("),
+        (r"\blambda (\w+):", r"\1 ->"),
+        (r"\blist_filter\(", "filter("),
+        (r"\blist_transform\(", "transform("),
+        (r"\blist_contains\(", "array_contains("),
+        (r"\blist_position\(", "array_position("),
+        (r"\blist_slice\(", "dphh_slice("),
+        (r"\btokens_of\(", "dphh_tokens("),
+        (r"\berror\(", "raise_error("),
+        (r"\barray_to_string\(", "array_join("),
+        (r"\brow\(", "struct("),
+        (r"\bVARCHAR\b", "STRING"),
+    )
+)
+#: DuckDB writes a parameter $name, Spark :name.
+_PARAMETER = re.compile(r"\$(\w+)")
+#: The last line of a statement, which is no comment.
+_LAST_LINE = re.compile(r"^(?!\s*--).*;$", re.MULTILINE)
+_CREATED = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+
+
+class Statement(NamedTuple):
+    """A table or view that a step makes, and its query."""
+
+    kind: str
+    made: str
+    select: str
+
+
+@cache
+def statements(step: str) -> tuple[Statement, ...]:
+    """What a step makes, one after the other."""
+    return tuple(_statements(spark_sql(step)))
+
+
+def _statements(text: str) -> Iterator[Statement]:
+    _, *parts = _CREATED.split(text)
+    for kind, made, select in zip(*(parts[i::3] for i in range(3)), strict=True):
+        last = _LAST_LINE.search(select)
+        yield Statement(kind, made, select[: last.end() - 1] if last else select)
+
+
+@cache
+def spark_sql(step: str) -> str:
+    """The text of a step, for Spark."""
+    text = query_for("spark", step)
+    if not (place_for("spark", step) or "").startswith("spark/"):
+        for duckdb, spark in DIFFERENCES:
+            text = duckdb.sub(spark, text)
+    return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")

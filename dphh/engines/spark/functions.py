@@ -1,0 +1,209 @@
+"""Registers the functions of `udfs/` in Spark, as Arrow functions that run on the executors.
+
+Spark copies what a function holds to its executors when the function is registered, so each step
+registers those that it calls. All that draw are marked non-deterministic: Spark then neither calls
+them twice for one row nor moves them. Write what they draw to Parquet before anything reads it,
+since a task that runs again draws again.
+
+A row of whole users is a block, with its lists of numbers as bytes: as lists, each number would
+pass through Java by itself. A function of users is called for one block at a time.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas import functions
+from pyspark.sql.pandas.types import from_arrow_type
+
+from dphh.errors import EngineOutOfMemory
+from dphh.udfs.functions import INTS, LONGS, OBJECT, WORDS, Argument, Function, One
+from dphh.udfs.kernel.lists import lists_of, one_array
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.words import WordsOfRow
+
+#: Its overloads want an annotation of each of Arrow's types, which have none here.
+_arrow_udf: Any = functions.arrow_udf
+_BYTES = {INTS: "<i4", LONGS: "<i8"}
+#: In bytes, the largest public table or object, such as the released keys of a level, that is sent
+#: to every executor whole.
+SENT_WHOLE = 1 << 30
+
+
+def register(
+    spark: SparkSession, name: str, function: Function, objects: Sequence[Broadcast]
+) -> None:
+    """Register `dphh_NAME`. An object is named by its place in `objects`; instead of one comes what
+    was brought to a block: a list of (key, value)."""
+    call = _of_blocks if function.of_users else _of_columns
+    gives = _sent_type(function) if function.of_users else function.gives
+
+    def of_columns(*columns: pa.Array) -> pa.Array:
+        _spare_modules_of_worker()
+        return call(function, columns, objects)
+
+    register_arrow(spark, f"dphh_{name}", of_columns, from_arrow_type(gives).simpleString())
+
+
+def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) -> None:
+    spark.udf.register(name, _arrow_udf(function, gives).asNondeterministic())
+
+
+@dataclass(frozen=True, eq=False)
+class HeldWords(WordsOfRow):
+    """The words of a block, and the ids at its positions, which come before them."""
+
+    held: Any
+
+
+class Broadcast:
+    """An object of the driver's, sent to all executors once. As bytes: where Spark encrypts what it
+    writes (`spark.io.encryption.enabled`), PySpark cannot broadcast arrays of more than 64 kB."""
+
+    def __init__(self, spark: SparkSession, name: str, value: Any) -> None:
+        written = pickle.dumps(value)
+        refuse_too_much(name, len(written))
+        self._written = spark.sparkContext.broadcast(written)
+        self._read: list[Any] = []
+
+    @property
+    def value(self) -> Any:
+        """The object, read at its first use in each task."""
+        if not self._read:
+            self._read.append(pickle.loads(self._written.value))
+        return self._read[0]
+
+    def destroy(self) -> None:
+        """It may be a secret of the run, and it lies on the disks of all executors."""
+        self._written.destroy()
+
+
+def refuse_too_much(name: str, sent: int) -> None:
+    if sent > SENT_WHOLE:
+        raise EngineOutOfMemory(
+            f"{name} takes {sent:,} bytes, and Spark's executors are sent {SENT_WHOLE:,} at most: "
+            "find less, by a smaller max_n, spurious or epsilon, or by a shorter list"
+        )
+
+
+def _of_columns(
+    function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
+) -> pa.Array:
+    if not len(columns[0]):
+        return pa.array([], function.gives)
+    arguments = zip(function.takes, columns, strict=True)
+    return function.body(*(_argument(kind, column, None, objects) for kind, column in arguments))
+
+
+def _of_blocks(
+    function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
+) -> pa.Array:
+    made = []
+    for row in range(len(columns[0])):
+        of_row = [column.slice(row, 1) for column in columns]
+        words = None
+        if WORDS in function.takes:
+            place = function.takes.index(WORDS)
+            words = HeldWords(of_row[place].flatten(), _numbers(of_row[place - 1], INTS))
+        arguments = zip(function.takes, of_row, strict=True)
+        found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
+        if function.of_words and words is not None:
+            keys, weights = one_array(found).flatten().flatten()
+            pairs = [words.spelled(keys), weights]
+            found = lists_of(
+                np.array([len(keys)]), pa.StructArray.from_arrays(pairs, ["key", "weight"])
+            )
+        made.append(_as_bytes(found))
+    return pa.concat_arrays(made) if made else pa.array([], _sent_type(function))
+
+
+def _argument(
+    kind: Argument, column: Any, words: HeldWords | None, objects: Sequence[Broadcast]
+) -> Any:
+    if kind == WORDS:
+        return words
+    if kind == OBJECT:
+        return _object(column, words, objects)
+    if kind in (INTS, LONGS):
+        return _as_lists(column, kind)
+    if isinstance(kind, One):
+        return column[0].as_py()
+    # As DuckDB does: in Spark small numbers have four bytes, in which the kernel would overflow.
+    return column.cast(kind) if pa.types.is_integer(kind) else column
+
+
+def _object(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) -> Any:
+    if pa.types.is_struct(column.type):
+        places, values = (_numbers(each, LONGS) for each in column.flatten())
+        return _brought(places, values, words)
+    number = column[0].as_py()
+    if number is None:
+        return None
+    value = objects[number].value
+    return value.by_id(words) if hasattr(value, "by_id") else value
+
+
+def _brought(places: Any, values: Any, words: HeldWords | None) -> Any:
+    """What was brought to a block, by key or by word id."""
+    if words is None:
+        return Released(places), values
+    there = np.zeros(len(words) + 1, dtype=np.bool_)
+    there[places] = there[-1] = True
+    if not there.take(words.held, mode="wrap").all():
+        raise RuntimeError("dphh: a word came without its value")
+    by_id = np.full(len(there), -1, dtype=np.int64)
+    by_id[places] = values
+    return by_id
+
+
+def _as_lists(column: Any, kind: pa.DataType) -> pa.Array:
+    """One row's list, from its bytes."""
+    numbers = _numbers(column, kind)
+    return lists_of(np.array([len(numbers)]), numbers)
+
+
+def _numbers(column: Any, kind: pa.DataType) -> Any:
+    value = column[0]
+    return np.frombuffer(value.as_buffer() if value.is_valid else b"", _BYTES[kind])
+
+
+def _as_bytes(found: Any) -> pa.Array:
+    """One row's lists of numbers as bytes."""
+    found = one_array(found)
+    if pa.types.is_struct(found.type):
+        fields = [_as_bytes(found.field(i)) for i in range(found.type.num_fields)]
+        return pa.StructArray.from_arrays(fields, [field.name for field in found.type])
+    if (kind := _BYTES.get(found.type)) is None:
+        return found
+    return pa.array([found.flatten().to_numpy().astype(kind).tobytes()], pa.binary())
+
+
+def _sent_type(function: Function) -> pa.DataType:
+    """What comes of a block. Keys that are words are spelled: no process knows all words."""
+    if function.of_words:
+        return pa.list_(pa.struct([("key", pa.string()), ("weight", pa.int64())]))
+    return _type_as_bytes(function.gives)
+
+
+def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _type_as_bytes(field.type)) for field in kind])
+    return pa.binary() if kind in _BYTES else kind
+
+
+_spared: list[bool] = []
+
+
+def _spare_modules_of_worker() -> None:
+    """Python's collector looks at what modules hold no more: PySpark calls it after each task, and
+    with NumPy, Arrow, Polars and DuckDB that is 50 ms of processor."""
+    if not _spared:
+        _spared.append(True)
+        gc.freeze()

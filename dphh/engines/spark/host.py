@@ -1,0 +1,265 @@
+"""Spark as a host: a session of its own for one run, and a private folder with its tables.
+
+A table is written whole before anything reads it. A task that runs twice (its executor died, or
+Spark tried it twice to be quicker) may draw its noise twice, but only one attempt of each task is
+let to commit, what others wrote is never moved into the table, and the table is read only when
+the whole job has been committed. So whoever reads, and however often, sees one draw.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import ExitStack
+from decimal import Decimal
+from typing import Any
+
+import pyspark
+from pyspark.sql import DataFrame
+
+from dphh.corpus import Corpus
+from dphh.engines.host import Host, Limits, Object
+from dphh.engines.spark import bringing
+from dphh.engines.spark.cluster import find_spark
+from dphh.engines.spark.content import open_corpus
+from dphh.engines.spark.dialect import spark_sql, statements
+from dphh.engines.spark.failures import (
+    FROM_JAVA,
+    engine_errors,
+    java_is_gone,
+    without_py4j_tracebacks,
+)
+from dphh.engines.spark.folder import RunFolder
+from dphh.engines.spark.functions import Broadcast, refuse_too_much, register
+from dphh.engines.spark.gathering import SCHEMA, blocks_of
+from dphh.engines.spark.workers import check_workers
+from dphh.sql import query_for
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.functions import functions
+from dphh.udfs.kernel.reading import Reading
+from dphh.wording.warned import warn
+
+#: What the levels rely on, whatever a cluster's defaults are.
+_SESSION_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.adaptive.enabled": "true",
+    # To broadcast a table, Spark collects it on the driver. The run's own are private; what is
+    # public says so itself (`put`).
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
+    # Spark would hash every shuffled row, private ones too, and give the sums to the driver, to see
+    # whether a task that runs again makes other rows. Here nothing that draws is ever shuffled.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+_FUNCTION = re.compile(r"\bdphh_(\w+)\(")
+
+
+class SparkHost(Host):
+    """A Spark session for one run, and the tables that it wrote."""
+
+    name = "spark"
+    version: str = pyspark.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self.randomness = randomness
+        self._functions = functions(randomness)
+        #: The content column, and the expression that makes tokens of it (`content.py`).
+        self.tokens = ("", "")
+        #: Tables as they were written, and the names of their files.
+        self._tables: dict[str, DataFrame] = {}
+        self._written: dict[str, str] = {}
+        #: By name, the table to whose blocks the value was brought.
+        self._brought: dict[str, str] = {}
+        self._count = 0
+        self._is_open = False
+        self._folder: RunFolder | None = None
+        self._shut: list[Any] = []
+        self.owner, self._started = find_spark(corpus, limits)
+        # Views, functions and settings of its own, on the same executors.
+        self.spark = self.owner.newSession()
+        self._context: Any = self.owner.sparkContext
+        self._described = self._context.getLocalProperty("spark.job.description")
+        self._tag = f"dphh-{uuid.uuid4().hex}"
+        self._context.addJobTag(self._tag)
+        try:
+            self._configure()
+            check_workers(self.spark)
+            self._folder = RunFolder(self.spark)
+            for statement in query_for("spark", "text").strip().split(";\n"):
+                self.spark.sql(statement)
+            self._load, self._has_rows_without_user = open_corpus(self, corpus)
+        except BaseException:
+            self.close()
+            raise
+
+    def _configure(self) -> None:
+        for setting, value in _SESSION_SETTINGS.items():
+            self.spark.conf.set(setting, value)
+        partitions = "spark.sql.shuffle.partitions"
+        local = str(self._context.master).startswith("local")
+        if local and self._context.getConf().get(partitions) is None:
+            self.spark.conf.set(partitions, str(self._context.defaultParallelism))
+
+    def close(self) -> None:
+        # The folder holds private rows: it goes whether or not Spark still answers.
+        with without_py4j_tracebacks(), ExitStack() as at_last:
+            at_last.push(self._bear_that_java_is_gone)
+            if self._started:
+                at_last.callback(self.owner.stop)
+            at_last.callback(
+                self._context.setLocalProperty, "spark.job.description", self._described
+            )
+            for undo in self._shut:
+                at_last.callback(undo)
+            if self._folder is not None:
+                at_last.callback(self._folder.close)
+            at_last.callback(self._context.removeJobTag, self._tag)
+            at_last.callback(self._context.cancelJobsWithTag, self._tag)
+
+    def _bear_that_java_is_gone(self, _: Any, problem: BaseException | None, __: Any) -> bool:
+        """Whether closing failed because Java no longer answers, of which whatever failed before
+        tells; then what only Java could remove is named."""
+        if not java_is_gone(problem):
+            return False
+        if self._folder is not None and not self._folder.is_gone():
+            warn(
+                "Spark's Java process ended, and left private rows in "
+                f"{self._folder.path}: remove this folder"
+            )
+        return True
+
+    def when_closed(self, undo: Any) -> None:
+        self._shut.append(undo)
+
+    def has_rows_without_user(self) -> bool:
+        with engine_errors("look"):
+            return self._has_rows_without_user()
+
+    def open(self) -> None:
+        """As the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
+        if not self._is_open:
+            self._load()
+            self._is_open = True
+
+    def gather(self, table: str, reading: Reading) -> None:
+        self.open()
+        with engine_errors("gather_texts"):
+            self._describe("gather_texts")
+            rows = self.spark.table("rows_of_corpus").repartition("user_id")
+            blocks = rows.mapInArrow(blocks_of(reading, *self.tokens), SCHEMA)
+            self.write(table, blocks)
+
+    def run(self, step: str, **parameters: Any) -> None:
+        with engine_errors(step):
+            objects = self._register(spark_sql(step), parameters)
+            for kind, made, select in statements(step):
+                rows = self.ask(step, select, {**parameters, **objects})
+                if kind == "VIEW":
+                    rows.createOrReplaceTempView(made)
+                else:
+                    self.write(made, rows)
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        with engine_errors(step):
+            objects = self._register(spark_sql(step), parameters)
+            return self.ask(step, spark_sql(step), {**parameters, **objects}).toArrow()
+
+    def _register(self, text: str, parameters: dict[str, Any]) -> dict[str, int | None]:
+        """Register the functions that a step calls, with the objects among its parameters. Returns
+        the objects' places."""
+        objects: list[Broadcast] = []
+        places: dict[str, int | None] = {}
+        for name, given in parameters.items():
+            if isinstance(given, Object):
+                places[name] = None if given.value is None else len(objects)
+                if given.value is not None:
+                    objects.append(Broadcast(self.spark, name, given.value))
+                    self.when_closed(objects[-1].destroy)
+        for name in dict.fromkeys(_FUNCTION.findall(text)):
+            if name in self._functions:
+                register(self.spark, name, self._functions[name], objects)
+        return places
+
+    def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
+        self._describe(step)
+        for name, to in self._brought.items():
+            if re.search(rf":{name}\b", select):
+                select = re.sub(rf":{name}\b", name, select)
+                select = re.sub(rf"\bFROM {to}\b", f"FROM {to}_with_{name}", select)
+        args = {
+            name: _parameter_value(value)
+            for name, value in parameters.items()
+            if re.search(rf":{name}\b", select)
+        }
+        return self.spark.sql(select, args=args)
+
+    def _describe(self, step: str) -> None:
+        # Spark would describe the job by this program's path and line.
+        self._context.setJobDescription(f"dphh: {step}")
+
+    def write(self, table: str, rows: DataFrame) -> None:
+        """Write a table of the run, whole, and only then let it be read."""
+        self._count += 1
+        name = f"t{self._count:04}_{table}"
+        assert self._folder is not None
+        written = self._folder.write(name, rows)
+        self._forget(table)
+        self._tables[table], self._written[table] = written, name
+        written.createOrReplaceTempView(table)
+
+    def put(self, table: str, rows: Any) -> None:
+        refuse_too_much(table, rows.nbytes)
+        self.drop(table)
+        self.spark.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(table)
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        """Users and values are in many processes: a join brings to each block the values of the
+        keys that it has, as a column. No process has more of them than its block."""
+        with engine_errors(step):
+            self._register(spark_sql(step), parameters)
+            self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
+            table = self._tables[to]
+            blocks = table.selectExpr(*bringing.NUMBERED)
+            blocks.createOrReplaceTempView("blocks")
+            keys = blocks.mapInArrow(bringing.keys_of_blocks, bringing.keys_schema(table))
+            keys.createOrReplaceTempView("keys_of_blocks")
+            parts = self.ask(step, spark_sql("brought"), {})
+            rows = parts.mapInArrow(bringing.with_brought, bringing.schema_with(name, table))
+            rows.createOrReplaceTempView(f"{to}_with_{name}")
+            self._brought[name] = to
+
+    def rename(self, table: str, name: str) -> None:
+        with engine_errors(table):
+            self._forget(name)
+            self._tables[name], self._written[name] = (
+                self._tables.pop(table), self._written.pop(table),
+            )  # fmt: skip
+            self._tables[name].createOrReplaceTempView(name)
+            self.spark.catalog.dropTempView(table)
+
+    def drop(self, *tables: str) -> None:
+        for table in tables:
+            try:
+                self.spark.catalog.dropTempView(table)
+                self._forget(table)
+            except FROM_JAVA as problem:
+                # With Java its views have gone, and the error that a step raised is to be seen.
+                if not java_is_gone(problem):
+                    raise
+
+    def _forget(self, table: str) -> None:
+        self._tables.pop(table, None)
+        self._brought = {name: to for name, to in self._brought.items() if to != table}
+        if (name := self._written.pop(table, None)) is not None and self._folder is not None:
+            self._folder.drop(name)
+
+
+def _parameter_value(value: Any) -> Any:
+    """Spark's integers end at 2^63 - 1."""
+    return Decimal(value) if isinstance(value, int) and value >= 1 << 63 else value

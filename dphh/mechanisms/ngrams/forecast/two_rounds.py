@@ -1,0 +1,171 @@
+"""The two rounds of a forecast level as queries, and what leaves the engine.
+
+The engine makes the tables of `sql/ngrams/forecast_*.sql` and keeps them. Only what these methods
+return leaves it: the number of valid grams of each row, the noised list sizes, the signs, and the
+grams that passed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.engines.host import Host, Object
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.forecast_rounds import (
+    FirstRound,
+    OtherPassed,
+    Passed,
+    PassedWords,
+)
+from dphh.mechanisms.ngrams.ladder.rungs import Integers
+from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
+
+#: A threshold that every noised weight reaches.
+ALWAYS = -(2**62)
+#: Where there is no list, no word is beside it.
+NO_WORDS = pa.schema([("word", pa.string()), ("key", pa.int64())])
+#: The tables of a level.
+TABLES = (
+    "forecasts", "lifts", "public_grams", "classes", "plain_sums", "list_sizes", "noised",
+    "round_1", "absent", "planned", "round_2", "absent_signs", "thresholds", "lifted",
+    "other_words",
+)  # fmt: skip
+
+
+class TwoRounds:
+    """The rounds of one level over `positions`. A row here is a class of forecast with a bin of
+    round 1's noised weight."""
+
+    #: The level's valid grams, and the distribution of an absent gram's noised weight.
+    valid: ValidClasses
+    law: Bins
+
+    def __init__(self, host: Host, purpose: str) -> None:
+        self.host, self.purpose = host, purpose
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+        self.valid, self.law = valid, law
+        host, others = self.host, valid.others
+        for table, public in (
+            ("forecasts", self.forecasts()), ("lifts", self.lifts()),
+            ("public_grams", self.public_grams()), ("classes", self.classes()),
+        ):  # fmt: skip
+            host.put(table, public)
+        if others is None:
+            host.put("other_words", NO_WORDS.empty_table())
+        host.run(
+            "forecast_round_1",
+            norm=unit,
+            list_bins=len(LIST_SIZES),
+            others=-1 if others is None else len(valid),
+            threshold=0 if others is None else others.first_threshold,
+            **self._noise(),
+        )
+        # round_1 (key, name, noisy, class, bin), of the grams that somebody holds; absent (class,
+        # bin, grams), of all others
+        rows = host.take("forecast_rows")
+        # (class, bin, grams), of held and absent grams together
+        lists = host.take("list_sizes").sort_by("bin")
+        # (bin, noisy), the noised numbers of users by how many grams they hold
+        return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
+
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        others = self.valid.others
+        beside = None if others is None else (others.weight, 0)
+        self.host.put("planned", self._table_of_rows(weights, "weight", beside))
+        self.host.bring("g", "forecast_weights", to="positions")
+        # the weight of each gram's row, at the users
+        self.host.run("forecast_round_2", norm=unit, **self._noise())
+        # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, negatives)
+        return self._as_matrix(self.host.take("forecast_signs"), "negatives")
+
+    def passed(self, thresholds: Integers) -> Passed:
+        others = self.valid.others
+        beside = None if others is None else (others.second_threshold, ALWAYS)
+        self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))
+        self.host.run("forecast_lifted", valid=Object(self.valid), **self._noise())
+        # lifted (class, position, key, bin, first, second), of absent grams
+        released = self.host.take("forecast_released").sort_by([("key", "ascending"),
+                                                                ("word", "ascending")])  # fmt: skip
+        # (key, word, bin, first, second): a word that a list lacks has no key
+        listed = released.filter(pc.is_valid(released.column("key")))
+        columns = _numbers(listed, "key", "bin", "first", "second")
+        if others is None:
+            return Passed(*columns)
+        lacking = released.filter(pc.is_null(released.column("key")))
+        words = lacking.column("word").cast(pa.string()).combine_chunks()
+        if isinstance(words, pa.ChunkedArray):
+            words = pa.concat_arrays([pa.array([], pa.string()), *words.chunks])
+        keys, of_bins, first, second = columns
+        beside_them = OtherPassed(words, *_numbers(lacking, "bin", "first", "second"))
+        return PassedWords(keys, of_bins, first, second, beside_them)
+
+    def close(self) -> None:
+        self.host.drop(*TABLES)
+
+    def _noise(self) -> dict[str, Any]:
+        is_test = self.host.randomness.is_test
+        return {"sigma": self.law.noise.sigma, "purpose": self.purpose, "is_test": is_test}
+
+    def forecasts(self) -> Any:
+        """Columns gram, as_first, as_last: what each gram of the level below adds to the class of a
+        pair; and expected_first, expected_last: what it adds to the expectation by a public
+        text."""
+        grams, public = np.arange(len(self.valid.left)), self.valid.public
+        nothing = np.zeros(len(grams), dtype=np.int64)
+        expected = (nothing, nothing) if public is None else (public.left, public.right)
+        return pa.table(
+            {
+                "gram": grams,
+                "as_first": self.valid.left,
+                "as_last": self.valid.right,
+                "expected_first": expected[0],
+                "expected_last": expected[1],
+            }
+        )
+
+    def lifts(self) -> Any:
+        """Columns expected, shift: what a public text adds to the class of a pair that it lacks."""
+        shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
+        return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
+
+    def public_grams(self) -> Any:
+        """Columns key, class: the classes of the pairs that the public text has."""
+        public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
+        keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
+        return pa.table({"key": keys, "class": group})
+
+    def classes(self) -> Any:
+        """(class, valid): how many valid grams each class has."""
+        return pa.table({"class": np.arange(len(self.valid.sizes)), "valid": self.valid.sizes})
+
+    def _classes_and_bins(self) -> tuple[int, int]:
+        return len(self.valid.sizes), len(self.law.starts)
+
+    def _as_matrix(self, rows: Any, name: str) -> Integers:
+        numbers = np.zeros(self._classes_and_bins(), dtype=np.int64)
+        group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
+        some = group >= 0  # words that a list lacks are in no class
+        numbers[group[some], column[some]] = of_rows[some]
+        return numbers
+
+    def _table_of_rows(
+        self, values: Integers, name: str, others: tuple[int, int] | None = None
+    ) -> Any:
+        """`others`: of words that a list lacks, by whether round 1 released them. They are in no
+        class, which is class -1."""
+        group, column = np.indices(values.shape)
+        rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}
+        of_rows = pa.table(rows)
+        if others is None:
+            return of_rows
+        beside = {"class": [-1, -1], "bin": [0, 1], name: [*others]}
+        return pa.concat_tables([of_rows, pa.table(beside)])
+
+
+def _numbers(rows: Any, *names: str) -> list[Integers]:
+    return [rows.column(name).cast(pa.int64()).to_numpy() for name in names]

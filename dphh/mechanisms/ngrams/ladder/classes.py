@@ -1,0 +1,271 @@
+"""Groups valid grams into classes by the weight that the level below forecasts for them.
+
+Every released gram of the level below has a mass, about the sum of its holders' plain weights. For
+a pair (l, r) that overlaps in o, independence would give the mass mass[l] mass[r] / mass[o]. In
+steps of STEP nats its logarithm is a_l + b_r, with
+
+    a = floor((ln mass - ln mass[suf] / 2) / STEP),  b = floor((ln mass - ln mass[pre] / 2) / STEP),
+
+where suf and pre are the gram without its first and without its last token. For a word, both are
+the empty gram, whose mass is that of all words. The class is the sum a_l + b_r, and the forecast is
+the middle of the class. Everything here depends on releases only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.mechanisms.ngrams.ladder.lift import LIFTS, STEP, Lift, lift_index
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung
+
+Floats = NDArray[np.float64]
+_RIGHT_HALF = np.int64(2**PAIR - 1)
+_LEAST_FORECAST_MASS = 1e-3
+
+
+@dataclass(frozen=True)
+class RuleForUnlisted:
+    """Level 1 with a list: the parameters of words that the list lacks. They belong to no class;
+    their two rows are the words that reached round 1's threshold, and all others."""
+
+    first_threshold: int
+    second_threshold: int
+    #: Of round 2, where the first did not release the word.
+    weight: int
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A partition of the classes: each part is treated as one class with one forecast."""
+
+    #: Of each class the number of what it is part of.
+    merged: Integers
+    forecasts: Floats
+
+    def summed(self, of_classes: Any) -> Any:
+        """The sums of these values over the classes of each part."""
+        sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
+        np.add.at(sums, self.merged, of_classes)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class ValidClasses:
+    """V_k (pruning "both") by class, counted and indexed without listing it.
+
+    A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
+    its pairs are of one class. With a prior, steps of what the public text lets expect are among
+    what tells blocks apart, and pairs that the text has are moved to classes of their own counts.
+    """
+
+    #: Class of a pair: left[l] + right[r]; with a prior, and the place of the text's lift.
+    left: Integers
+    right: Integers
+    #: Forecast mass of each class.
+    forecasts: Floats
+    #: Grams ordered by (suf, a), and by (pre, b).
+    ending: Integers
+    beginning: Integers
+    #: Blocks ordered by class: where both sides start in these orders, and the right side's size.
+    starts_ending: Integers
+    starts_beginning: Integers
+    begins: Integers
+    #: Valid grams of all blocks up to and including each; the blocks of class c end at `ends[c]`.
+    cumulative: Integers
+    ends: Integers
+    #: With a prior: what the public text says.
+    public: PublicClasses | None = None
+    #: Of a list of words, what is done with words that it lacks.
+    others: RuleForUnlisted | None = None
+    #: With a prior: two ways to merge classes, by the forecast times the lift and by the forecast
+    #: alone. The lift says how much more often the public text has a gram than its parts let
+    #: expect; a class has one lift.
+    ways: tuple[Way, ...] = ()
+
+    @property
+    def sizes(self) -> Integers:
+        """How many valid grams each class has."""
+        sizes: Integers = np.diff(np.r_[0, self.cumulative][self.ends], prepend=0)
+        if self.public is None:
+            return sizes
+        classes = len(sizes)
+        moved_in = np.bincount(self.public.classes, minlength=classes)
+        return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)
+
+    def __len__(self) -> int:
+        return int(self.cumulative[-1]) if len(self.cumulative) else 0
+
+    def of(self, keys: Integers) -> Integers:
+        one, other = keys >> PAIR, keys & _RIGHT_HALF
+        group: Integers = self.left[one] + self.right[other]
+        if self.public is None:
+            return group
+        group += self.public.shifts[self.public.left[one] + self.public.right[other]]
+        if len(self.public.keys):
+            at = np.searchsorted(self.public.keys, keys).clip(max=len(self.public.keys) - 1)
+            group = np.where(self.public.keys[at] == keys, self.public.classes[at], group)
+        return group
+
+    def keys(self, group: int, indices: Integers) -> Integers:
+        """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
+        if self.public is None:
+            return self._keys_in_blocks(group, indices)
+        # First what stands in the class's blocks and is not moved, then what is moved here.
+        start, end = (
+            int(np.r_[0, self.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
+        )
+        away = np.sort(self.public.places[self.public.classes_before == group]) - start
+        stay = end - start - len(away)
+        here = self.public.keys[self.public.classes == group]
+        within = np.minimum(indices, max(stay - 1, 0))
+        within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
+        keys = np.empty(len(indices), dtype=np.int64)
+        keys[indices < stay] = self._keys_in_blocks(group, within[indices < stay])
+        keys[indices >= stay] = here[indices[indices >= stay] - stay]
+        return keys
+
+    def _keys_in_blocks(self, group: int, indices: Integers) -> Integers:
+        first = self.ends[group - 1] if group else 0
+        indices = indices + (self.cumulative[first - 1] if first else 0)
+        block = np.searchsorted(self.cumulative, indices, side="right")
+        before = np.where(block > 0, self.cumulative[block - 1], 0)
+        within = indices - before
+        left = self.ending[self.starts_ending[block] + within // self.begins[block]]
+        right = self.beginning[self.starts_beginning[block] + within % self.begins[block]]
+        return (left << PAIR) | right
+
+
+@dataclass(frozen=True, eq=False)
+class PublicClasses:
+    """How a prior changes classes: `shifts`, by the expectation's steps e_l + e_r, for pairs that
+    the public text lacks; and the classes of the pairs that it has."""
+
+    left: Integers
+    right: Integers
+    shifts: Integers
+    #: Pairs, ascending; their classes; those that they would have if the text lacked them; and
+    #: where they stand among the valid grams of all blocks.
+    keys: Integers
+    classes: Integers
+    classes_before: Integers
+    places: Integers
+
+
+def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
+    """floor((ln mass - ln shared / 2) / STEP)."""
+    own = np.log(np.maximum(masses, _LEAST_FORECAST_MASS))
+    steps: Integers = np.floor(
+        (own - np.log(np.maximum(shared, _LEAST_FORECAST_MASS)) / 2) / STEP
+    ).astype(np.int64)
+    return steps
+
+
+def _expected_steps(
+    lift: Lift | None, suf: Integers, pre: Integers
+) -> tuple[Integers, Integers, int, Integers]:
+    """The expectations by the public text in steps from 0, for left and right grams; their lowest
+    sum; and what each sum adds to the class of a pair that the text lacks."""
+    nothing = np.zeros(len(suf), dtype=np.int64)
+    if lift is None:
+        return nothing, nothing, 0, np.zeros(1, dtype=np.int64)
+    own, before = lift.counts.astype(np.float64), lift.counts_before.astype(np.float64)
+    e, f = _forecast_steps(own, before[suf]), _forecast_steps(own, before[pre])
+    lowest = int(e.min(initial=0) + f.min(initial=0))
+    e, f = e - e.min(initial=0), f - f.min(initial=0)
+    sums = np.arange(int(e.max(initial=0) + f.max(initial=0)) + 1) + lowest
+    return e, f, lowest, lift_index(sums, np.zeros(1, dtype=np.int64))
+
+
+def valid_classes(
+    below: Rung, masses: Floats, masses_before: Floats, lift: Lift | None = None
+) -> ValidClasses:
+    """The valid grams of level k in classes, from the released grams of level k - 1, their masses,
+    and the masses of level k - 2.
+
+    For k = 2, `masses_before` is one number: the mass of all words.
+    """
+    words = below.level == 1
+    nothing = np.zeros(len(below), dtype=np.int64)
+    suf = nothing if words else below.keys & _RIGHT_HALF
+    pre = nothing if words else below.keys >> PAIR
+    a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
+    lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
+    a, b = a - a.min(initial=0), b - b.min(initial=0)
+    e, f, lowest_expected, shifts = _expected_steps(lift, suf, pre)
+
+    wide, high = int(max(a.max(initial=0), b.max(initial=0))) + 1, len(shifts)
+    ending, beginning = np.lexsort((e, a, suf)), np.lexsort((f, b, pre))
+    end_key = ((suf * wide + a) * high + e)[ending]
+    begin_key = ((pre * wide + b) * high + f)[beginning]
+    end_groups, end_starts, end_counts = np.unique(end_key, return_index=True, return_counts=True)
+    begin_groups, begin_starts, begin_counts = np.unique(
+        begin_key, return_index=True, return_counts=True
+    )
+    # Every group of ends meets the groups of begins of the same overlap, which stand together.
+    overlap = end_groups // (wide * high)
+    first = np.searchsorted(begin_groups, overlap * wide * high)
+    meets = np.searchsorted(begin_groups, (overlap + 1) * wide * high) - first
+    one = np.repeat(np.arange(len(end_groups)), meets)
+    begins_at = np.cumsum(meets) - meets
+    other = np.arange(len(one)) - np.repeat(begins_at, meets) + first[one]
+    lifts = 1 if lift is None else len(LIFTS)
+    group = lifts * (end_groups[one] // high % wide + begin_groups[other] // high % wide)
+    group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
+
+    listed = moved = nothing[:0]
+    if lift is not None:
+        ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT_HALF
+        sums = e[ends] + f[begins]
+        moved = listed = lifts * (a[ends] + b[begins])
+        moved = moved + shifts[sums]
+        listed = listed + lift_index(sums + lowest_expected, lift.counts_of_keys)
+    classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
+    ways = () if lift is None else _ways_to_merge(classes, lowest)
+    order = np.argsort(group, kind="stable")
+    sizes = (end_counts[one] * begin_counts[other])[order]
+    cumulative = np.cumsum(sizes)
+    public = None
+    if lift is not None:
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        at_end, at_begin = np.empty_like(ending), np.empty_like(beginning)
+        at_end[ending], at_begin[beginning] = np.arange(len(ending)), np.arange(len(beginning))
+        of_end = np.searchsorted(end_groups, ((suf * wide + a) * high + e)[ends])
+        of_begin = np.searchsorted(begin_groups, ((pre * wide + b) * high + f)[begins])
+        block = rank[begins_at[of_end] + of_begin - first[of_end]]
+        within = (at_end[ends] - end_starts[of_end]) * begin_counts[of_begin]
+        within += at_begin[begins] - begin_starts[of_begin]
+        places = np.r_[0, cumulative][block] + within
+        public = PublicClasses(e, f, shifts, lift.keys, listed, moved, places)
+    one, other, group = one[order], other[order], group[order]
+    return ValidClasses(
+        left=lifts * a,
+        right=lifts * b,
+        forecasts=np.exp(STEP * (np.arange(classes) // lifts + lowest + 1)),
+        ending=ending,
+        beginning=beginning,
+        starts_ending=end_starts[one],
+        starts_beginning=begin_starts[other],
+        begins=begin_counts[other],
+        cumulative=cumulative,
+        ends=np.searchsorted(group, np.arange(classes), side="right"),
+        public=public,
+        ways=ways,
+    )
+
+
+def _ways_to_merge(classes: int, lowest: int) -> tuple[Way, ...]:
+    """Two partitions of the classes: by the forecast times the lift, and by the forecast alone. A
+    class number encodes the forecast's step and the index of the lift."""
+    steps, places = np.divmod(np.arange(classes), len(LIFTS))
+    ways = []
+    for by_lift in (LIFTS, np.zeros_like(LIFTS)):
+        foretold = steps + by_lift[places]
+        least, most = int(foretold.min()), int(foretold.max())
+        forecasts = np.exp(STEP * (np.arange(least, most + 1) + lowest + 1))
+        ways.append(Way(foretold - least, forecasts))
+    return tuple(ways)

@@ -1,0 +1,93 @@
+"""The lift of valid grams in a public text: their count, relative to the count expected by chance.
+
+For a pair (l, r) that overlap in o, its public counts let expect E = n_l n_r / n_o. If the text
+has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least. In steps as forecasts have
+them (`classes.py`), so E is a function of e_l + e_r, and the lift of a pair that the text lacks of
+that sum alone. All of it is made from releases and the prior. Classes tell lifts apart: whether
+they are heeded is decided after round 1, so a text that speaks of other things buries no gram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung
+from dphh.prior import Prior
+
+Floats = NDArray[np.float64]
+STEP = 0.5
+LEAST = 0.04
+#: Lifts that are told apart, in steps. What lies between two of them is the lower one.
+LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """A public text's counts, from which the lifts of the next level's valid grams follow."""
+
+    #: Public counts of the grams of the top, and of the rung below it; of words, of all words.
+    counts: Integers
+    counts_before: Integers
+    #: Valid pairs that the public text has, ascending, and how often.
+    keys: Integers
+    counts_of_keys: Integers
+
+
+def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
+    """The index in LIFTS of floor(ln lift / STEP), from e_l + e_r and the pair's public count."""
+    lift = (counts + 1) / (np.exp(STEP * (expected_steps + 1)) + 1)
+    steps = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
+    places: Integers = np.searchsorted(LIFTS, steps, side="right") - 1
+    return places
+
+
+def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
+    """The lift for the level above these rungs. `numbers`: for each word of the prior, its number
+    among the released words, or -1."""
+    top = len(rungs)
+    keys, counts = _released_pairs(prior, numbers, rungs, top + 1)
+    before = np.array([prior.total]) if top == 1 else _public_counts(prior, numbers, rungs, top - 1)
+    order = np.argsort(keys)
+    return Lift(_public_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
+
+
+def _public_counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
+    """The count in the public text of each released gram of this length."""
+    keys, counts = _released_pairs(prior, numbers, rungs, length)
+    found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
+    places = _index_or_minus_1(rungs[length - 1].keys, keys)
+    found[places[places >= 0]] = counts[places >= 0]
+    return found
+
+
+def _released_pairs(
+    prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int
+) -> tuple[Integers, Integers]:
+    """The prior's grams of this length whose parts were released: their keys, and counts. The key
+    of a word is its number."""
+    if length > len(prior.grams):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    public = prior.grams[length - 1]
+    parts = [numbers[column] for column in public.words.T]
+    some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
+    parts, counts = [part[some] for part in parts], public.counts[some]
+    for rung in rungs[1 : length - 1]:
+        pairs = pairwise(parts)
+        parts = [_index_or_minus_1(rung.keys, (left << PAIR) | right) for left, right in pairs]
+        some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
+        parts, counts = [part[some] for part in parts], counts[some]
+    return (parts[0] if length == 1 else (parts[0] << PAIR) | parts[1]), counts
+
+
+def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:
+    """The index of each sought number in the ascending array, or -1."""
+    if not len(ascending):
+        return np.full(len(sought), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(ascending, sought), len(ascending) - 1)
+    places: Integers = np.where(ascending[at] == sought, at, -1)
+    return places

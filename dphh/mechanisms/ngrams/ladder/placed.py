@@ -1,0 +1,38 @@
+"""Where the valid grams of a level stand in users' texts."""
+
+from __future__ import annotations
+
+from dphh.engines.host import Host, Object
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.words import numbers_of
+
+
+class Placed:
+    """How many rungs of a ladder are placed in the table `positions` of a host.
+
+    A continued run does not ask for levels that it drew before: the next one that it draws places
+    all rungs below it.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._rungs = 0
+
+    def climb(self, ladder: Ladder) -> None:
+        """Place all rungs of the ladder."""
+        for rungs in range(self._rungs + 1, len(ladder.rungs) + 1):
+            self._place_top(ladder.up_to(rungs))
+            self._rungs = rungs
+
+    def _place_top(self, ladder: Ladder) -> None:
+        if len(ladder.rungs) == 1:
+            released = Object(numbers_of(ladder.vocabulary))
+            single = ladder.pruning == "single"
+            self.host.run("positions_of_words", released=released, single=single)
+            self.host.drop("users")
+        else:
+            released = Object(Released(ladder.top.keys))
+            self.host.run("positions_of_grams", released=released, ahead=ladder.ahead)
+        # next_positions (user_hashes, lengths, keys, ends)
+        self.host.rename("next_positions", "positions")

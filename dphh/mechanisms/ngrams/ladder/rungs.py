@@ -1,0 +1,149 @@
+"""The ladder of released n-grams: each gram of level k is a pair of released grams of level k - 1.
+
+Everything here depends on released sets only. A gram of level k >= 2 is (u, v): its first k - 1
+tokens and its last k - 1 tokens, each by its number among the released grams of level k - 1
+(pruning "both"); or its first k - 1 tokens and its last token (pruning "single"). A pair is stored
+as one integer key, u * 2^32 + v. A gram's number is the rank of its key in its level, so it depends
+on the released set only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.levels.ngrams import Pruning
+
+Integers = NDArray[np.int64]
+PAIR = 32
+_RIGHT_HALF = np.int64(2**PAIR - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """The released grams of one level, ordered by number."""
+
+    level: int
+    #: The pair key of each gram, ascending; for words, their own numbers.
+    keys: Integers
+    #: Each gram's tokens as word ids: one row per gram, `level` columns.
+    words: Integers
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def first_rung(count: int) -> Rung:
+    """The released words, numbered in sorted order."""
+    numbers = np.arange(count, dtype=np.int64)
+    return Rung(1, numbers, numbers.reshape(-1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """The released grams so far: the words as a sorted Arrow array, and all rungs, words first. A
+    gram's number is its index in its rung."""
+
+    vocabulary: Any
+    rungs: tuple[Rung, ...]
+    pruning: Pruning
+
+    @property
+    def top(self) -> Rung:
+        return self.rungs[-1]
+
+    @property
+    def ahead(self) -> int:
+        """The distance from the start of a pair's left gram to the start of its right one."""
+        return 1 if self.pruning == "both" else self.top.level
+
+    def up_to(self, rungs: int) -> Ladder:
+        """The lowest `rungs` rungs."""
+        return replace(self, rungs=self.rungs[:rungs])
+
+    def valid_grams(self) -> ValidGrams:
+        """V_k of the level above the top."""
+        return valid_grams(self.top, self.rungs[0], self.pruning)
+
+    def with_next(self, keys: Integers) -> Ladder:
+        """The ladder with one more rung, of the released pairs `keys`, which must ascend."""
+        return replace(
+            self, rungs=(*self.rungs, next_rung(self.top, self.rungs[0], keys, self.pruning))
+        )
+
+
+def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
+    return Ladder(vocabulary, (first_rung(len(vocabulary)),), pruning)
+
+
+def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
+    """The rung of the released pairs `keys`, which must be ascending."""
+    left, right = keys >> PAIR, keys & _RIGHT_HALF
+    last = (below if pruning == "both" else words).words[right, -1:]
+    return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
+
+
+@dataclass(frozen=True, eq=False)
+class ValidGrams:
+    """V_k, the valid grams of a level, counted and indexed without listing them.
+
+    "both": V_k = (S_{k-1} x S_1) n (S_1 x S_{k-1}): the pairs (u, v) where u without its first
+    token equals v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
+    (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
+    """
+
+    #: Grams sorted by the overlap that they end in, and by the overlap that they begin with.
+    ending: Integers
+    beginning: Integers
+    #: For each overlap: how many grams end and begin with it, and where they start in these orders.
+    ends: Integers
+    begins: Integers
+    starts_ending: Integers
+    starts_beginning: Integers
+    #: Number of valid grams of all overlaps up to and including each.
+    cumulative: Integers
+
+    def __len__(self) -> int:
+        return int(self.cumulative[-1]) if len(self.cumulative) else 0
+
+    def keys(self, indices: Integers) -> Integers:
+        """The keys of the valid grams at these indices, from 0 to len - 1."""
+        overlap = np.searchsorted(self.cumulative, indices, side="right")
+        before = self.cumulative[overlap] - self.ends[overlap] * self.begins[overlap]
+        within = indices - before
+        left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
+        right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
+        return (left << PAIR) | right
+
+
+def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
+    """V_k from the released grams of level k - 1."""
+    everything_meets = pruning == "single" or below.level == 1
+    nothing = np.zeros(len(below), dtype=np.int64)
+    ends_in = nothing if everything_meets else below.keys & _RIGHT_HALF
+    begins_with = np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR
+    overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
+    ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
+    begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
+    return ValidGrams(
+        ending=np.argsort(ends_in, kind="stable"),
+        beginning=np.argsort(begins_with, kind="stable"),
+        ends=ends,
+        begins=begins,
+        starts_ending=np.cumsum(ends) - ends,
+        starts_beginning=np.cumsum(begins) - begins,
+        cumulative=np.cumsum(ends * begins),
+    )
+
+
+def spelled(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
+    """The grams as text: Arrow arrays of their items (tokens joined) and of their tokens."""
+    flat = vocabulary.take(pa.array(rung.words.ravel()))
+    offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
+    tokens = pa.ListArray.from_arrays(offsets, flat)
+    return pc.binary_join(tokens, joiner), tokens

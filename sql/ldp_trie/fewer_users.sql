@@ -1,0 +1,6 @@
+-- Whether there are fewer users than the plan asks: then one row, else none. That is all that
+-- leaves the engine.
+-- In: local_words (user_id, word, times).
+SELECT true AS fewer
+FROM local_words
+HAVING count(DISTINCT user_id) < $seats;

@@ -1,0 +1,17 @@
+-- An exception: on DuckDB and Polars the words of the corpus have numbers; here blocks have words.
+-- Level 1 with a list of words: the words that it lacks, with keys from $others on.
+-- In: users, blocks with their words; listed (word, key), public.
+-- Out, private: other_words (word, key), written once, so that every reader sees the same keys.
+CREATE TABLE other_words AS
+WITH
+
+words AS (
+    SELECT DISTINCT explode(words) AS word
+    FROM users
+)
+
+SELECT
+    words.word,
+    CAST($others AS BIGINT) + monotonically_increasing_id() AS key
+FROM words
+LEFT ANTI JOIN listed ON words.word = listed.word;

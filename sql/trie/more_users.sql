@@ -1,0 +1,6 @@
+-- Whether more users hold a sequence than the plan says: then one row, else none. That is all that
+-- leaves the engine.
+-- In: one_each (user_id, tokens).
+SELECT true AS more
+FROM one_each
+HAVING count(*) > $users;

@@ -1,0 +1,22 @@
+"""The one table of functions, and the queries that call them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dphh.testing import SeededRandomness
+from dphh.udfs.functions import functions
+
+SQL = Path(__file__).parents[2] / "sql"
+#: What a host registers by itself: what depends on what it holds of a corpus.
+OF_A_HOST = {"gathered", "spelled"}
+
+
+def test_queries_call_what_the_table_has_and_nothing_of_it_is_left_uncalled() -> None:
+    called = set()
+    for path in SQL.rglob("*.sql"):
+        if path.parent.name != "plain":  # whose functions are macros of its own
+            text = re.sub("--.*", "", path.read_text(encoding="utf-8"))
+            called |= set(re.findall(r"\bdphh_(\w+)\(", text))
+    assert called - OF_A_HOST == functions(SeededRandomness(1)).keys()

@@ -1,0 +1,390 @@
+"""What Spark's workers are given to call, called as they call it, and without Java.
+
+The functions are those of all engines. What is Spark's own is the border: blocks of whole users,
+their lists as bytes, their words, and what is brought to them. That Spark runs them so is tested on
+Spark (`make test-spark`).
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable
+from math import isqrt
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dphh.errors import EngineOutOfMemory
+from dphh.sql import query_for
+from dphh.testing import SeededRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.functions import functions
+from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.words import numbers_of
+from dphh.udfs.text.hashes import of_spellings
+from tests.conftest import HERE
+
+pytest.importorskip("pyspark", reason="needs dphh[spark]")
+from pyspark.core.broadcast import Broadcast as SparksBroadcast
+from pyspark.serializers import ChunkedStream
+
+from dphh.engines.spark import functions as border
+from dphh.engines.spark import gathering
+from dphh.engines.spark.bringing import keys_of_blocks, with_brought
+from dphh.engines.spark.dialect import spark_sql, statements
+
+BITS, CAP, SALT = 10, 4, 7
+#: A user's texts, as tokens.
+Users = dict[Any, list[list[str]]]
+USERS: Users = {
+    "ann": [["to", "be", "or"], ["not", "to", "be"]],
+    "bob": [["to", "be"], []],
+    "cyd": [["be", "be", "", "be"]],
+    "dan": [["to", "be", "or", "not", "to", "be"], ["or"], ["to", "be"]],
+}
+HELD = [{word for text in texts for word in text if word} for texts in USERS.values()]
+
+
+class Spark:
+    """Takes what is registered."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Any] = {}
+        self.udf = SimpleNamespace(register=self.functions.__setitem__)
+        self.sparkContext = SimpleNamespace(broadcast=self.sent)
+
+    def sent(self, value: Any) -> Any:
+        """By PySpark's own writer, as where Spark encrypts what it sends."""
+        SparksBroadcast.dump(None, value, ChunkedStream(io.BytesIO(), 8192))  # type: ignore[arg-type]
+        return SimpleNamespace(value=value)
+
+    def call(self, name: str, *columns: Any, objects: Iterable[Any] = ()) -> pa.Array:
+        spark: Any = self
+        sent = [border.Broadcast(spark, "object", value) for value in objects]
+        border.register(spark, name, functions(SeededRandomness(3))[name], sent)
+        return self.functions[f"dphh_{name}"].func(*columns)
+
+
+@pytest.fixture(autouse=True)
+def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark asks Java what type a function of columns gives, and nothing else of it."""
+
+    def declare(function: Any, gives: str) -> Any:
+        declared = SimpleNamespace(func=function, gives=gives, deterministic=True)
+        declared.asNondeterministic = lambda: SimpleNamespace(
+            **{**vars(declared), "deterministic": False}
+        )
+        return declared
+
+    monkeypatch.setattr(border, "_arrow_udf", declare)
+    monkeypatch.setattr(border, "from_arrow_type", lambda _: SimpleNamespace(simpleString=str))
+
+
+@pytest.fixture(autouse=True)
+def tokens_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "tokens_of", lambda content, column, expression: content)
+
+
+def rows_of(users: Users) -> pa.Table:
+    rows = [(name, text, None) for name, texts in users.items() for text in texts]
+    names, texts, groups = zip(*rows, strict=True)
+    columns = [
+        pa.array(names, pa.string()),
+        pa.array(texts, pa.list_(pa.string())),
+        pa.array(groups, pa.string()),
+    ]
+    return pa.table(columns, ["user_id", "content", "group_name"])
+
+
+def blocks_of(*parts: Users, cut: int = 100) -> pa.Table:
+    """What tasks make of each part."""
+    made = [
+        block
+        for part in parts
+        for block in gathering.blocks_of(Words(ends=True), "x", "x")(
+            iter(rows_of(part).to_batches(max_chunksize=cut))
+        )
+    ]
+    return pa.Table.from_batches(made).combine_chunks()
+
+
+def column(blocks: pa.Table, name: str) -> Any:
+    (chunk,) = blocks.column(name).chunks
+    return chunk
+
+
+def of_all(blocks: pa.Table, *values: Any) -> list[Any]:
+    """Arguments of a query, which are the same in all rows."""
+    return [pa.array([value] * len(blocks)) for value in values]
+
+
+def of_words(blocks: pa.Table, salt: int = SALT) -> Counter[str]:
+    users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
+    added = Spark().call(
+        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0), objects=[salt]
+    )
+    return sums(added)
+
+
+def sums(added: pa.Array) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for row in added.flatten().to_pylist():
+        found[row["key"]] += row["weight"]
+    return +found
+
+
+def weighed(held: Iterable[set[Any]]) -> Counter[Any]:
+    added: Counter[Any] = Counter()
+    for keys in held:
+        added.update(dict.fromkeys(keys, isqrt(4**BITS // max(len(keys), 1))))
+    return added
+
+
+def halves() -> tuple[Users, Users]:
+    names = list(USERS)
+    return {n: USERS[n] for n in names[:2]}, {n: USERS[n] for n in names[2:]}
+
+
+@pytest.mark.parametrize("parts", [(USERS,), halves()], ids=["one block", "two blocks"])
+def test_users_add_their_weight_to_each_of_their_words_once(parts: tuple[Users, ...]) -> None:
+    blocks = blocks_of(*parts)
+    assert len(blocks) == len(parts)
+    assert of_words(blocks) == weighed(HELD)
+
+
+def test_of_no_rows_nothing_comes() -> None:
+    nothing = blocks_of(USERS).slice(0, 0).combine_chunks()
+    empty = [pa.array([], field.type) for field in nothing.schema]
+    numbers = [pa.array([], pa.int32())] * 3
+    assert len(Spark().call("contributions_of_words", *empty, *numbers, objects=[SALT])) == 0
+    nothing_drawn = (pa.array([], kind) for kind in (pa.string(), pa.int64(), pa.string()))
+    drawn = Spark().call("noise", *nothing_drawn)
+    assert drawn.to_pylist() == []
+
+
+@pytest.mark.parametrize("positions", [1 << 22, 12, 1])
+@pytest.mark.parametrize("cut", [1, 2, 3, 100])
+def test_a_user_is_in_one_block_however_the_texts_come(
+    monkeypatch: pytest.MonkeyPatch, positions: int, cut: int
+) -> None:
+    """Also where a user has more positions than a block."""
+    monkeypatch.setattr(gathering, "POSITIONS", positions)
+    monkeypatch.setattr("dphh.udfs.kernel.gathering.STRETCH", 1)
+    blocks = blocks_of(USERS, cut=cut)
+    assert (len(blocks) == 1) == (positions > 100)
+    hashes = [
+        number
+        for block in column(blocks, "user_hashes").to_pylist()
+        for number in np.frombuffer(block, "<u8").tolist()
+    ]
+    assert sorted(hashes) == sorted(of_spellings(pa.array(USERS)).tolist())
+    assert of_words(blocks) == weighed(HELD)
+
+
+def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "POSITIONS", 1)
+    monkeypatch.setattr("dphh.udfs.kernel.gathering.STRETCH", 1)
+    blocks = blocks_of({"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]})
+    found = [set(words) for words in column(blocks, "words").to_pylist()]
+    assert sorted(found, key=min) == [{"a", "b"}, {"b", "c"}, {"d"}]
+
+
+def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
+    """Not on the block's numbers of words, which others have a part in."""
+    mine = {"me": [[f"w{i}" for i in range(30)]]}
+    alone = of_words(blocks_of(mine))
+    assert len(alone) == CAP and set(alone.values()) == {isqrt(4**BITS // CAP)}
+    others: Users = {"first": [[f"w{i}" for i in range(29, 3, -2)]]}
+    assert of_words(blocks_of(others | mine)) - of_words(blocks_of(others)) == alone
+    assert any(of_words(blocks_of(mine), salt) != alone for salt in range(5))
+
+
+def test_released_words_are_found_by_their_spelling_in_every_block() -> None:
+    blocks = blocks_of(*halves())
+    released = numbers_of(pa.array(["be", "in no text", "not"]))
+    ids, words = column(blocks, "ids"), column(blocks, "words")
+    left = Spark().call("unreleased", ids, words, *of_all(blocks, 0), objects=[released])
+    blocks = blocks.set_column(2, "ids", left)
+    assert of_words(blocks.combine_chunks()) == weighed(held - {"be", "not"} for held in HELD)
+
+
+def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
+    assert of_words(blocks_of({None: [[], ["", ""]], "ann": [["a"]]})) == {"a": 1024}
+    with pytest.raises(RuntimeError, match="dphh: NULL user"):
+        blocks_of({None: [["a"]], "ann": [["a"]]})
+
+
+# What is brought to blocks
+
+
+def numbered(blocks: pa.Table, numbers: list[int]) -> pa.RecordBatch:
+    columns = [column(blocks, name) for name in blocks.column_names]
+    whole = pa.StructArray.from_arrays(columns, blocks.column_names)
+    return pa.record_batch([pa.array(numbers), whole], ["block", "whole"])
+
+
+def joined(blocks: pa.RecordBatch, values: dict[Any, int], cut: int) -> list[pa.RecordBatch]:
+    """As `sql/spark/brought.sql` joins and sorts them."""
+    keys = [row for rows in keys_of_blocks(iter([blocks])) for row in rows.to_pylist()]
+    rows = [
+        {**key, "turn": key["block"], "value": values[key["key"]]}
+        for key in keys
+        if key["key"] in values
+    ]
+    rows += [{**row, "turn": row["block"] + 1} for row in blocks.to_pylist()]
+    numbers = [(name, pa.int64()) for name in ("block", "place", "value")]
+    schema = pa.schema([*numbers, blocks.schema.field("whole")])
+    ordered = sorted(rows, key=lambda row: row["turn"])
+    return pa.Table.from_pylist(ordered, schema).to_batches(max_chunksize=cut)
+
+
+W = {"to": 9, "be": 5, "or": 3, "not": 1, "in no text": 8}
+
+
+def given(rows: list[pa.RecordBatch]) -> Counter[str]:
+    blocks = pa.Table.from_batches([*with_brought(iter(rows))]).combine_chunks()
+    users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
+    numbers = of_all(blocks, CAP, BITS, 0)
+    brought = column(blocks, "brought")
+    return sums(Spark().call("given_to_words", *users, *numbers, brought, objects=[SALT]))
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 100])
+@pytest.mark.parametrize("numbers", [[2, 40], [40, 2]])
+def test_blocks_get_the_values_of_their_own_words(cut: int, numbers: list[int]) -> None:
+    found = given(joined(numbered(blocks_of(*halves()), numbers), W, cut))
+    wanted: Counter[str] = Counter()
+    for held in HELD:
+        norm = isqrt(sum(W[word] ** 2 for word in held) - 1) + 1
+        wanted.update({word: 2**BITS * W[word] // norm for word in held})
+    assert found == wanted
+
+
+def test_values_of_two_blocks_with_one_number_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="two blocks have one number"):
+        given(joined(numbered(blocks_of(*halves()), [2, 2]), W, 100))
+
+
+def test_a_word_that_comes_without_its_value_is_refused() -> None:
+    """Also where the block before had a value at its place."""
+    with pytest.raises(RuntimeError, match="a word came without its value"):
+        given(joined(numbered(blocks_of(USERS), [2]), {"to": 9, "be": 5, "not": 1}, 100))
+    apart = numbered(blocks_of({"ann": [["x", "y"]]}, {"bob": [["z"]]}), [2, 4])
+    assert given(joined(apart, {"x": 1, "y": 1, "z": 1}, 100)) == {"x": 512, "y": 512, "z": 1024}
+    with pytest.raises(RuntimeError, match="a word came without its value"):
+        given(joined(apart, {"x": 1, "y": 1}, 1))
+
+
+def test_keys_of_positions_are_named_once_and_get_their_values() -> None:
+    keys = pa.array([np.array(some, "<i8").tobytes() for some in ([5, -1, 9, 5], [])], pa.binary())
+    nothing = pa.array([b"", b""], pa.binary())
+    blocks = pa.table({"user_hashes": nothing, "lengths": nothing, "keys": keys})
+    rows = numbered(blocks, [4, 8])
+    (found,) = [found.to_pylist() for found in keys_of_blocks(iter([rows]))]
+    assert found == [{"block": 4, "place": key, "key": key} for key in (5, 9)]
+    brought = pa.Table.from_batches([*with_brought(iter(joined(rows, {5: 70, 9: 3}, 2)))])
+    read = [
+        [np.frombuffer(each, "<i8").tolist() for each in row.values()]
+        for row in brought.column("brought").to_pylist()
+    ]
+    assert read == [[[5, 9], [70, 3]], [[], []]]
+
+
+def test_numbers_of_four_bytes_are_read_as_of_eight() -> None:
+    told, numbers = [5, 10**6, 10**9], [pa.array([each] * 3) for each in (1, 100, 1_000)]
+    short, long = (
+        Spark().call("weight", pa.array(told, kind), *numbers) for kind in (pa.int32(), pa.int64())
+    )
+    assert short == long
+
+
+# What draws
+
+
+def test_what_is_called_is_called_once_a_row_and_never_moved() -> None:
+    spark: Any = Spark()
+    for name, function in functions(SeededRandomness(3)).items():
+        border.register(spark, name, function, [])
+    assert len(spark.functions) > 15
+    assert not any(function.deterministic for function in spark.functions.values())
+
+
+def test_noise_is_that_of_its_key_sigma_and_purpose() -> None:
+    keys = pa.array([f"k{i}" for i in range(500)])
+    drawn = Spark().call("noise", keys, pa.array([1_000] * 500), pa.array(["level 1"] * 500))
+    wanted = draw_rounded_gaussian(SeededRandomness(3), 1_000, 500, "level 1", keys)
+    assert drawn.to_pylist() == wanted.tolist()
+
+
+def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    many = pa.array([f"word {i:06}" for i in range(20_000)])
+    spark: Any = Spark()
+    sent = border.Broadcast(spark, "released", numbers_of(many))
+    assert sent.value.words.equals(many)
+    monkeypatch.setattr(border, "SENT_WHOLE", 200_000)
+    told = r"released takes [\d,]+ bytes, and Spark's executors are sent 200,000 at most"
+    with pytest.raises(EngineOutOfMemory, match=told):
+        border.Broadcast(spark, "released", numbers_of(many))
+
+
+#: By name, whether a function draws; `weight` and the bounds of users do not.
+DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|lifted\w*)\(")
+
+
+def steps_by(*verbs: str) -> set[str]:
+    """The steps that mechanisms ask a host for by these verbs."""
+    found = set()
+    for path in (HERE / "dphh" / "mechanisms").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                place = 1 if node.func.attr == "bring" else 0
+                named = node.args[place] if len(node.args) > place else None
+                if node.func.attr in verbs and isinstance(named, ast.Constant):
+                    found.add(str(named.value))
+    return found
+
+
+def test_no_query_that_draws_is_looked_at_or_taken() -> None:
+    """Whatever reads a view runs its query again, and would draw again."""
+    written, read = steps_by("run"), steps_by("take", "bring")
+    assert {"words_level", "counts_level", "forecast_round_1"} <= {
+        step for step in written if DRAWS.search(spark_sql(step))
+    }
+    assert len(read) > 8
+    assert not [step for step in read if DRAWS.search(spark_sql(step))]
+
+
+def test_no_view_of_a_step_draws() -> None:
+    made = [statement for step in steps_by("run") for statement in statements(step)]
+    drawn = [kind for kind, _, select in made if DRAWS.search(select)]
+    assert len(drawn) > 8 and set(drawn) == {"TABLE"}
+
+
+def test_no_query_has_a_levels_salt() -> None:
+    """Spark shows the plans of queries, and keeps them where events are logged: a salt is an object
+    of the driver's, and a query has its place."""
+    for step in steps_by("run", "take", "bring"):
+        if "salt" in query_for("spark", step):
+            assert re.search(r"dphh_\w+\([^()]*\$salt", query_for("spark", step)), step
+    mechanisms = (HERE / "dphh" / "mechanisms").rglob("*.py")
+    assert "return Object(int(" in "".join(path.read_text() for path in mechanisms)
+
+
+def test_a_workers_collector_is_told_once_to_spare_what_modules_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PySpark collects after each task, which took 50 ms of processor."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(border, "_spared", [])
+    monkeypatch.setattr(border.gc, "freeze", lambda: frozen.append(True))
+    of_words(blocks_of(USERS))
+    of_words(blocks_of(USERS))
+    assert frozen == [True]

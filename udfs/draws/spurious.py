@@ -1,0 +1,79 @@
+"""Spurious n-grams of DPNE: valid grams that no user keeps but that noise lifts over the threshold.
+
+DPNE's histogram H_k contains every valid gram, most of them with weight 0. They are too many to
+list, and leaving them out would reveal which valid grams some user keeps. So their number is drawn
+from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
+supp H_k, and their scores from the noise given that it reaches rho. This is exactly the output of
+Algorithm 1 of the paper (its Appendix A does the same).
+
+Candidate keys are drawn before it is known which of them some user keeps. A query of the level
+drops the kept ones (`sql/ngrams/released_grams.sql`), so that kept keys never leave that query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.draws.absent import proposed
+from dphh.udfs.draws.noise import draw_above, draw_binomial
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.lists import lists_of
+from dphh.udfs.text.hashes import Integers
+
+
+class Grams(Protocol):
+    """V_k: counted, and indexed without listing it."""
+
+    def __len__(self) -> int: ...
+
+    def keys(self, indices: Integers) -> Integers: ...
+
+
+@dataclass(frozen=True)
+class LiftedGrams:
+    """The spurious grams of a level, before it is known which valid grams some user keeps.
+
+    `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
+    that no user keeps gets the first noised weight, the second such key the second, and so on.
+    """
+
+    keys: Integers
+    noisy: Integers
+
+    def by_position(self) -> pa.StructArray:
+        """(position, key, noisy) in the order drawn; spare keys have a NULL weight."""
+        more = len(self.keys) - len(self.noisy)
+        noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
+        columns = [pa.array(np.arange(len(self.keys))), pa.array(self.keys, pa.int64()), noisy]
+        return pa.StructArray.from_arrays(columns, ["position", "key", "noisy"])
+
+
+def lifted_grams(
+    valid: Grams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
+) -> LiftedGrams:
+    """The spurious grams if users keep `kept` of the valid grams: how many of the others noise of
+    this sigma lifts to the threshold, their noised weights, and candidate keys."""
+    absent = len(valid) - kept
+    tail = rounded_gaussian(sigma).tail(threshold)
+    number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
+    noisy = draw_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
+    if not number:
+        return LiftedGrams(noisy, noisy)
+    chosen = proposed(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
+    return LiftedGrams(valid.keys(chosen), noisy)
+
+
+def lifted_function(randomness: Randomness) -> Callable[..., pa.Array]:
+    def lifted(kept: Any, valid: Grams, sigma: int, threshold: int, purpose: str) -> pa.Array:
+        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, of one row."""
+        (held,) = kept.to_pylist()
+        drawn = lifted_grams(valid, held, sigma, threshold, randomness, purpose).by_position()
+        return lists_of(np.array([len(drawn)]), drawn)
+
+    return lifted

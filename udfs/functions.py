@@ -1,0 +1,122 @@
+"""The functions that queries call, each declared once: DuckDB and Spark register the same ones, and
+Polars calls them. A function `body` of `NAME` is `dphh_NAME` in a query.
+
+A function of whole users gets lists: a row has many users, and none of them is in another row. On
+DuckDB and Polars a run numbers its words, and a call gets some thousand rows; on Spark each row
+has a list of its own words, which its ids are indices in, and a call gets one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.udfs.draws.absent import absent_functions
+from dphh.udfs.draws.noise import bin_of, noise_function
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.spurious import lifted_function
+from dphh.udfs.draws.subsets import report_function
+from dphh.udfs.draws.votes import WORD, vote_functions
+from dphh.udfs.kernel import whole_users
+
+LONG, TEXT = pa.int64(), pa.string()
+#: Lists of numbers, of all users of a row.
+INTS, LONGS = pa.list_(pa.int32()), pa.list_(pa.int64())
+
+
+@dataclass(frozen=True)
+class One:
+    """An argument that is the same in all rows: the function gets its one value."""
+
+    kind: pa.DataType
+
+
+#: An argument that is an object of the driver's, which is public or a secret of the run: a query
+#: has its number. What knows words by their spelling comes by the row's word ids.
+OBJECT = "object"
+#: An argument that is the row's list of words: the function gets the words that ids stand for.
+WORDS = "words"
+Argument = Any
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of Arrow columns to an Arrow column."""
+
+    body: Callable[..., Any]
+    takes: tuple[Argument, ...]
+    gives: pa.DataType
+    #: Whether the keys in what it gives are words.
+    of_words: bool = False
+
+    @property
+    def of_users(self) -> bool:
+        return INTS in self.takes or LONGS in self.takes
+
+
+def structs(**fields: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.struct(list(fields.items())))
+
+
+WEIGHTS = structs(key=LONG, weight=LONG)
+USERS, KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
+COUNT = One(pa.int32())
+#: Where a user's weights are equal: max_items, grid_bits, salt.
+LEVEL = (COUNT, COUNT, OBJECT)
+DRAWN = (One(LONG), One(TEXT))
+GRAM = structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
+ROW = structs(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
+
+
+def functions(randomness: Randomness) -> dict[str, Function]:
+    """All functions, by their names without `dphh_`. Those that draw draw from `randomness`: what
+    they give is written to a table before anything reads it."""
+    votes, word = vote_functions(randomness)
+    absent = absent_functions(randomness)
+    of = whole_users
+    return {
+        "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
+        "votes": Function(votes, (TEXT, LONG, One(WORD), One(LONG), One(TEXT)), LONG),
+        "word": Function(word, (TEXT, One(TEXT)), WORD),
+        "report": Function(
+            report_function(randomness),
+            (TEXT, LONG, One(LONG), One(LONG), One(WORD), One(TEXT)),
+            LONGS,
+        ),
+        "bin": Function(bin_of, (LONG, One(LONG)), LONG),
+        "absent_bins": Function(absent.bins, (LONG, LONG, *DRAWN), structs(bin=LONG, grams=LONG)),
+        "absent_negatives": Function(absent.negatives, (LONG, LONG, LONG, *DRAWN), LONG),
+        "lifted_grams_of_class": Function(
+            absent.lifted_of_class, (LONG, ROW, OBJECT, *DRAWN), GRAM
+        ),
+        "lifted": Function(
+            lifted_function(randomness),
+            (LONG, OBJECT, One(LONG), One(LONG), One(TEXT)),
+            structs(position=LONG, key=LONG, noisy=LONG),
+        ),
+        "unreleased": Function(of.unreleased, (INTS, WORDS, OBJECT), INTS),
+        "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, OBJECT), INTS),
+        "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, OBJECT), INTS),
+        "pairs": Function(
+            of.pairs,
+            (INTS, INTS, INTS, COUNT),
+            pa.struct([("lengths", INTS), ("keys", LONGS)]),
+        ),
+        "keys_of_words": Function(
+            of.keys_of_words, (*USERS, WORDS, OBJECT, COUNT, COUNT, OBJECT), LONGS
+        ),
+        "contributions_of_words": Function(
+            of.contributions_of_words, (*USERS, WORDS, *LEVEL), WEIGHTS, of_words=True
+        ),
+        "given_to_words": Function(
+            of.given_to_words, (*USERS, WORDS, *LEVEL, OBJECT), WEIGHTS, of_words=True
+        ),
+        "weight": Function(of.weight_of, (LONG, One(LONG), One(LONG), One(LONG)), LONG),
+        "contributions_of_grams": Function(of.contributions_of_grams, (*KEYS, *LEVEL), WEIGHTS),
+        "plain_contributions": Function(of.plain_contributions, (*KEYS, COUNT), WEIGHTS),
+        "shared_contributions": Function(of.shared_contributions, (*KEYS, OBJECT, COUNT), WEIGHTS),
+        "counted": Function(of.counted_keys, (INTS, INTS, OBJECT), WEIGHTS),
+    }

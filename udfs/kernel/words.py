@@ -1,0 +1,91 @@
+"""What word ids stand for: in one process the run's vocabulary, on Spark the list of words that a
+row of users has. And public values of words, by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.udfs.kernel.lists import one_array
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.text.hashes import Words, of_spellings
+
+
+class Numbered(Protocol):
+    """Words by their ids, 0, 1, 2, ...; an id depends on other users, and so nothing else may
+    depend on it."""
+
+    def __len__(self) -> int: ...
+
+    def ids(self, words: Any) -> NDArray[np.int32]:
+        """The id of each word of an Arrow array; -1 for what is none."""
+        ...
+
+    def spelled(self, ids: Any) -> pa.Array: ...
+
+    def hashes(self) -> Words:
+        """The hash of each word's spelling, by its id; one more element for id -1."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WordsOfRow:
+    """The distinct words of a row's users, which are what their ids are indices in."""
+
+    words: Any
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, words: Any) -> NDArray[np.int32]:
+        found = pc.index_in(words.cast(self.words.type), value_set=self.words).fill_null(-1)
+        ids: NDArray[np.int32] = found.to_numpy()
+        return ids
+
+    def spelled(self, ids: Any) -> pa.Array:
+        return self.words.take(pa.array(ids))
+
+    def hashes(self) -> Words:
+        return np.append(of_spellings(self.words), np.uint64(0))
+
+
+@dataclass(frozen=True, eq=False)
+class ByWord:
+    """A value for each of some words, and one for all others."""
+
+    words: Any
+    values: NDArray[Any]
+    other: int
+
+    def by_id(self, numbered: Numbered) -> NDArray[Any]:
+        """The values by word id; the last element is for id -1, where no word stands."""
+        ids = numbered.ids(self.words)
+        found = np.full(len(numbered) + 1, self.other, dtype=self.values.dtype)
+        there = ids >= 0
+        found[ids[there]] = self.values[there]
+        found[-1] = -1
+        return found
+
+
+def by_key(found: Any, numbered: Numbered | None) -> Any:
+    """A table (key, value) in which functions look keys up: of words, by their ids in `numbered` or
+    by how they are spelled, an array by word id; of grams, their keys and values."""
+    keys, values = found.column("key"), found.column("value").to_numpy()
+    if numbered is None:
+        return Released(keys.to_numpy()), values
+    if not pa.types.is_integer(keys.type):
+        return ByWord(one_array(keys), values, 0).by_id(numbered)
+    by_id = np.zeros(len(numbered) + 1, dtype=np.int64)
+    by_id[keys.to_numpy()] = values
+    by_id[-1] = -1
+    return by_id
+
+
+def numbers_of(words: Any) -> ByWord:
+    """The index of each word in an Arrow array of distinct words; -1 of all others."""
+    return ByWord(words, np.arange(len(words), dtype=np.int32), -1)
