@@ -6,7 +6,6 @@ keeps who is over the cap.
 
 from __future__ import annotations
 
-import pickle
 import unicodedata
 
 import numpy as np
@@ -153,44 +152,6 @@ def test_a_seeds_release_is_the_same_on_every_engine(tmp_path, rows, other, verb
     table, manifest = released(plan, "duckdb")
     assert len(table) > 5
     assert released(plan, other) == (table, manifest)
-
-
-@pytest.mark.on_spark(every=True)
-@pytest.mark.parametrize("other", ["spark"])
-@pytest.mark.parametrize(
-    "verb", ["ngrams", "ngrams dpne", "ngrams single", "items sips", "trie drawn", "ldp_trie"]
-)
-def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
-    spark, tmp_path, rows, monkeypatch, other, verb
-):
-    """And no released set is broadcast then, neither by dphh nor by a join of Spark's."""
-    from dphh.engines.spark.host import SENT_WHOLE, SparkHost
-
-    frame(rows).write_parquet(tmp_path / "corpus.parquet")
-    plan = VERBS[verb](Corpus(tmp_path / "corpus.parquet", user="who", text="what", as_="list"))
-    sent, plans = [], []
-    broadcast, ask = type(spark.sparkContext).broadcast, SparkHost.ask
-
-    def remember(context, value):
-        sent.append(type(pickle.loads(value)).__name__)
-        return broadcast(context, value)
-
-    def listen(session, *asked):
-        answer = ask(session, *asked)
-        plans.append(answer._jdf.queryExecution().executedPlan().toString())
-        return answer
-
-    monkeypatch.setattr(type(spark.sparkContext), "broadcast", remember)
-    monkeypatch.setattr(SparkHost, "ask", listen)
-    spark.conf.set(SENT_WHOLE, "0")
-    try:
-        found = released(plan, other)
-    finally:
-        spark.conf.unset(SENT_WHOLE)
-    assert found == released(plan, "duckdb")
-    # Rules of weights are a few numbers; of valid n-grams only the tasks that draw read them.
-    assert set(sent) <= {"EqualWeights", "ValidClasses", "ValidGrams"}
-    assert plans and not any("Broadcast" in plan for plan in plans)
 
 
 # Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.

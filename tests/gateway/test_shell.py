@@ -114,7 +114,7 @@ def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place: Place) -> No
     refused = {
         "dphh_items('letters', epsilon := 0.1, delta := 1e-8)": "found no corpus 'letters' of you",
         "dphh_items('it''s', epsilon := 0.1, delta := 1e-8)": 'found no corpus "it\'s" of yours',
-        "dphh_items('reviews', epsilon := 99, delta := 1e-8)": "Refused: the run asks for eps",
+        "dphh_items('reviews', epsilon := 99, delta := 1e-8)": "Refused: epsilon 99, delta 1e-08",
         "dphh_items('reviews', epsilon := '1&x=1', delta := 1)": "epsilon: found '1&x=1'",
         "dphh_items('reviews', epsilon := 0.1)": "delta: dphh_items needs it",
         "dphh_release('../x')": "no release '../x' of yours",
