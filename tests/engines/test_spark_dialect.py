@@ -46,9 +46,9 @@ PARAMETERS: dict[str, Any] = {
 #: In the order in which they run: a table that one makes another reads.
 STEPS = {
     "words_level": "noised (key, noisy)",
-    "released_words": "(key, noisy)",
+    "released_words": "(noisy, key)",
     "words_of_round": "noised (key, given, noisy)",
-    "released_of_round": "(key, noisy)",
+    "released_of_round": "(noisy, key)",
     "nothing_told": "told_before (key, told)",
     "told_so_far": "told_so_far (key, told)",
     "weights_of_round": "(key, value)",
@@ -69,7 +69,7 @@ STEPS = {
     "grams, negatives)",
     "forecast_signs": "(class, bin, negatives)",
     "forecast_lifted": "lifted (class, position, key, bin, first, second)",
-    "forecast_released": "(key, word, bin, first, second)",
+    "forecast_released": "(word, bin, first, second, key)",
     "counts_level": "noised (key, noisy)",
     "counts_drawn": "(key, noisy)",
 }

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # PySpark warns of a pandas that dphh asks nothing of.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     _forget_ended_java()
     if isinstance(corpus.source, DataFrame):
         return _check_running_limits(corpus.source.sparkSession, limits), False
