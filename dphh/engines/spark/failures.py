@@ -22,20 +22,15 @@ def java_is_gone(problem: BaseException | None) -> bool:
     return isinstance(problem, FROM_JAVA) and not isinstance(problem, Py4JJavaError)
 
 
-@contextmanager
-def without_py4j_tracebacks() -> Iterator[None]:
-    """Keep Py4J from logging a lost connection, with its traceback, besides raising it."""
-    root = logging.getLogger()  # to which Py4J writes this one message
+def quiet_py4j() -> None:
+    """From here on keep Py4J from logging a lost connection, with its traceback, besides raising
+    it: also where Python's collector is what asks Java."""
+    logging.getLogger().addFilter(_is_of_another)  # to which Py4J writes this one message
 
-    def is_of_another(record: logging.LogRecord) -> bool:
-        raised = record.exc_info[0] if record.exc_info else None
-        return raised is None or not issubclass(raised, Py4JNetworkError)
 
-    root.addFilter(is_of_another)
-    try:
-        yield
-    finally:
-        root.removeFilter(is_of_another)
+def _is_of_another(record: logging.LogRecord) -> bool:
+    raised = record.exc_info[0] if record.exc_info else None
+    return raised is None or not issubclass(raised, Py4JNetworkError)
 
 
 class SparkFailures(Failures):
@@ -43,7 +38,7 @@ class SparkFailures(Failures):
 
     @contextmanager
     def __call__(self, step: str) -> Iterator[None]:
-        with super().__call__(step), without_py4j_tracebacks():
+        with super().__call__(step):
             try:
                 yield
             except FROM_JAVA as problem:

@@ -27,7 +27,7 @@ from dphh.engines.spark.failures import (
     FROM_JAVA,
     engine_errors,
     java_is_gone,
-    without_py4j_tracebacks,
+    quiet_py4j,
 )
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register
@@ -80,6 +80,7 @@ class SparkHost(Host):
         self._is_open = False
         self._folder: RunFolder | None = None
         self._shut: list[Any] = []
+        quiet_py4j()
         self.owner, self._started = find_spark(corpus, limits)
         # Views, functions and settings of its own, on the same executors.
         self.spark = self.owner.newSession()
@@ -108,7 +109,7 @@ class SparkHost(Host):
 
     def close(self) -> None:
         # The folder holds private rows: it goes whether or not Spark still answers.
-        with without_py4j_tracebacks(), ExitStack() as at_last:
+        with ExitStack() as at_last:
             at_last.push(self._bear_that_java_is_gone)
             if self._started:
                 at_last.callback(self.owner.stop)
