@@ -97,19 +97,19 @@ def check(
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
     """Open the corpus, and look at it, as a run does before it pays."""
     try:
-        session = open_host(engine, corpus, SystemRandomness(), Limits())
+        host = open_host(engine, corpus, SystemRandomness(), Limits())
     except DphhError as problem:
         yield Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
         return
     named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
     yield Finding("columns", "good", f"{named}: there, and of types that can be read")
     try:
-        refuse_rows_without_user(corpus, session)
+        refuse_rows_without_user(corpus, host)
         yield Finding("users", "good", "no row is without a user")
     except DphhError as problem:
         yield Finding("users", "stops", str(problem), "No run begins, and nothing is spent.")
     finally:
-        session.close()
+        host.close()
 
 
 def _check_files(corpus: Corpus) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ has a list of its own words, which its ids are indices in, and a call gets one r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,11 @@ LEVEL = (COUNT, COUNT, OBJECT)
 DRAWN = (One(LONG), One(TEXT))
 GRAM = structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
 ROW = structs(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
+
+
+def called_in(text: str) -> list[str]:
+    """The functions that a query calls, by their names without `dphh_`."""
+    return re.findall(r"\bdphh_(\w+)\(", text)
 
 
 def functions(randomness: Randomness) -> dict[str, Function]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,19 +14,15 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.functions import register, register_spelled
 from dphh.engines.duckdb.rows import Rows
-from dphh.engines.host import Host, Limits, Object
+from dphh.engines.host import Limits, Object
+from dphh.engines.in_one_process import InOneProcess
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import functions
+from dphh.udfs.functions import called_in, functions
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.kernel.words import by_key
-from dphh.udfs.text.vocabulary import Vocabulary
-
-#: A call of a function of `udfs/`.
-_FUNCTION = re.compile(r"\bdphh_(\w+)\(")
 
 
-class DuckDBHost(Host):
+class DuckDBHost(InOneProcess):
     """A private instance of DuckDB with views of a corpus's rows, and the functions that levels
     call."""
 
@@ -35,12 +30,11 @@ class DuckDBHost(Host):
     version: str = duckdb.__version__
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        super().__init__()
         self.randomness = randomness
         self._functions = functions(randomness)
-        self.words = Vocabulary()
         #: What queries name by an index: parameters of the step, and what was brought to tables.
         self._objects: list[Any] = []
-        self._brought: dict[str, tuple[str, Any]] = {}
         self.rows = Rows(corpus, limits)
         self.con, self.memory = self.rows.con, self.rows.memory
         try:
@@ -79,7 +73,7 @@ class DuckDBHost(Host):
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
         values = self._values(parameters)
         text = query(step)
-        called = (self._functions.get(name) for name in _FUNCTION.findall(text))
+        called = (self._functions.get(name) for name in called_in(text))
         of_users = any(function is not None and function.of_users for function in called)
         in_parallel = self._side_by_side() if of_users else nullcontext()
         with engine_errors(step), in_parallel:
@@ -141,11 +135,6 @@ class DuckDBHost(Host):
             self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 
-    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
-        """Users and functions are in one process: functions look the values up."""
-        found = self.take(step, **parameters)
-        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
-
     def rename(self, table: str, name: str) -> None:
         self.drop(name)
         self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
@@ -153,9 +142,7 @@ class DuckDBHost(Host):
     def drop(self, *tables: str) -> None:
         for table in tables:
             self.con.execute(f"DROP TABLE IF EXISTS {table}")
-            self._brought = {
-                name: (to, value) for name, (to, value) in self._brought.items() if to != table
-            }
+            self.forget_brought(table)
 
 
 def prepare_one_ahead(rows: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -149,7 +149,7 @@ def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[Loader, Cal
 
 def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
     # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
-    # is removed with the session.
+    # is removed with it.
     config: dict[str, Any] = {
         "temp_directory": spill,
         "preserve_insertion_order": True,

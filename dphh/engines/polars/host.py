@@ -16,7 +16,8 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors as of_duckdb
 from dphh.engines.duckdb.rows import Rows
-from dphh.engines.host import Host, Limits, Object
+from dphh.engines.host import Limits, Object
+from dphh.engines.in_one_process import InOneProcess
 from dphh.engines.polars.failures import engine_errors
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
@@ -24,8 +25,6 @@ from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, wants_keys
 from dphh.udfs.functions import OBJECT, WORDS, One, functions
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.kernel.words import by_key
-from dphh.udfs.text.vocabulary import Vocabulary
 
 USERS_SCHEMA = {
     "user_hashes": pl.List(pl.Int64),
@@ -38,7 +37,7 @@ USERS_SCHEMA = {
 _TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
 
 
-class PolarsHost(Host):
+class PolarsHost(InOneProcess):
     """The frames of one run on Polars, by table name."""
 
     name = "polars"
@@ -46,12 +45,10 @@ class PolarsHost(Host):
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         _refuse_limits(limits)
+        super().__init__()
         self.randomness = randomness
         self.functions = functions(randomness)
         self.tables: dict[str, pl.DataFrame] = {}
-        self.words = Vocabulary()
-        #: By name, the table to whose users the value was brought, and the value.
-        self._brought: dict[str, tuple[str, Any]] = {}
         self.rows = Rows(corpus, limits)
 
     def close(self) -> None:
@@ -101,11 +98,6 @@ class PolarsHost(Host):
     def put(self, table: str, rows: Any) -> None:
         self.tables[table] = pl.DataFrame(rows)
 
-    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
-        """Users and functions are in one process: functions look the values up."""
-        found = self.take(step, **parameters)
-        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
-
     def rename(self, table: str, name: str) -> None:
         self.drop(name)
         self.tables[name] = self.tables.pop(table)
@@ -113,9 +105,7 @@ class PolarsHost(Host):
     def drop(self, *tables: str) -> None:
         for table in tables:
             self.tables.pop(table, None)
-            self._brought = {
-                name: (to, value) for name, (to, value) in self._brought.items() if to != table
-            }
+            self.forget_brought(table)
 
     def call(self, name: str, *arguments: Any) -> pl.Expr:
         """A function of `udfs/` over whole users: of columns by their names, and of values."""

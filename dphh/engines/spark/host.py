@@ -35,7 +35,7 @@ from dphh.engines.spark.gathering import SCHEMA, blocks_of
 from dphh.engines.spark.workers import check_workers
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import functions
+from dphh.udfs.functions import called_in, functions
 from dphh.udfs.kernel.reading import Reading
 from dphh.wording.warned import warn
 
@@ -57,7 +57,6 @@ _SESSION_SETTINGS = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
 }
-_FUNCTION = re.compile(r"\bdphh_(\w+)\(")
 
 
 class SparkHost(Host):
@@ -182,7 +181,7 @@ class SparkHost(Host):
                 if given.value is not None:
                     objects.append(Broadcast(self.spark, name, given.value))
                     self.when_closed(objects[-1].destroy)
-        for name in dict.fromkeys(_FUNCTION.findall(text)):
+        for name in dict.fromkeys(called_in(text)):
             if name in self._functions:
                 register(self.spark, name, self._functions[name], objects)
         return places

@@ -13,7 +13,7 @@ held by somebody or not (the spurious grams of `udfs.draws.spurious`). Together 
 Gaussian of 1/sigma*^2 = sum 1/sigma_k^2 (Dong, Roth & Su 2019), at delta / 2. Both directions.
 
 rho_k for k >= 2 is no matter of privacy: P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|} keeps
-the expected spurious grams of a level below eta |S_{k-1}|. |V_k| is exact (`session.ladder.rungs`).
+the expected spurious grams of a level below eta |S_{k-1}|. |V_k| is exact (`ladder/rungs.py`).
 """
 
 from __future__ import annotations
