@@ -19,9 +19,7 @@ popular AS (
 ),
 
 held AS (
-    SELECT
-        person,
-        list_concat(words, ['circle-' || (person // 5), 'secret-' || person]) AS words
+    SELECT person, list_concat(words, ['circle-' || (person // 5), 'secret-' || person]) AS words
     FROM popular
 ),
 

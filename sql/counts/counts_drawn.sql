@@ -1,5 +1,3 @@
 -- The release: every noised count, and every noised sum of what bounding removed.
-SELECT
-    key,
-    noisy
+SELECT key, noisy
 FROM noised;

@@ -14,9 +14,7 @@ users_contributions AS (
 ),
 
 sums AS (
-    SELECT
-        contribution.key,
-        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
 )

@@ -4,9 +4,7 @@
 WITH
 
 texts AS (
-    SELECT
-        user_id,
-        list_filter(tokens, lambda token: token <> '') AS tokens
+    SELECT user_id, list_filter(tokens, lambda token: token <> '') AS tokens
     FROM tokens_of_rows
 ),
 
@@ -17,9 +15,7 @@ held AS (
     FROM texts, unnest(range(1, len(texts.tokens) - $length + 2)) AS starts (start)
 )
 
-SELECT
-    tokens,
-    count(*) AS users
+SELECT tokens, count(*) AS users
 FROM held
 GROUP BY tokens
 HAVING count(*) >= $at_least

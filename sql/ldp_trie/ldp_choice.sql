@@ -10,10 +10,7 @@ CREATE TEMP TABLE choice_draws AS
 WITH
 
 words AS (
-    SELECT
-        words_in_seats.seat,
-        words_in_seats.word,
-        words_in_seats.times
+    SELECT words_in_seats.seat, words_in_seats.word, words_in_seats.times
     FROM words_in_seats
     ANTI JOIN known ON words_in_seats.word = known.word
     WHERE words_in_seats.seat > $first_seat AND words_in_seats.seat <= $last_seat
@@ -34,10 +31,7 @@ held AS (
 ),
 
 next_prefixes AS (
-    SELECT
-        seat,
-        value,
-        CAST(sum(times) AS BIGINT) AS times
+    SELECT seat, value, CAST(sum(times) AS BIGINT) AS times
     FROM held
     GROUP BY seat, value
 )
@@ -60,9 +54,6 @@ ranked AS (
     FROM choice_draws
 )
 
-SELECT
-    seat,
-    report,
-    value
+SELECT seat, report, value
 FROM ranked
 WHERE report <= $contributions;

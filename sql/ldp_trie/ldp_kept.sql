@@ -2,9 +2,7 @@
 -- the $keep in the most reports. Of values that tie for the last places, the first ones are kept;
 -- the paper keeps all, and the next level's number of values would follow from the data. The order
 -- uses released columns only.
-SELECT
-    value,
-    reports
+SELECT value, reports
 FROM reports
 WHERE value < $values AND reports > 0
 ORDER BY reports DESC, value ASC

@@ -31,16 +31,10 @@ spelled_out AS (
 ),
 
 counted AS (
-    SELECT
-        user_id,
-        word,
-        count(*) AS times
+    SELECT user_id, word, count(*) AS times
     FROM spelled_out
     GROUP BY user_id, word
 )
 
-SELECT
-    coalesce(user_id, error('dphh: NULL user')) AS user_id,
-    word,
-    times
+SELECT coalesce(user_id, error('dphh: NULL user')) AS user_id, word, times
 FROM counted;

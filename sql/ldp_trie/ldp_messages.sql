@@ -7,9 +7,7 @@ CREATE TEMP TABLE messages AS
 WITH
 
 due AS (
-    SELECT
-        seats.seat,
-        turns.report
+    SELECT seats.seat, turns.report
     FROM range($first_seat + 1, $last_seat + 1) AS seats (seat)
     CROSS JOIN range(1, $contributions + 1) AS turns (report)
 ),
@@ -44,8 +42,6 @@ reported AS (
     FROM messages
 )
 
-SELECT
-    value,
-    count(*) AS reports
+SELECT value, count(*) AS reports
 FROM reported
 GROUP BY value;

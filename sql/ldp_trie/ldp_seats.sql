@@ -26,21 +26,14 @@ made_up AS (
 ),
 
 everyone AS (
-    SELECT
-        user_id,
-        user_id AS name
+    SELECT user_id, user_id AS name
     FROM users
     UNION ALL
-    SELECT
-        NULL AS user_id,
-        name
+    SELECT NULL AS user_id, name
     FROM made_up
 )
 
-SELECT
-    user_id,
-    name,
-    dphh_word(name, $purpose) AS draw
+SELECT user_id, name, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
 -- No task sorts everybody: draws are counted by their leading 16 bits (rounded, but a greater draw
@@ -49,18 +42,12 @@ CREATE TEMP TABLE seats AS
 WITH
 
 led AS (
-    SELECT
-        user_id,
-        name,
-        draw,
-        CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
+    SELECT user_id, name, draw, CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
     FROM draws
 ),
 
 counted AS (
-    SELECT
-        bits,
-        count(*) AS users
+    SELECT bits, count(*) AS users
     FROM led
     GROUP BY bits
 ),
@@ -84,8 +71,6 @@ in_order AS (
     INNER JOIN filling ON led.bits = filling.bits
 )
 
-SELECT
-    user_id,
-    seat
+SELECT user_id, seat
 FROM in_order
 WHERE user_id IS NOT NULL AND seat <= $seats;

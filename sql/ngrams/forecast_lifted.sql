@@ -28,9 +28,7 @@ absent_rows AS (
 ),
 
 drawn AS (
-    SELECT
-        class,
-        unnest(dphh_lifted_grams_of_class(class, bins, $valid, $sigma, $purpose)) AS gram
+    SELECT class, unnest(dphh_lifted_grams_of_class(class, bins, $valid, $sigma, $purpose)) AS gram
     FROM absent_rows
 )
 

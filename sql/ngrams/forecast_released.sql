@@ -6,11 +6,7 @@
 WITH
 
 held AS (
-    SELECT
-        round_2.key,
-        round_2.bin,
-        round_2.first,
-        round_2.second
+    SELECT round_2.key, round_2.bin, round_2.first, round_2.second
     FROM round_2
     INNER JOIN thresholds
         ON round_2.class = thresholds.class AND round_2.bin = thresholds.bin
@@ -28,29 +24,17 @@ unheld AS (
 ),
 
 spurious AS (
-    SELECT
-        unheld.key,
-        lifted.bin,
-        lifted.first,
-        lifted.second
+    SELECT unheld.key, lifted.bin, lifted.first, lifted.second
     FROM unheld
     INNER JOIN lifted ON unheld.class = lifted.class AND unheld.position = lifted.position
     WHERE lifted.bin IS NOT NULL
 ),
 
 passed AS (
-    SELECT
-        key,
-        bin,
-        first,
-        second
+    SELECT key, bin, first, second
     FROM held
     UNION ALL
-    SELECT
-        key,
-        bin,
-        first,
-        second
+    SELECT key, bin, first, second
     FROM spurious
 )
 

@@ -22,9 +22,7 @@ users_contributions AS (
     FROM positions
 )
 
-SELECT
-    contribution.key,
-    CAST(sum(contribution.weight) AS BIGINT) AS weight
+SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
 FROM users_contributions
 GROUP BY contribution.key;
 
@@ -89,11 +87,7 @@ named AS (
     LEFT JOIN other_words ON $is_test AND classed.key = other_words.key
 )
 
-SELECT
-    key,
-    name,
-    class,
-    weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
+SELECT key, name, class, weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
 FROM named;
 
 -- A gram's row is its class and the bin of its noised weight. Words that a list lacks have two
@@ -116,30 +110,21 @@ CREATE TEMP TABLE absent AS
 WITH
 
 held AS (
-    SELECT
-        class,
-        count(*) AS grams
+    SELECT class, count(*) AS grams
     FROM round_1
     GROUP BY class
 ),
 
 absent_grams AS (
-    SELECT
-        classes.class,
-        classes.valid - coalesce(held.grams, 0) AS grams
+    SELECT classes.class, classes.valid - coalesce(held.grams, 0) AS grams
     FROM classes
     LEFT JOIN held ON classes.class = held.class
 ),
 
 drawn AS (
-    SELECT
-        class,
-        unnest(dphh_absent_bins(class, grams, $sigma, $purpose)) AS fallen
+    SELECT class, unnest(dphh_absent_bins(class, grams, $sigma, $purpose)) AS fallen
     FROM absent_grams
 )
 
-SELECT
-    drawn.class,
-    drawn.fallen.bin,
-    drawn.fallen.grams
+SELECT drawn.class, drawn.fallen.bin, drawn.fallen.grams
 FROM drawn;

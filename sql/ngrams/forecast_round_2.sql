@@ -7,11 +7,7 @@ CREATE TEMP TABLE round_2 AS
 WITH
 
 weighed AS (
-    SELECT
-        user_hashes,
-        lengths,
-        keys,
-        $g AS g_of_grams
+    SELECT user_hashes, lengths, keys, $g AS g_of_grams
     FROM positions
 ),
 
@@ -25,9 +21,7 @@ users_contributions AS (
 ),
 
 histogram AS (
-    SELECT
-        contribution.key,
-        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
 ),
@@ -45,18 +39,9 @@ sums AS (
     LEFT JOIN histogram ON round_1.key = histogram.key
 )
 
-SELECT
-    key,
-    class,
-    bin,
-    first,
-    weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
+SELECT key, class, bin, first, weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
 FROM sums;
 
 CREATE TEMP TABLE absent_signs AS
-SELECT
-    class,
-    bin,
-    grams,
-    dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
+SELECT class, bin, grams, dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
 FROM absent;

@@ -5,24 +5,15 @@
 WITH
 
 parts AS (
-    SELECT
-        class,
-        bin,
-        count(*) AS grams
+    SELECT class, bin, count(*) AS grams
     FROM round_1
     WHERE class >= 0
     GROUP BY class, bin
     UNION ALL
-    SELECT
-        class,
-        bin,
-        grams
+    SELECT class, bin, grams
     FROM absent
 )
 
-SELECT
-    class,
-    bin,
-    CAST(sum(grams) AS BIGINT) AS grams
+SELECT class, bin, CAST(sum(grams) AS BIGINT) AS grams
 FROM parts
 GROUP BY class, bin;

@@ -5,24 +5,15 @@
 WITH
 
 parts AS (
-    SELECT
-        class,
-        bin,
-        count(*) AS negatives
+    SELECT class, bin, count(*) AS negatives
     FROM round_2
     WHERE second <= 0 AND class >= 0
     GROUP BY class, bin
     UNION ALL
-    SELECT
-        class,
-        bin,
-        negatives
+    SELECT class, bin, negatives
     FROM absent_signs
 )
 
-SELECT
-    class,
-    bin,
-    CAST(sum(negatives) AS BIGINT) AS negatives
+SELECT class, bin, CAST(sum(negatives) AS BIGINT) AS negatives
 FROM parts
 GROUP BY class, bin;

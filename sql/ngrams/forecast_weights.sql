@@ -2,8 +2,6 @@
 -- outputs alone (steps 3 to 5 of docs/ngrams.md, which the driver computes). it is brought to
 -- users, and forecast_round_2.sql reads it as $g.
 -- In: round_1; planned (class, bin, weight), public. Returns (key, value).
-SELECT
-    round_1.key,
-    planned.weight AS value
+SELECT round_1.key, planned.weight AS value
 FROM round_1
 INNER JOIN planned ON round_1.class = planned.class AND round_1.bin = planned.bin;

@@ -27,9 +27,7 @@ users_contributions AS (
 
 -- H_k[u], summed over users.
 histogram AS (
-    SELECT
-        contribution.key,
-        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
 )

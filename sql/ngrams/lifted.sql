@@ -20,8 +20,5 @@ drawn AS (
     FROM supported
 )
 
-SELECT
-    gram.position,
-    gram.key,
-    gram.noisy
+SELECT gram.position, gram.key, gram.noisy
 FROM drawn;

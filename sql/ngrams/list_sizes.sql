@@ -1,5 +1,3 @@
 -- The noised sizes of lists, which round 1 shows (step 2 of docs/ngrams.md).
-SELECT
-    bin,
-    noisy
+SELECT bin, noisy
 FROM list_sizes;

@@ -11,8 +11,6 @@ words AS (
     FROM range($words_of_corpus) AS ids (id)
 )
 
-SELECT
-    words.word,
-    words.key
+SELECT words.word, words.key
 FROM words
 ANTI JOIN listed ON words.word = listed.word;

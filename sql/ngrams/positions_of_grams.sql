@@ -12,27 +12,16 @@ WITH
 
 -- The join with the rung below: at each position the number of the released gram, -1 for none.
 released AS (
-    SELECT
-        user_hashes,
-        lengths,
-        dphh_numbers_of_grams(keys, $released) AS grams,
-        ends
+    SELECT user_hashes, lengths, dphh_numbers_of_grams(keys, $released) AS grams, ends
     FROM positions
 ),
 
 -- W_i <- G_k(w_i), of which V_k has those whose two pieces were released. dphh_pairs gives the
 -- keys, and drops the positions that can be part of no valid gram.
 candidates AS (
-    SELECT
-        user_hashes,
-        dphh_pairs(lengths, grams, ends, $ahead) AS pairs,
-        ends
+    SELECT user_hashes, dphh_pairs(lengths, grams, ends, $ahead) AS pairs, ends
     FROM released
 )
 
-SELECT
-    candidates.user_hashes,
-    candidates.pairs.lengths,
-    candidates.pairs.keys,
-    candidates.ends
+SELECT candidates.user_hashes, candidates.pairs.lengths, candidates.pairs.keys, candidates.ends
 FROM candidates;

@@ -7,12 +7,7 @@ CREATE TEMP TABLE positions AS
 WITH
 
 keyed AS (
-    SELECT
-        user_hashes,
-        lengths,
-        ids,
-        words,
-        $keys AS word_keys
+    SELECT user_hashes, lengths, ids, words, $keys AS word_keys
     FROM users
 )
 

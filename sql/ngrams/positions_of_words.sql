@@ -12,10 +12,7 @@ WITH
 
 -- The join with the rung below: at each position the number of the released word, -1 for none.
 released AS (
-    SELECT
-        user_hashes,
-        lengths,
-        dphh_numbers_of_words(ids, words, $released) AS grams
+    SELECT user_hashes, lengths, dphh_numbers_of_words(ids, words, $released) AS grams
     FROM users
 ),
 
@@ -31,16 +28,9 @@ released_and_ends AS (
 -- W_i <- G_k(w_i), the k-grams of a user's texts, of which V_k has those whose two words were
 -- released. dphh_pairs gives the keys, and drops the positions that can be part of no valid gram.
 candidates AS (
-    SELECT
-        user_hashes,
-        dphh_pairs(lengths, grams, ends, 1) AS pairs,
-        ends
+    SELECT user_hashes, dphh_pairs(lengths, grams, ends, 1) AS pairs, ends
     FROM released_and_ends
 )
 
-SELECT
-    candidates.user_hashes,
-    candidates.pairs.lengths,
-    candidates.pairs.keys,
-    candidates.ends
+SELECT candidates.user_hashes, candidates.pairs.lengths, candidates.pairs.keys, candidates.ends
 FROM candidates;

@@ -15,21 +15,15 @@ unkept AS (
 ),
 
 spurious AS (
-    SELECT
-        unkept.key,
-        lifted.noisy
+    SELECT unkept.key, lifted.noisy
     FROM unkept
     INNER JOIN lifted ON unkept.position = lifted.position
     WHERE lifted.noisy IS NOT NULL
 )
 
-SELECT
-    key,
-    noisy
+SELECT key, noisy
 FROM noised
 WHERE noisy >= $threshold
 UNION ALL
-SELECT
-    key,
-    noisy
+SELECT key, noisy
 FROM spurious;

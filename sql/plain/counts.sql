@@ -31,18 +31,14 @@ grams AS (
 
 -- A user holds each key once.
 held AS (
-    SELECT DISTINCT
-        grams.user_id,
-        asked.key
+    SELECT DISTINCT grams.user_id, asked.key
     FROM grams
     INNER JOIN asked
         ON grams.tokens = asked.tokens AND grams.group_name IS NOT DISTINCT FROM asked.group_name
 ),
 
 numbers AS (
-    SELECT
-        user_id,
-        count(*) AS number
+    SELECT user_id, count(*) AS number
     FROM held
     GROUP BY user_id
 ),
@@ -84,9 +80,7 @@ bounds AS (
 ),
 
 contributions AS (
-    SELECT
-        held.key,
-        bounds.weight
+    SELECT held.key, bounds.weight
     FROM held
     INNER JOIN numbers ON held.user_id = numbers.user_id
     INNER JOIN bounds ON numbers.number = bounds.number
@@ -104,9 +98,7 @@ contributions AS (
 ),
 
 sums AS (
-    SELECT
-        key,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT key, CAST(sum(weight) AS BIGINT) AS weight
     FROM contributions
     GROUP BY key
 ),

@@ -19,37 +19,28 @@ numbered AS (
 -- valid grams. S_1 needs no lookup of its own: all words of a gram in S_(k-1) are in S_1.
 -- A valid gram begins with a released gram of k - 1 tokens.
 beginnings AS (
-    SELECT
-        tokens,
-        number
+    SELECT tokens, number
     FROM numbered
     WHERE level = $level - 1
 ),
 
 -- Its last k - 1 tokens are a released gram too; with single pruning, its last token is released.
 endings AS (
-    SELECT
-        tokens,
-        number
+    SELECT tokens, number
     FROM numbered
     WHERE level = CASE $pruning WHEN 'both' THEN $level - 1 ELSE 1 END
 ),
 
 -- W_i <- G_k(w_i), the k-grams in a user's text.
 grams AS (
-    SELECT
-        texts.user_id,
-        texts.tokens[starts.start:starts.start + $level - 1] AS gram
+    SELECT texts.user_id, texts.tokens[starts.start:starts.start + $level - 1] AS gram
     FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
 ),
 
 -- U_i <- W_i intersected with V_k. Keep valid grams, each once a user. A valid gram's key combines
 -- the numbers of its beginning and its ending. DuckDB's [:-2] is all but the last token.
 held AS (
-    SELECT DISTINCT
-        grams.user_id,
-        grams.gram,
-        (beginnings.number << 32) + endings.number AS key
+    SELECT DISTINCT grams.user_id, grams.gram, (beginnings.number << 32) + endings.number AS key
     FROM grams
     INNER JOIN beginnings ON grams.gram[:-2] = beginnings.tokens
     INNER JOIN endings
@@ -69,38 +60,27 @@ placed AS (
 -- If |U_i| > Delta_k, choose Delta_k of it. Bound each user to at most $max_items grams: the first
 -- in a random order of the user's own.
 bounded AS (
-    SELECT
-        gram,
-        key,
-        size
+    SELECT gram, key, size
     FROM placed
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 ),
 
 -- 1 / sqrt(|U_i|) to each of U_i: floor(2^b / sqrt(t)) to each of t grams.
 weighed AS (
-    SELECT
-        gram,
-        key,
-        dphh_even_weight(size, $grid_bits) AS weight
+    SELECT gram, key, dphh_even_weight(size, $grid_bits) AS weight
     FROM bounded
 ),
 
 -- H_k[u], summed over users.
 histogram AS (
-    SELECT
-        gram,
-        key,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT gram, key, CAST(sum(weight) AS BIGINT) AS weight
     FROM weighed
     GROUP BY gram, key
 ),
 
 -- H_k[u] + N(0, sigma_k^2). Materialised, so that the noise is drawn once.
 noised AS MATERIALIZED (
-    SELECT
-        gram,
-        weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    SELECT gram, weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
     FROM histogram
 ),
 
@@ -115,9 +95,7 @@ absent AS (
         ON $pruning = 'single' OR beginnings.tokens[2:] = endings.tokens[:-2]
     WHERE $noise
     EXCEPT
-    SELECT
-        gram,
-        key
+    SELECT gram, key
     FROM histogram
 ),
 
@@ -125,23 +103,15 @@ absent AS (
 -- are spurious grams. (An engine draws their number, which they are and their noise from the same
 -- distribution, and stores only those: udfs/draws/spurious.py. Without noise none can pass.)
 noised_absent AS MATERIALIZED (
-    SELECT
-        gram,
-        dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    SELECT gram, dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
     FROM absent
 )
 
 -- S_k: if H_k[u] + N(0, sigma_k^2) > rho_k. $threshold is the least integer that passes.
-SELECT
-    CAST($level AS INTEGER) AS level,
-    gram AS tokens,
-    noisy
+SELECT CAST($level AS INTEGER) AS level, gram AS tokens, noisy
 FROM noised
 WHERE noisy >= $threshold
 UNION ALL
-SELECT
-    CAST($level AS INTEGER) AS level,
-    gram AS tokens,
-    noisy
+SELECT CAST($level AS INTEGER) AS level, gram AS tokens, noisy
 FROM noised_absent
 WHERE noisy >= $threshold;

@@ -27,9 +27,7 @@ below AS (
 ),
 
 grams AS (
-    SELECT
-        texts.user_id,
-        texts.tokens[starts.start:starts.start + $level - 1] AS gram
+    SELECT texts.user_id, texts.tokens[starts.start:starts.start + $level - 1] AS gram
     FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
 )
 

@@ -6,9 +6,7 @@ CREATE OR REPLACE TEMP TABLE lists AS
 WITH
 
 numbers AS (
-    SELECT
-        user_id,
-        count(*) AS number
+    SELECT user_id, count(*) AS number
     FROM held
     GROUP BY user_id
 ),
@@ -21,9 +19,7 @@ weighed AS (
 ),
 
 histogram AS (
-    SELECT
-        bin,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT bin, CAST(sum(weight) AS BIGINT) AS weight
     FROM weighed
     GROUP BY bin
 ),

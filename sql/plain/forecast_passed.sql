@@ -4,10 +4,7 @@
 -- user holds and that pass by noise alone are among what is released; nothing marks them.
 -- In: round_2; row_thresholds (class, bin, threshold), public. Out: new rows of released.
 INSERT INTO released
-SELECT
-    CAST($level AS INTEGER) AS level,
-    round_2.gram AS tokens,
-    round_2.second AS noisy
+SELECT CAST($level AS INTEGER) AS level, round_2.gram AS tokens, round_2.second AS noisy
 FROM round_2
 INNER JOIN row_thresholds
     ON round_2.class = row_thresholds.class AND round_2.bin = row_thresholds.bin

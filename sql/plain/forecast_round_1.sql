@@ -20,12 +20,7 @@ weighed AS (
 ),
 
 histogram AS (
-    SELECT
-        gram,
-        key,
-        class,
-        CAST(sum(weight) AS BIGINT) AS weight,
-        true AS somebodys
+    SELECT gram, key, class, CAST(sum(weight) AS BIGINT) AS weight, true AS somebodys
     FROM weighed
     GROUP BY gram, key, class
 ),

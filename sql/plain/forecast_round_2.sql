@@ -9,10 +9,7 @@ WITH
 
 -- A gram's weight depends on its row alone, not on who holds it.
 weighed AS (
-    SELECT
-        held.user_id,
-        held.gram,
-        row_weights.weight
+    SELECT held.user_id, held.gram, row_weights.weight
     FROM held
     INNER JOIN round_1 ON held.gram = round_1.gram
     INNER JOIN row_weights ON round_1.class = row_weights.class AND round_1.bin = row_weights.bin
@@ -36,9 +33,7 @@ shared_out AS (
 ),
 
 histogram AS (
-    SELECT
-        gram,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT gram, CAST(sum(weight) AS BIGINT) AS weight
     FROM shared_out
     GROUP BY gram
 )

@@ -24,10 +24,7 @@ held AS (
 ),
 
 next_prefixes AS (
-    SELECT
-        seat,
-        value,
-        CAST(sum(times) AS BIGINT) AS times
+    SELECT seat, value, CAST(sum(times) AS BIGINT) AS times
     FROM held
     GROUP BY seat, value
 ),
@@ -54,9 +51,7 @@ chosen AS (
 -- Every user sends $contributions reports. The surplus ones say "nothing": a different value in
 -- each, so that no user reports a value twice.
 due AS (
-    SELECT
-        seats.range AS seat,
-        turns.range AS report
+    SELECT seats.range AS seat, turns.range AS report
     FROM range($first_seat + 1, $last_seat + 1) AS seats, range(1, $contributions + 1) AS turns
 ),
 
@@ -90,9 +85,7 @@ reported AS (
 ),
 
 reports AS (
-    SELECT
-        value,
-        count(*) AS reports
+    SELECT value, count(*) AS reports
     FROM reported
     GROUP BY value
 )

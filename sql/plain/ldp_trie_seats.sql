@@ -7,22 +7,15 @@ CREATE OR REPLACE TEMP TABLE devices AS
 WITH
 
 everyone AS (
-    SELECT DISTINCT
-        user_id,
-        user_id AS name
+    SELECT DISTINCT user_id, user_id AS name
     FROM texts
     UNION ALL
-    SELECT
-        NULL AS user_id,
-        chr(31) || range AS name
+    SELECT NULL AS user_id, chr(31) || range AS name
     FROM range($idle)
 ),
 
 draws AS MATERIALIZED (
-    SELECT
-        user_id,
-        name,
-        dphh_word(name, $purpose) AS draw
+    SELECT user_id, name, dphh_word(name, $purpose) AS draw
     FROM everyone
 ),
 
@@ -33,10 +26,7 @@ seats AS (
     FROM draws
 )
 
-SELECT
-    seats.seat,
-    texts.tokens AS word,
-    count(*) AS times
+SELECT seats.seat, texts.tokens AS word, count(*) AS times
 FROM seats
 INNER JOIN texts ON seats.user_id = texts.user_id
 WHERE len(texts.tokens) > 0 AND list_has_all($characters, texts.tokens)

@@ -8,35 +8,24 @@ CREATE OR REPLACE TEMP TABLE held AS
 WITH
 
 items AS (
-    SELECT
-        user_id,
-        unnest(tokens) AS item
+    SELECT user_id, unnest(tokens) AS item
     FROM texts
 ),
 
 words AS (
-    SELECT DISTINCT
-        items.user_id,
-        items.item,
-        listed.number,
-        listed.class
+    SELECT DISTINCT items.user_id, items.item, listed.number, listed.class
     FROM items
     LEFT JOIN listed ON items.item = listed.token
 ),
 
 placed AS (
-    SELECT
-        user_id,
-        item,
-        dphh_place(dphh_spelling(item), user_id, $salt) AS place
+    SELECT user_id, item, dphh_place(dphh_spelling(item), user_id, $salt) AS place
     FROM words
     WHERE number IS NULL
 ),
 
 bounded AS (
-    SELECT
-        user_id,
-        item
+    SELECT user_id, item
     FROM placed
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 )

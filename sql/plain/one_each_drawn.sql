@@ -27,9 +27,7 @@ numbered AS (
     WHERE len(tokens) > 0
 )
 
-SELECT
-    numbered.user_id,
-    numbered.tokens
+SELECT numbered.user_id, numbered.tokens
 FROM numbered
 INNER JOIN draws ON numbered.user_id = draws.user_id
 WHERE numbered.number = draws.draw % draws.sequences;

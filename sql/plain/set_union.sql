@@ -7,18 +7,14 @@ INSERT INTO released
 WITH
 
 items AS (
-    SELECT
-        user_id,
-        unnest(tokens) AS item
+    SELECT user_id, unnest(tokens) AS item
     FROM texts
 ),
 
 -- U_i, the items of a user, each once. DP-SIPS: items that an earlier round released are removed
 -- from all users.
 held AS (
-    SELECT DISTINCT
-        items.user_id,
-        items.item
+    SELECT DISTINCT items.user_id, items.item
     FROM items
     ANTI JOIN released ON released.tokens = [items.item]
 ),
@@ -35,26 +31,20 @@ placed AS (
 -- If |U_i| > Delta_1, choose Delta_1 of it. Bound each user to at most $max_items items: the first
 -- in a random order of the user's own. Items with equal hashes are kept or dropped together.
 bounded AS (
-    SELECT
-        item,
-        size
+    SELECT item, size
     FROM placed
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 ),
 
 -- 1 / sqrt(|U_i|) to each of U_i: floor(2^b / sqrt(t)) to each of t items.
 weighed AS (
-    SELECT
-        item,
-        dphh_even_weight(size, $grid_bits) AS weight
+    SELECT item, dphh_even_weight(size, $grid_bits) AS weight
     FROM bounded
 ),
 
 -- H[u], summed over users.
 histogram AS (
-    SELECT
-        item,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT item, CAST(sum(weight) AS BIGINT) AS weight
     FROM weighed
     GROUP BY item
 ),
@@ -62,16 +52,11 @@ histogram AS (
 -- H[u] + N(0, sigma_1^2). Materialised, so that the noise is drawn once. dphh_noise takes the item
 -- as a name, by which tests draw alone.
 noised AS MATERIALIZED (
-    SELECT
-        item,
-        weight + dphh_noise(item, $sigma, $purpose) AS noisy
+    SELECT item, weight + dphh_noise(item, $sigma, $purpose) AS noisy
     FROM histogram
 )
 
 -- S_1: if H[u] + N(0, sigma_1^2) > rho_1. $threshold is the least integer that passes.
-SELECT
-    1 AS level,
-    [item] AS tokens,
-    noisy
+SELECT 1 AS level, [item] AS tokens, noisy
 FROM noised
 WHERE noisy >= $threshold;

@@ -3,9 +3,6 @@
 -- In: tokens_of_rows (user_id, tokens, group_name), as a plan reads the corpus's columns.
 -- Out: texts (user_id, tokens, group_name).
 CREATE OR REPLACE TEMP TABLE texts AS
-SELECT
-    user_id,
-    list_filter(tokens, lambda token: token <> '') AS tokens,
-    group_name
+SELECT user_id, list_filter(tokens, lambda token: token <> '') AS tokens, group_name
 FROM tokens_of_rows
 WHERE user_id IS NOT NULL;

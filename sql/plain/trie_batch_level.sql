@@ -6,21 +6,15 @@ INSERT INTO trie
 WITH
 
 everyone AS (
-    SELECT
-        user_id AS name,
-        tokens
+    SELECT user_id AS name, tokens
     FROM one_each
     UNION ALL
-    SELECT
-        chr(31) || range AS name,
-        NULL AS tokens
+    SELECT chr(31) || range AS name, NULL AS tokens
     FROM range($idle)
 ),
 
 draws AS MATERIALIZED (
-    SELECT
-        tokens,
-        dphh_word(name, $purpose) AS draw
+    SELECT tokens, dphh_word(name, $purpose) AS draw
     FROM everyone
 ),
 
@@ -47,9 +41,6 @@ votes AS (
     GROUP BY ALL
 )
 
-SELECT
-    CAST($level AS INTEGER) AS level,
-    prefix AS tokens,
-    ended
+SELECT CAST($level AS INTEGER) AS level, prefix AS tokens, ended
 FROM votes
 WHERE votes >= $theta;

@@ -41,26 +41,17 @@ named AS (
 
 -- At every level each user tosses a new coin: heads with probability $numerator / 2^64.
 coins AS MATERIALIZED (
-    SELECT
-        prefix,
-        ended,
-        dphh_word(name, $purpose) AS coin
+    SELECT prefix, ended, dphh_word(name, $purpose) AS coin
     FROM named
 ),
 
 votes AS (
-    SELECT
-        prefix,
-        ended,
-        count(*) AS votes
+    SELECT prefix, ended, count(*) AS votes
     FROM coins
     WHERE coin < CAST($numerator AS UBIGINT)
     GROUP BY prefix, ended
 )
 
-SELECT
-    CAST($level AS INTEGER) AS level,
-    prefix AS tokens,
-    ended
+SELECT CAST($level AS INTEGER) AS level, prefix AS tokens, ended
 FROM votes
 WHERE votes >= $theta;

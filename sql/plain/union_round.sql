@@ -9,17 +9,13 @@ CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
 items AS (
-    SELECT
-        user_id,
-        unnest(tokens) AS item
+    SELECT user_id, unnest(tokens) AS item
     FROM texts
 ),
 
 -- A user holds each item once. Items that an earlier round released are removed from all users.
 held AS (
-    SELECT DISTINCT
-        items.user_id,
-        items.item
+    SELECT DISTINCT items.user_id, items.item
     FROM items
     ANTI JOIN released ON released.tokens = [items.item]
 ),
@@ -75,9 +71,7 @@ contributions AS (
 ),
 
 histogram AS (
-    SELECT
-        item,
-        CAST(sum(weight) AS BIGINT) AS weight
+    SELECT item, CAST(sum(weight) AS BIGINT) AS weight
     FROM contributions
     GROUP BY item
 )

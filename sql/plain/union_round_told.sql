@@ -2,8 +2,6 @@
 -- In: noised (item, given, noisy); told (item, told), of earlier rounds.
 -- Out: told, including this round.
 CREATE OR REPLACE TEMP TABLE told AS
-SELECT
-    noised.item,
-    coalesce(told.told, 0) + CAST($parts AS BIGINT) * noised.noisy AS told
+SELECT noised.item, coalesce(told.told, 0) + CAST($parts AS BIGINT) * noised.noisy AS told
 FROM noised
 LEFT JOIN told ON noised.item = told.item;

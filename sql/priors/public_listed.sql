@@ -1,7 +1,5 @@
 -- The list, to be fetched.
 -- In: listed (gram, word, occurs).
-SELECT
-    word,
-    occurs
+SELECT word, occurs
 FROM listed
 ORDER BY gram;

@@ -2,10 +2,7 @@
 -- In: places (place, gram). Out: pairs (place, left_gram, right_gram), and of those that occur
 -- $least times or more, numbered in order, grams (gram, left_gram, right_gram, occurs).
 CREATE OR REPLACE TEMP TABLE pairs AS
-SELECT
-    one.place,
-    one.gram AS left_gram,
-    next.gram AS right_gram
+SELECT one.place, one.gram AS left_gram, next.gram AS right_gram
 FROM places AS one
 INNER JOIN places AS next ON one.place + 1 = next.place;
 
@@ -13,10 +10,7 @@ CREATE OR REPLACE TEMP TABLE grams AS
 WITH
 
 counts AS (
-    SELECT
-        left_gram,
-        right_gram,
-        count(*) AS occurs
+    SELECT left_gram, right_gram, count(*) AS occurs
     FROM pairs
     GROUP BY left_gram, right_gram
 )

@@ -19,8 +19,6 @@ words AS (
     FROM texts
 )
 
-SELECT
-    words.number * (CAST($longest AS BIGINT) + 2) + words.place AS place,
-    listed.gram
+SELECT words.number * (CAST($longest AS BIGINT) + 2) + words.place AS place, listed.gram
 FROM words
 INNER JOIN listed ON words.word = listed.word;

@@ -13,8 +13,6 @@ words AS (
     FROM texts
 )
 
-SELECT
-    word,
-    count(*) AS occurs
+SELECT word, count(*) AS occurs
 FROM words
 GROUP BY word;

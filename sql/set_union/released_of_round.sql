@@ -2,8 +2,6 @@
 -- threshold. A word that no holder keeps is never released by noise alone, because thresholds allow
 -- for only as many new items as a user keeps.
 -- In: noised (key, given, noisy). Returns (noisy, key).
-SELECT
-    noisy,
-    dphh_spelled(key) AS key
+SELECT noisy, dphh_spelled(key) AS key
 FROM noised
 WHERE given AND noisy >= $threshold;

@@ -3,8 +3,6 @@
 -- In: noised (key, noisy). Returns (noisy, key).
 -- DPNE, Algorithm 5: if H[u] + N(0, sigma_1^2) > rho_1, then u goes to S_1. The threshold is the
 -- least integer that passes.
-SELECT
-    noisy,
-    dphh_spelled(key) AS key
+SELECT noisy, dphh_spelled(key) AS key
 FROM noised
 WHERE noisy >= $threshold;

@@ -3,8 +3,6 @@
 -- In: noised (key, given, noisy) of the last round; told_before (key, told), of those before.
 -- Out: told_so_far (key, told).
 CREATE TEMP TABLE told_so_far AS
-SELECT
-    noised.key,
-    coalesce(told_before.told, 0) + CAST($parts AS BIGINT) * noised.noisy AS told
+SELECT noised.key, coalesce(told_before.told, 0) + CAST($parts AS BIGINT) * noised.noisy AS told
 FROM noised
 LEFT JOIN told_before ON noised.key = told_before.key;

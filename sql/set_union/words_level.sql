@@ -11,11 +11,7 @@ WITH
 
 -- DP-SIPS: without the words that earlier rounds released.
 remaining AS (
-    SELECT
-        user_hashes,
-        lengths,
-        dphh_unreleased(ids, words, $released) AS ids,
-        words
+    SELECT user_hashes, lengths, dphh_unreleased(ids, words, $released) AS ids, words
     FROM users
 ),
 
@@ -35,9 +31,7 @@ users_contributions AS (
 
 -- Algorithm 5: H[u], summed over users.
 histogram AS (
-    SELECT
-        contribution.key,
-        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
 ),
@@ -53,7 +47,5 @@ named AS (
 )
 
 -- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep.
-SELECT
-    key,
-    weight + dphh_noise(name, $sigma, $purpose) AS noisy
+SELECT key, weight + dphh_noise(name, $sigma, $purpose) AS noisy
 FROM named;

@@ -33,9 +33,7 @@ users_contributions AS (
 ),
 
 histogram AS (
-    SELECT
-        contribution.key,
-        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
 ),

@@ -16,20 +16,11 @@ parts AS (
     FROM keys_of_blocks
     INNER JOIN brought_values ON keys_of_blocks.key = brought_values.key
     UNION ALL
-    SELECT
-        block,
-        block + 1 AS turn,
-        NULL AS place,
-        NULL AS value,
-        whole
+    SELECT block, block + 1 AS turn, NULL AS place, NULL AS value, whole
     FROM blocks
 )
 
-SELECT
-    block,
-    place,
-    value,
-    whole
+SELECT block, place, value, whole
 FROM parts
 DISTRIBUTE BY block
 SORT BY turn;

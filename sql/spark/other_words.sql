@@ -10,8 +10,6 @@ words AS (
     FROM users
 )
 
-SELECT
-    words.word,
-    CAST($others AS BIGINT) + monotonically_increasing_id() AS key
+SELECT words.word, CAST($others AS BIGINT) + monotonically_increasing_id() AS key
 FROM words
 LEFT ANTI JOIN listed ON words.word = listed.word;

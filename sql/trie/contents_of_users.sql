@@ -8,38 +8,28 @@ CREATE TEMP TABLE contents_of_users AS
 WITH
 
 users AS (
-    SELECT
-        user_id,
-        array_agg(content) AS contents
+    SELECT user_id, array_agg(content) AS contents
     FROM rows_of_corpus
     GROUP BY user_id
 )
 
-SELECT
-    coalesce(user_id, error('dphh: NULL user')) AS user_id,
-    contents
+SELECT coalesce(user_id, error('dphh: NULL user')) AS user_id, contents
 FROM users;
 
 CREATE TEMP VIEW sequences_of_rows AS
 WITH
 
 rows_of_several AS (
-    SELECT
-        user_id,
-        unnest(contents) AS content
+    SELECT user_id, unnest(contents) AS content
     FROM contents_of_users
     WHERE array_size(contents) > 1
 ),
 
 sequences AS (
-    SELECT
-        user_id,
-        not_empty(tokens_of(content)) AS tokens
+    SELECT user_id, not_empty(tokens_of(content)) AS tokens
     FROM rows_of_several
 )
 
-SELECT
-    user_id,
-    tokens
+SELECT user_id, tokens
 FROM sequences
 WHERE array_size(tokens) > 0;

@@ -12,13 +12,9 @@ of_one_row AS (
     WHERE array_size(contents) = 1
 )
 
-SELECT
-    user_id,
-    tokens
+SELECT user_id, tokens
 FROM of_one_row
 WHERE array_size(tokens) > 0
 UNION ALL
-SELECT
-    user_id,
-    tokens
+SELECT user_id, tokens
 FROM chosen;

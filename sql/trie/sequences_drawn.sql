@@ -9,9 +9,7 @@ CREATE TEMP TABLE chosen AS
 WITH
 
 sequences_of_users AS (
-    SELECT
-        user_id,
-        array_agg(tokens) AS sequences
+    SELECT user_id, array_agg(tokens) AS sequences
     FROM sequences_of_rows
     GROUP BY user_id
 )

@@ -4,10 +4,7 @@ CREATE TEMP TABLE chosen AS
 WITH
 
 local_counts AS (
-    SELECT
-        user_id,
-        tokens,
-        count(*) AS appearances
+    SELECT user_id, tokens, count(*) AS appearances
     FROM sequences_of_rows
     GROUP BY user_id, tokens
 )

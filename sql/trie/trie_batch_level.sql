@@ -18,20 +18,14 @@ without_sequence AS (
 ),
 
 everyone AS (
-    SELECT
-        user_id,
-        user_id AS name
+    SELECT user_id, user_id AS name
     FROM one_each
     UNION ALL
-    SELECT
-        NULL AS user_id,
-        name
+    SELECT NULL AS user_id, name
     FROM without_sequence
 )
 
-SELECT
-    user_id,
-    dphh_word(name, $purpose) AS draw
+SELECT user_id, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
 -- The batch has the lowest draws. No task sorts everybody: draws are counted by their leading 16
@@ -41,17 +35,12 @@ CREATE TEMP TABLE votes AS
 WITH
 
 led AS (
-    SELECT
-        user_id,
-        draw,
-        CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
+    SELECT user_id, draw, CAST(floor(draw / 281474976710656) AS INTEGER) AS bits
     FROM draws
 ),
 
 counted AS (
-    SELECT
-        bits,
-        count(*) AS users
+    SELECT bits, count(*) AS users
     FROM led
     GROUP BY bits
 ),
@@ -88,10 +77,6 @@ next_prefixes AS (
     INNER JOIN trie ON list_slice(batch.tokens, 1, $level - 1) = trie.tokens
 )
 
-SELECT
-    node,
-    token,
-    ended,
-    count(*) AS votes
+SELECT node, token, ended, count(*) AS votes
 FROM next_prefixes
 GROUP BY node, token, ended;

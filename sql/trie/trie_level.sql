@@ -15,11 +15,7 @@ next_prefixes AS (
 ),
 
 eligible AS (
-    SELECT
-        node,
-        token,
-        ended,
-        CAST(sum(users) AS BIGINT) AS users
+    SELECT node, token, ended, CAST(sum(users) AS BIGINT) AS users
     FROM next_prefixes
     GROUP BY node, token, ended
 )

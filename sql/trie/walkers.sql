@@ -12,30 +12,22 @@ only_contents AS (
 ),
 
 counted AS (
-    SELECT
-        content,
-        count(*) AS users
+    SELECT content, count(*) AS users
     FROM only_contents
     GROUP BY content
 ),
 
 of_one_row AS (
-    SELECT
-        not_empty(tokens_of(content)) AS tokens,
-        users
+    SELECT not_empty(tokens_of(content)) AS tokens, users
     FROM counted
 ),
 
 of_all AS (
-    SELECT
-        tokens,
-        users
+    SELECT tokens, users
     FROM of_one_row
     WHERE array_size(tokens) > 0
     UNION ALL
-    SELECT
-        tokens,
-        CAST(1 AS BIGINT) AS users
+    SELECT tokens, CAST(1 AS BIGINT) AS users
     FROM chosen
 )
 
