@@ -1,7 +1,6 @@
--- DPNE, rho_k: the least threshold at which the expected number of spurious grams is at most
--- $spurious times |S_(k-1)|. (Computed here from the normal tail in floats; a run uses the exact
--- tail of its noise.)
--- In: released, with all levels below. Returns (threshold).
+-- DPNE, rho_k: the least integer that the noise of the level reaches with at most this probability,
+-- so that the expected number of spurious grams is at most $spurious times |S_(k-1)|.
+-- In: released, with all levels below. Returns (probability).
 WITH
 
 below AS (
@@ -36,7 +35,5 @@ valid AS (
 )
 
 SELECT
-    dphh_noise_quantile(
-        $sigma, $spurious * coalesce(least(1, (SELECT count(*) FROM below) / valid.grams), 1)
-    ) AS threshold
+    $spurious * coalesce(least(1, (SELECT count(*) FROM below) / valid.grams), 1) AS probability
 FROM valid

@@ -1,23 +1,9 @@
 -- One round of differentially private set union over items: DPSU with the weighted Gaussian policy
 -- (Gopi et al. 2020; DPNE, Algorithm 5). Several rounds are DP-SIPS.
--- In: texts (user_id, tokens), one row for each row of the corpus; released, of earlier rounds.
+-- In: held_items (user_id, item), which is U_i; released, of earlier rounds.
 -- Out: new rows of released (level, tokens, noisy), which is S_1 of Algorithm 1.
--- The quoted steps are Algorithm 5's; U_i is the set of a user's items.
 INSERT INTO released
 WITH
-
-items AS (
-    SELECT user_id, unnest(tokens) AS item
-    FROM texts
-),
-
--- U_i, the items of a user, each once. DP-SIPS: items that an earlier round released are removed
--- from all users.
-held AS (
-    SELECT DISTINCT items.user_id, items.item
-    FROM items
-    ANTI JOIN released ON released.tokens = [items.item]
-),
 
 placed AS (
     SELECT
@@ -25,7 +11,7 @@ placed AS (
         item,
         least(count(*) OVER (PARTITION BY user_id), $max_items) AS size,
         dphh_place(dphh_spelling(item), user_id, $salt) AS place
-    FROM held
+    FROM held_items
 ),
 
 -- If |U_i| > Delta_1, choose Delta_1 of it. Bound each user to at most $max_items items: the first

@@ -1,36 +1,25 @@
 -- One of several rounds of a set union whose weights depend on earlier noised weights (`items` with
 -- method "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
--- In: texts (user_id, tokens), a row for each row of the corpus; released, of earlier rounds; told
--- (item, told), for every item that any user held in the previous round.
+-- In: held_items (user_id, item); told (item, told), for every item that any user held in the
+-- previous round. $told_threshold is the round's threshold in the units of told.
 -- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
 -- 0: the next round's weights depend on these noised weights alone, so every item must have one;
--- otherwise they would depend on who else holds the item.
+-- otherwise they would depend on who else holds the item. New rows of released (level, tokens,
+-- noisy). And told, including this round, which is never shown.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
-items AS (
-    SELECT user_id, unnest(tokens) AS item
-    FROM texts
-),
-
--- A user holds each item once. Items that an earlier round released are removed from all users.
-held AS (
-    SELECT DISTINCT items.user_id, items.item
-    FROM items
-    ANTI JOIN released ON released.tokens = [items.item]
-),
-
 weighed AS (
     SELECT
-        held.user_id,
-        held.item,
+        held_items.user_id,
+        held_items.item,
         CASE
             WHEN $equal THEN 1
-            ELSE dphh_weight(told.told, $parts, $deviation, $threshold)
+            ELSE dphh_weight(told.told, $parts, $deviation, $told_threshold)
         END AS w,
-        dphh_place(dphh_spelling(held.item), held.user_id, $salt) AS place
-    FROM held
-    LEFT JOIN told ON held.item = told.item
+        dphh_place(dphh_spelling(held_items.item), held_items.user_id, $salt) AS place
+    FROM held_items
+    LEFT JOIN told ON held_items.item = told.item
 ),
 
 -- The largest w first; equal ones are in a random order of the user's own.
@@ -81,3 +70,15 @@ SELECT
     weight > 0 AS given,
     weight + dphh_noise(item, $sigma, $purpose) AS noisy
 FROM histogram;
+
+-- What a round releases: items of positive weight whose noised weight reaches the threshold.
+INSERT INTO released
+SELECT 1 AS level, [item] AS tokens, noisy
+FROM noised
+WHERE given AND noisy >= $threshold;
+
+-- The sum of each item's noised weights so far, each times its round's parts.
+CREATE OR REPLACE TEMP TABLE told AS
+SELECT noised.item, coalesce(told.told, 0) + CAST($own_parts AS BIGINT) * noised.noisy AS told
+FROM noised
+LEFT JOIN told ON noised.item = told.item;

@@ -71,10 +71,12 @@ class Plain:
             f"CREATE VIEW tokens_of_rows AS SELECT {users or 'who'} AS user_id, * FROM given"
         )
         self.run("texts")
-        self.run("nothing_released")
+        self.run("nothing_yet")
 
     def run(self, name: str, **parameters: Any) -> None:
-        self.con.execute(query(f"plain/{name}"), parameters or None)
+        for statement in self.con.extract_statements(query(f"plain/{name}")):
+            named = {name: parameters[name] for name in statement.named_parameters}
+            self.con.execute(statement, named or None)
 
     def release(self, level: int, tokens: Sequence[Gram]) -> None:
         """What an earlier level of another run released, to go on from there."""
@@ -86,6 +88,7 @@ class Plain:
     def set_union(self, level: SetUnionLevel, purpose: str) -> dict[Gram, int]:
         """One round; what it releases, with its noised weights."""
         before = self.released(1)
+        self.run("held_items")
         self.run(
             "set_union",
             max_items=level.max_items,
@@ -103,10 +106,10 @@ class Plain:
     ) -> list[dict[Gram, int]]:
         """What each of several rounds releases. `follows`: by what its weights follow, as a round
         asks (parts, deviation, threshold), and how many parts its own noised weights are."""
-        self.run("nothing_told")
         done = []
         for level, (parts, deviation, threshold, own) in zip(levels, follows, strict=True):
             before, name = self.released(1), f"{purpose}/round {level.round}"
+            self.run("held_items")
             self.run(
                 "union_round",
                 equal=not isinstance(level, WeighedLevel),
@@ -114,13 +117,13 @@ class Plain:
                 grid_bits=level.grid_bits,
                 salt=self._salt(name),
                 sigma=level.sigma_grid,
-                threshold=threshold,
+                threshold=level.threshold_grid,
+                told_threshold=threshold,
                 parts=parts,
                 deviation=deviation,
+                own_parts=own,
                 purpose=name,
             )
-            self.run("union_round_released", threshold=level.threshold_grid)
-            self.run("union_round_told", parts=own)
             found = self.released(1)
             done.append({gram: found[gram] for gram in found.keys() - before.keys()})
         return done
@@ -146,33 +149,27 @@ class Plain:
     def forecast_rounds(self, level: int, given: Forecast, purpose: str) -> Rounds:
         """Both rounds of the valid grams that somebody holds, by what is public; and list sizes."""
         self._tell("forecasts", given.forecasts)
-        self._tell("bins", given.bins)
-        self._tell("row_weights", given.weights)
-        self._tell("row_thresholds", given.thresholds)
-        drawn = {"sigma": given.sigma_grid, "purpose": purpose}
-        first = {"norm": given.first_unit, **drawn}
         self._tell("lifts", given.lifts)
         self._tell("public_grams", given.public_grams)
+        self.run("forecast_valid", level=level)
         self.run("forecast_held", level=level)
-        self.run("forecast_lists", list_sizes=given.list_sizes, **first)
-        self.run("forecast_round_1", level=level, noise=False, **first)
-        return self._after_round_1(level, given, drawn)
+        return self._two_rounds(level, given, purpose, threshold=0)
 
     def listed_rounds(self, level: ListedWordsLevel, given: Forecast, purpose: str) -> Rounds:
-        """The same of level 1 with a list, `given.forecasts` being (token, number, class)."""
-        self._tell("listed", given.forecasts)
+        """The same of level 1 with a list, `given.forecasts` being (gram, key, class)."""
+        self._tell("valid", given.forecasts)
+        self.run("held_items")
+        self.run("listed_held", max_items=level.max_items, salt=self._salt(purpose))
+        return self._two_rounds(1, given, purpose, threshold=level.first_threshold_grid)
+
+    def _two_rounds(self, level: int, given: Forecast, purpose: str, threshold: int) -> Rounds:
         self._tell("bins", given.bins)
         self._tell("row_weights", given.weights)
         self._tell("row_thresholds", given.thresholds)
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
         first = {"norm": given.first_unit, **drawn}
-        self.run("listed_held", max_items=level.max_items, salt=self._salt(purpose))
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
-        threshold = level.first_threshold_grid
-        self.run("listed_round_1", threshold=threshold, noise=False, **first)
-        return self._after_round_1(1, given, drawn)
-
-    def _after_round_1(self, level: int, given: Forecast, drawn: dict[str, Any]) -> Rounds:
+        self.run("forecast_round_1", threshold=threshold, noise=False, **first)
         self.run("forecast_round_2", norm=given.second_unit, **drawn)
         signs = self.con.execute(query("plain/forecast_signs")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
@@ -214,7 +211,6 @@ class Plain:
         self.run(f"one_each_{choice.replace('-', '_')}", **(
             {"purpose": "one sequence a user"} if choice == "drawn" else {}
         ))  # fmt: skip
-        self.run("nothing_grown")
         found = []
         for level in levels:
             known: dict[str, Any] = {

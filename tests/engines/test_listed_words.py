@@ -122,14 +122,19 @@ def test_both_rounds_are_the_plain_ones(engine, seed, max_items):
             }
         )
 
-    numbers = np.arange(len(LISTED))
     group = np.floor(np.log(PRIOR.grams[0].counts / PRIOR.total) / 0.5).astype(int)
     public = Forecast(
         level.sigma_grid,
         told.unit_1,
         told.unit_2,
         LIST_SIZES.tolist(),
-        pa.table({"token": LISTED, "number": numbers, "class": group - group.min()}),
+        pa.table(
+            {
+                "gram": [[word] for word in LISTED],
+                "key": [str(number) for number in range(len(LISTED))],
+                "class": group - group.min(),
+            }
+        ),
         bins=pa.table({"bin": np.arange(len(told.law.starts)), "start": told.law.starts}),
         weights=of_rows(told.weights, "weight", (32, 0)),
         thresholds=of_rows(told.thresholds, "threshold", (level.second_threshold_grid, -(2**62))),
