@@ -43,8 +43,8 @@ test-all: $(VENV)/ready
 # specification; the functions registered in it; its errors, plans and memory; a run of every method.
 # DuckDB's shell over the gateway needs this line. What users are bounded to, prices, draws, the journal and the command
 # line are the same Python, called with the same batches, and are tested on the current line alone.
-OF_DUCKDB := as_sql content counts drawn_as_booked faults forecast hostile ldp_trie \
-	listed_words memory no_files odd_texts one_sequence plain_sql \
+OF_DUCKDB := as_sql content counts drawn_as_booked faults hostile ldp_trie \
+	listed_words memory ngrams no_files odd_texts plain_sql \
 	rounds_by_hand rows_without_user several_columns sources stores tables trie user_ids \
 	which_rows
 OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \

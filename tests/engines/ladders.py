@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isqrt
 from typing import Any
 from unittest.mock import patch
 
@@ -98,15 +97,6 @@ def held_by_user(rows: Sequence[tuple[Any, Sequence[str]]], n: int) -> dict[Any,
     return held
 
 
-def summed(held: dict[Any, set[Gram]]) -> dict[Gram, int]:
-    """The integer histogram, where no user is over the cap."""
-    histogram: dict[Gram, int] = defaultdict(int)
-    for grams in held.values():
-        for gram in grams:
-            histogram[gram] += isqrt(4**BITS // len(grams))
-    return dict(histogram)
-
-
 def valid(gram: Gram, released: Sequence[set[Gram]], pruning: str) -> bool:
     if len(gram) == 1:
         return True
@@ -155,19 +145,3 @@ def check_ladder(
             assert row["item"] == corpus.content.joiner.join(row["tokens"])
         released.append(set(found))
     return sum(map(len, released))
-
-
-def brute_force(
-    rows: Sequence[tuple[Any, Sequence[str]]], thresholds: Sequence[int], pruning: str
-) -> list[dict[Gram, int]]:
-    """DPNE's levels by the paper's loop, without noise."""
-    released: list[set[Gram]] = []
-    levels = []
-    for n, threshold in enumerate(thresholds, start=1):
-        held = {
-            user: {gram for gram in grams if valid(gram, released, pruning)}
-            for user, grams in held_by_user(rows, n).items()
-        }
-        levels.append({gram: w for gram, w in summed(held).items() if w >= threshold})
-        released.append(set(levels[-1]))
-    return levels

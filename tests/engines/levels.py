@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import HealthCheck, settings
 
 from dphh import Corpus
 from dphh.engines import open_host
@@ -16,6 +17,18 @@ from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import Words
+
+#: How often a test of chance may fail a right mechanism.
+CHANCE = 1e-9
+
+
+def few(examples: int) -> settings:
+    """For tests with pytest's fixtures, each example of which opens an engine."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
 
 
 def unstored(_: str, draw: Draw) -> Any:

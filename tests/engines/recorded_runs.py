@@ -27,10 +27,6 @@ class Case:
     way: tuple[Any, ...]
 
 
-def words_of(user: int, *how_many: int) -> Tokens:
-    return [f"w{user % many}" for many in how_many]
-
-
 #: Words that everybody meets.
 COMMON: Rows = [(user, [f"w{(7 * user + i) % 12}" for i in range(5)]) for user in range(900)]
 #: The same, and as many that just pass the second round's threshold.

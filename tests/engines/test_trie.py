@@ -1,8 +1,13 @@
-"""`trie` on every engine, against the paper's loop in plain Python."""
+"""`trie` on every engine: one sequence a user, the paper's loop, batches by their law, releases.
+
+`test_plain_sql.py` has every level as the specification has. What grows is compared here with the
+paper's loop in plain Python, where everybody votes.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -15,24 +20,33 @@ from scipy.stats import binom, chisquare, hypergeom
 
 from dphh import Corpus, CorpusError, Ledger, Release, UsageError, trie
 from dphh.columns import GROWN
+from dphh.corpus import as_sequences
 from dphh.ledger import source_of
+from dphh.levels.trie import VoteLevel
+from dphh.mechanisms.trie.levels import trie_levels
 from dphh.testing import SeededRandomness
+from tests.engines.levels import CHANCE, few, host_on
 from tests.engines.tries import (
-    FEW,
-    FEW_LETTERS,
-    ODD,
     Heads,
     brute_force,
     first_levels,
     found,
     grown,
     grown_of_batches,
+    plan_of,
+    prefixes,
     sizes,
     whole_words,
 )
 
-#: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-9
+#: Whatever may stand in a token, the marks that others end sequences with among them.
+ODD = st.one_of(
+    st.sampled_from(
+        ["a", "b", "$", "\0", "\x1f", "'", '"', "\\", "]", ",", " ", "NULL", "é", "日"]
+    ),
+    st.text(st.sampled_from("a$\0\x1f'\","), min_size=1, max_size=2),
+)
+FEW_LETTERS = st.text(st.sampled_from("ab$"), max_size=5)
 
 
 # The levels against brute force
@@ -43,18 +57,21 @@ CHANCE = 1e-9
     theta=st.integers(1, 4),
     levels=st.integers(1, 6),
 )
-@FEW
+@few(10)
 def test_every_level_is_the_brute_force_one(engine, written, sequences, theta, levels):
+    """Also where a batch of all users votes."""
     sequences = [*sequences, ["a"]]  # empty lists alone have no type
     corpus = written(list(enumerate(sequences)), text="what", as_="list")
     cleaned = [[token for token in tokens if token] for tokens in sequences]
     expected = brute_force([tokens for tokens in cleaned if tokens], levels, theta)
     assert found(grown(engine, corpus, levels, theta)) == expected
+    n = len(sequences)
+    assert found(grown_of_batches(engine, corpus, levels, theta, users=n, batch=n)) == expected
 
 
 @given(words=st.lists(FEW_LETTERS, min_size=1, max_size=15), theta=st.integers(1, 3))
-@pytest.mark.parametrize("unit", [1, 2, 3])
-@FEW
+@pytest.mark.parametrize("unit", [1, 3])
+@few(6)
 def test_whole_items_are_cut_into_units(engine, written, words, theta, unit):
     corpus = written(list(enumerate(words)), text=None, item="what")
     cut = [[word[i : i + unit] for i in range(0, len(word), unit)] for word in words if word]
@@ -67,16 +84,12 @@ def test_whole_items_are_cut_into_units(engine, written, words, theta, unit):
             assert row["item"] == "".join(row["tokens"])
 
 
-@given(texts=st.lists(st.lists(st.sampled_from(["a", "b", "ab", "$"]), max_size=4), min_size=1))
 @pytest.mark.parametrize("reading, joiner", [("words", " "), ("characters", "")])
-@FEW
-def test_the_corpus_says_what_a_token_is(engine, written, texts, reading, joiner):
-    written_out = [joiner.join(words) for words in texts]
+def test_the_corpus_says_what_a_token_is(engine, written, reading, joiner):
+    texts = ["a b", "ab a", "a b $", "", "ab a b", "b"] * 2
     split = str.split if reading == "words" else list
-    sequences = [split(text) for text in written_out]
-    corpus = written(list(enumerate(written_out)), as_=reading)
-    done = grown(engine, corpus, 6, 2)
-    assert found(done) == brute_force([tokens for tokens in sequences if tokens], 6, 2)
+    done = grown(engine, written(list(enumerate(texts)), as_=reading), 6, 2)
+    assert found(done) == brute_force([split(text) for text in texts if text], 6, 2)
     for level in done:
         for row in level.rows.to_pylist():
             assert row["item"] == joiner.join(row["tokens"])
@@ -94,18 +107,6 @@ def test_a_word_that_begins_another_ends_out_of_band(engine, written):
     ]
 
 
-def test_tokens_that_a_separator_would_confuse_are_different(engine, written):
-    rows = [["a\x1fb", "c"], ["a", "b\x1fc"], ["a", "b", "c"], ["a, b", "c"], ["[a", "b]"]]
-    corpus = written(list(enumerate(rows * 2)), text="what", as_="list")
-    assert found(grown(engine, corpus, 4, 2)) == brute_force(rows * 2, 4, 2)
-    assert found(grown(engine, corpus, 4, 3)) == brute_force(rows * 2, 4, 3)
-
-
-def test_lists_of_numbers_are_lists_of_their_digits(engine, written):
-    corpus = written([(1, [1, 20]), (2, [1, 20, None]), (3, [1])], text="what", as_="list")
-    assert found(grown(engine, corpus, 3, 2)) == brute_force([["1", "20"]] * 2 + [["1"]], 3, 2)
-
-
 def test_nobodys_spelling_of_a_value_becomes_that_of_others_who_hold_its_equal(engine, written):
     numbers = [0.0] * 6 + [-0.0] * 5
     corpus = written([*enumerate(numbers)], text=None, item="what", as_="whole")
@@ -121,40 +122,105 @@ def test_durations_that_are_equal_are_not_one():
     assert found(grown("duckdb", corpus, 8, 3)) == expected
 
 
-@pytest.mark.parametrize("length, ended", [(3, False), (4, True)])
-def test_max_length_counts_the_end(engine, written, length, ended):
-    done = grown(engine, written([(u, "abc") for u in range(5)], text=None, item="what"), length, 5)
-    assert len(done) == length
-    assert (whole_words(done) == {"abc"}) == ended
-
-
-@pytest.mark.parametrize("source", ["polars", "lazy", "arrow", "relation", "view"])
+@pytest.mark.parametrize("source", ["lazy", "view"])
 def test_tables_in_memory_grow_the_same_trie(engine, source):
     frame = pl.DataFrame({"who": range(40), "what": ["abc", "abd", "x"] * 13 + ["abc"]})
     con = duckdb.connect()
-    con.register("frame", frame.to_arrow())
-    con.execute("CREATE VIEW words AS FROM frame")
+    con.register("words", frame.to_arrow())
     corpus = {
-        "polars": lambda: Corpus(frame, user="who", item="what"),
         "lazy": lambda: Corpus(frame.lazy(), user="who", item="what"),
-        "arrow": lambda: Corpus(frame.to_arrow(), user="who", item="what"),
-        "relation": lambda: Corpus(con.sql("FROM words"), user="who", item="what"),
         "view": lambda: Corpus("words", connection=con, user="who", item="what"),
     }[source]()
     expected = brute_force(frame["what"].to_list(), 5, 13)
     assert found(grown(engine, corpus, 5, 13)) == expected
-    release = trie(corpus, epsilon=8, delta=0.1, max_length=4).run(engine=engine)
-    assert release.to_arrow().schema == GROWN
 
 
-@pytest.mark.parametrize("rows", [[(1, ""), (2, None)], [(1, None)], [(1, "")]])
-def test_a_corpus_of_nothing_releases_nothing(engine, written, rows):
-    frame = pl.DataFrame(
-        {"who": [u for u, _ in rows], "what": pl.Series([t for _, t in rows], dtype=pl.String)}
+# One sequence a user
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), FEW_LETTERS), min_size=1, max_size=12),
+    seed=st.integers(0, 10**6),
+)
+@few(6)
+def test_all_levels_see_one_and_the_same_sequence_of_a_user(engine, written, rows, seed):
+    """Each user's words begin with their name: what grows is the path of one word a user."""
+    own = [(user, f"{user}{word}") for user, word in rows]
+    done = grown(
+        engine, written(own, text=None, item="what"), 7, 1, randomness=Heads(SeededRandomness(seed))
     )
-    corpus = Corpus(frame, user="who", item="what")
-    assert sizes(grown(engine, corpus, 3, 1)) == [0, 0, 0]
-    assert sizes(grown_of_batches(engine, corpus, 3, 1, users=5, batch=5)) == [0, 0, 0]
+    words = whole_words(done)
+    assert len(words) == len({user for user, _ in own})
+    assert {(int(word[0]), word) for word in words} <= set(own)
+    assert found(done) == brute_force(words, 7, 1)
+
+
+def test_a_sequence_is_drawn_in_proportion_to_its_local_frequency(engine, written):
+    local = {"a": 1, "b": 2, "cc": 5}
+    users = 4000
+    rows = [
+        (user, [f"u{user}", *word]) for user in range(users)
+        for word, times in local.items() for _ in range(times)
+    ]  # fmt: skip
+    order = np.random.default_rng(0).permutation(len(rows))
+    corpus = written([rows[i] for i in order], text="what", as_="list")
+    drawn = Counter("".join(tokens[1:2]) for tokens, _ in prefixes(grown(engine, corpus, 2, 1)[1]))
+    assert drawn.total() == users
+    seen = [drawn[word[0]] for word in local]
+    expected = np.array([*local.values()]) * users / sum(local.values())
+    assert chisquare(seen, expected).pvalue > CHANCE
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.lists(ODD, max_size=3)), max_size=15),
+    seed=st.integers(0, 10**6),
+)
+@few(6)
+def test_one_word_a_user_picks_among_the_users_sorted_rows(engine, written, rows, seed):
+    """The rows' order in the corpus, and what else the user's word is used for, play no part."""
+    rows = [*rows, (9, ["a"])]  # empty lists alone have no type
+    draws = SeededRandomness(seed)
+    chosen = []
+    for user in {user for user, tokens in rows if tokens}:
+        own = sorted(("\x1f".join(row), len(row), row) for who, row in rows if who == user and row)
+        (word,) = draws.words(1, "one sequence a user", pa.array([str(user)])).tolist()
+        chosen.append(own[word % len(own)][2])
+    corpus = written(rows, text="what", as_="list")
+    done = grown(engine, corpus, 4, 1, randomness=Heads(SeededRandomness(seed)))
+    assert found(done) == brute_force(chosen, 4, 1)
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 4), FEW_LETTERS), min_size=1, max_size=25))
+@few(6)
+def test_the_most_frequent_is_taken_and_of_equals_the_first(engine, written, rows):
+    counts = defaultdict(Counter)
+    for user, word in rows:
+        if word:
+            counts[user][word] += 1
+    chosen = [
+        min(words, key=lambda word, words=words: (-words[word], [*word]))
+        for words in counts.values()
+    ]
+    corpus = written(rows, text=None, item="what")
+    done = grown(engine, corpus, 6, 1, choice="most-frequent")
+    assert found(done) == brute_force(chosen, 6, 1)
+
+
+def test_levels_that_were_run_before_are_walked_through(engine, written):
+    """As a run that is resumed does: what grew is known, and nobody votes for it again."""
+    words = ["abc"] * 3 + ["abd"] * 2 + ["xyz"] * 5
+    corpus = as_sequences(written(list(enumerate(words)), text=None, item="what"), 1)
+    before = {
+        f"trie/level {level}": pa.table({"node": [0], "token": [token], "ended": [False]})
+        for level, token in enumerate("ab", 1)
+    }
+    levels = tuple(VoteLevel(level, 1 << 63, 3) for level in (1, 2, 3))
+    price = replace(plan_of(3).price, levels=levels)
+    with host_on(engine, corpus, Heads()) as host:
+        done = list(trie_levels(
+            price, host, lambda name, draw: before[name] if name in before else draw(), ""
+        ))  # fmt: skip
+    assert found(done) == [{(("a",), False)}, {(("a", "b"), False)}, {(("a", "b", "c"), False)}]
 
 
 # Coins
@@ -174,7 +240,7 @@ def test_without_heads_nothing_grows_and_nobody_is_asked_again(engine, written):
         assert [p for p in source.purposes if p.startswith("trie/")] == ["trie/level 1"]
 
 
-@pytest.mark.parametrize("stops", [2, 3, 4])
+@pytest.mark.parametrize("stops", [2, 4])
 def test_a_trie_that_stops_growing_is_done(engine, written, stops):
     rows = [(u, "x" * (stops - 1)) for u in range(9)]
     source = Heads()
@@ -184,31 +250,7 @@ def test_a_trie_that_stops_growing_is_done(engine, written, stops):
         assert sum(p.startswith("trie/level") for p in source.purposes) == stops
 
 
-def test_a_seeds_release_does_not_hang_on_the_order_of_rows(engine, written):
-    rng = np.random.default_rng(1)
-    rows = [(int(u), "".join(rng.choice([*"ab"], rng.integers(1, 5)))) for u in range(300)]
-    rows += [(u, "bb") for u in range(0, 300, 7)]
-    runs = []
-    for seed in (5, 5, 6):
-        rng.shuffle(rows)
-        corpus = written([(u, w) for u, w in rows], text=None, item="what")
-        runs.append(found(grown(engine, corpus, 5, 9, randomness=SeededRandomness(seed))))
-    assert runs[0] == runs[1] != runs[2]
-
-
 # Batches of a fixed size, as the papers draw them
-
-
-@given(
-    sequences=st.lists(st.lists(ODD, min_size=1, max_size=4), min_size=1, max_size=12),
-    theta=st.integers(1, 3),
-)
-@FEW
-def test_a_batch_of_all_is_the_brute_force(engine, written, sequences, theta):
-    corpus = written(list(enumerate(sequences)), text="what", as_="list")
-    n = len(sequences)
-    done = grown_of_batches(engine, corpus, 5, theta, users=n, batch=n)
-    assert found(done) == brute_force(sequences, 5, theta)
 
 
 @pytest.mark.parametrize("batch", [1, 37, 200])
@@ -229,19 +271,16 @@ def test_just_so_many_different_users_vote_and_anew_at_each_level(engine, writte
     assert low <= both <= max(high, 5 if batch == 1 else high)
 
 
-def test_each_user_is_drawn_as_often_as_any_other(engine, written):
-    n, batch, runs = 12, 4, 200
+@pytest.mark.parametrize("holders", [20, 19])
+def test_each_user_is_drawn_as_often_as_any_other(engine, written, holders):
+    """And where theta is the batch, a word that all hold is always found, and one that all but one
+    hold unless that one is drawn."""
+    n, batch, runs = 20, 5, 100
     corpus = written([(u, f"u{u}") for u in range(n)])
     batches = first_levels(engine, corpus, runs, 1, users=n, batch=batch)
     drawn = Counter(token for tokens in batches for token in tokens)
     assert drawn.total() == runs * batch
     assert chisquare([drawn[f"u{u}"] for u in range(n)]).pvalue > CHANCE
-
-
-@pytest.mark.parametrize("holders", [20, 19])
-def test_where_theta_is_the_batch_one_who_holds_another_word_stops_it(engine, written, holders):
-    """A word that all hold is always found, one that all but one hold unless that one is drawn."""
-    n, batch, runs = 20, 5, 200
     corpus = written([(u, "word" if u < holders else "other") for u in range(n)])
     times = first_levels(engine, corpus, runs, batch, users=n, batch=batch).count(["word"])
     low, high = binom.ppf([CHANCE, 1 - CHANCE], runs, 1 - (n - holders) * batch / n)
@@ -267,6 +306,9 @@ def test_more_users_than_were_said_are_refused(engine, written):
     assert "6" not in str(said.value)
 
 
+# Releases
+
+
 def test_the_papers_plan_finds_what_all_hold(engine, tmp_path):
     path = tmp_path / "many.parquet"
     pl.DataFrame({"who": range(20_000)}).with_columns(what=pl.lit("ab")).write_parquet(path)
@@ -283,18 +325,11 @@ def test_the_papers_plan_finds_what_all_hold(engine, tmp_path):
     assert "one direction" in release.privacy.adjacency
 
 
-# Releases
-
-
-@pytest.fixture
-def release(engine, written, ledger):
+def test_a_release_holds_prefixes_and_ends_and_no_votes(engine, written, ledger, tmp_path):
     """Every fourth user's word begins with a letter of its own."""
     rows = [(u, ["abc", "abd", "zz", f"{chr(0x4E00 + u)}u"][u % 4]) for u in range(4000)]
-    corpus = written(rows, text=None, item="what")
-    return trie(corpus, epsilon=2, delta=1e-6, max_length=6).run(engine=engine, ledger=ledger)
-
-
-def test_a_release_holds_prefixes_and_ends_and_no_votes(release):
+    plan = trie(written(rows, text=None, item="what"), epsilon=2, delta=1e-6, max_length=6)
+    release = plan.run(engine=engine, ledger=ledger)
     table = release.to_arrow()
     assert table.schema == GROWN
     assert table["score"].null_count == len(table)
@@ -307,41 +342,19 @@ def test_a_release_holds_prefixes_and_ends_and_no_votes(release):
     for row in rows:
         assert len(row["tokens"]) == row["level"] - row["ended"]
         assert row["item"] == "".join(row["tokens"])
-
-
-def test_every_prefix_of_what_is_released_is_released(release):
-    rows = release.to_arrow().to_pylist()
-    kept = {tuple(row["tokens"]) for row in rows if not row["ended"]} | {()}
-    assert all(tuple(row["tokens"][: row["level"] - 1]) in kept for row in rows)
-
-
-def test_the_manifest_says_what_each_level_did(release):
     manifest = release.manifest
-    frame = release.to_polars()
-    plan = trie(epsilon=2, delta=1e-6, max_length=6)
     assert [level["level"] for level in manifest["levels"]] == [1, 2, 3, 4, 5, 6]
     for level, planned in zip(manifest["levels"], plan.levels, strict=True):
         assert level.keys() == {"kind", "level", "p", "numerator", "theta", "released"}
-        assert level["released"] == len(frame.filter(level=level["level"]))
+        assert level["released"] == sum(row["level"] == level["level"] for row in rows)
         assert (level["numerator"], level["theta"]) == (planned.numerator, planned.theta)
         assert level["p"] == level["numerator"] / 2**64
-    assert manifest["verb"] == "trie"
-    assert manifest["parameters"]["accounting"] == "path"
-    assert manifest["privacy"] == plan.privacy.to_json()
-    assert manifest["parameters"].keys() == dict(plan.parameters).keys() | {"user", "content"}
-    assert manifest["parameters"]["content"]["unit"] == 1
-    assert manifest["randomness"] == "operating system"
     assert "votes" not in release.dumps()
-
-
-def test_a_release_comes_back_from_its_folder_and_from_the_ledger(release, ledger, tmp_path):
     loaded = Release.load(release.save(tmp_path / "out"))
     kept = ledger.release(release.run_id)
     for again in (loaded, Release.from_parquet(kept.parquet, kept.manifest)):
-        assert again.to_arrow() == release.to_arrow()
-        assert again.to_arrow().schema == GROWN
-        assert again.manifest == release.manifest
-    assert isinstance(loaded.to_arrow(), pa.Table)
+        assert again.to_arrow() == table and again.to_arrow().schema == GROWN
+        assert again.manifest == manifest
 
 
 def test_a_corpus_that_is_given_at_last_is_read_as_one_that_is_given_at_first(engine, written):
@@ -352,9 +365,7 @@ def test_a_corpus_that_is_given_at_last_is_read_as_one_that_is_given_at_first(en
     last = trie(**asked).run(corpus=corpus, engine=engine, again=True)
     assert first.to_arrow() == last.to_arrow()
     assert first.manifest["parameters"] == last.manifest["parameters"]
-    assert [row["tokens"] for row in last.to_arrow().to_pylist()] == [
-        ["ab"], ["ab", "cd"], ["ab", "cd"],
-    ]  # fmt: skip
+    assert [row["tokens"] for row in last] == [["ab"], ["ab", "cd"], ["ab", "cd"]]
     with pytest.raises(UsageError, match="unit: cuts whole items into pieces of 2 characters"):
         trie(**asked).run(corpus=written(rows), engine=engine)
 

@@ -9,8 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
@@ -23,21 +21,6 @@ from tests.engines.levels import host_on, unstored
 #: A prefix of a trie: its tokens, and whether a sequence ends there.
 Prefix = tuple[tuple[str, ...], bool]
 ROOT: Prefix = ((), False)
-
-
-FEW = settings(
-    max_examples=10,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-#: Whatever may stand in a token, the marks that others end sequences with among them.
-ODD = st.one_of(
-    st.sampled_from(
-        ["a", "b", "$", "\0", "\x1f", "'", '"', "\\", "]", ",", " ", "NULL", "é", "日"]
-    ),
-    st.text(st.sampled_from("a$\0\x1f'\","), min_size=1, max_size=2),
-)
-FEW_LETTERS = st.text(st.sampled_from("ab$"), max_size=5)
 
 
 class Heads:
