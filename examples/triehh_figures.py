@@ -27,9 +27,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from triehh_knob import knob
 from triehh_printed import log10_theta, preprint_delta
+from triehh_votes import FixedSize, discovery_rate, hypergeometric_tail
 
 from dphh.mechanisms.trie.triehh import theorem_epsilon
-from dphh.mechanisms.trie.triehh_votes import FixedSize, discovery_rate, hypergeometric_tail
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

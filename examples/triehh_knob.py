@@ -7,17 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from triehh_votes import RATE, FloatArray, hypergeometric_tail
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh_votes import (
-    RATE,
-    TAIL_ERROR,
-    FloatArray,
-    check_levels,
-    check_rate,
-    floats,
-    hypergeometric_tail,
-)
+
+#: More than the relative error of a tail.
+TAIL_ERROR = 1e-6
 
 
 def knob(
@@ -38,8 +33,7 @@ def knob(
     theorems'. delta is the exact tail here, which Lemma 2 bounds by a geometric series, so it is
     below the theorems' delta at their K.
     """
-    check_levels(levels)
-    k = floats(holders)
+    k = np.asarray(holders, dtype=np.float64)
     if k.size and (float(k.min()) < theta or float(k.max()) >= users):
         raise UsageError(
             f"K must be at least theta = {theta} and below the {users:,} users, found values from "
@@ -69,13 +63,6 @@ def knob_plan(
     For each theta, epsilon gives the least K and delta the largest batch. The theorems' own choice
     is far from the best: they hold the expected votes of K users down to one.
     """
-    check_levels(levels)
-    check_rate(rate)
-    if not (0 < epsilon < math.inf and 0 < delta < 1):
-        raise UsageError(
-            f"epsilon must be above 0 and delta between 0 and 1, found {epsilon!r} and {delta!r}; "
-            "1.0 and a delta well below one over the number of users are common choices."
-        )
     thetas: FloatArray = np.arange(2.0, most_theta + 1)
     # A little more than the quotient, so that what `knob` says is not above epsilon.
     ratio = math.expm1(epsilon / levels) * (1 - 1e-12)

@@ -16,9 +16,6 @@ from dphh.mechanisms.trie.triehh import (
     FixedSizePlan,
     batched,
     check_conditions,
-    check_counts,
-    check_delta,
-    check_epsilon,
     theorem_epsilon,
     up,
 )
@@ -38,7 +35,6 @@ def preprint_delta(theta: int) -> float:
 
 def preprint_theta(delta: float) -> int:
     """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
-    check_delta(delta)
     return next(t for t in range(10, LARGEST_THETA + 1) if _preprint(t) <= delta)
 
 
@@ -103,7 +99,6 @@ def lambert_theta(delta: float) -> int:
     `published_theta` is exact. From theta = 11 on, 8/7 > (theta - 2) / (theta - 3) leaves room
     enough for the error, and sometimes theta comes out one more than is needed.
     """
-    check_delta(delta)
     c = (math.log(8 / (7 * math.sqrt(2 * math.pi))) - math.log(delta)) / math.e
     if c < -1 / math.e:
         return 10
@@ -118,8 +113,6 @@ def preprint_corollary_2(users: int, epsilon: float, levels: int) -> float:
     for theta, which is larger. At n = 10^6 (theta 12), epsilon 4 and L 10 the theorem prices it at
     5.04, not 4.
     """
-    check_counts(users, 1, 1, levels)
-    check_epsilon(epsilon)
     return -math.expm1(-epsilon / levels) / 10 * math.sqrt(users)
 
 
@@ -134,7 +127,6 @@ def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -
     users of D' hold nothing: only a batch with both of them has fewer than 99 votes, which has
     probability 100 x 99 / (10^4 x 9,999) = 9.9e-5 in D' and 0 in D, where one of the two votes.
     """
-    check_counts(users, theta, batch, 1)
     # So many hold nothing; fewer cannot keep a batch below theta votes. F(k) / F(k + 1) falls as
     # they grow in number, and is below e^epsilon long before the end of this range, or else is
     # missed, for this is a lower bound.

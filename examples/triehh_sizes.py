@@ -8,25 +8,17 @@ from dataclasses import dataclass
 
 from scipy.special import betaincinv
 from triehh_printed import log10_theta
+from triehh_votes import RATE, Bernoulli, FixedSize, discovery_rate, holders_needed
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
+    LARGEST_POPULATION,
     FixedSizePlan,
     batched,
     fixed_size_plan,
     fixed_size_price,
-    published_theta,
-)
-from dphh.mechanisms.trie.triehh_votes import (
-    LARGEST_POPULATION,
-    RATE,
-    Bernoulli,
-    FixedSize,
-    check_levels,
-    check_rate,
-    discovery_rate,
-    holders_needed,
     least,
+    published_theta,
 )
 
 
@@ -45,8 +37,6 @@ def frequency_needed(plan: FixedSizePlan, rate: float = RATE) -> float:
 
 def batch_needed(holders: int, users: int, theta: int, levels: int, rate: float = RATE) -> int:
     """The least batch that finds a word of so many holders at least so often."""
-    check_levels(levels)
-    check_rate(rate)
     if not theta <= holders <= users:
         raise UsageError(
             f"holders must be at least theta = {theta} and at most the {users:,} users, found "
@@ -61,8 +51,6 @@ def batch_needed(holders: int, users: int, theta: int, levels: int, rate: float 
 
 def p_needed(holders: int, theta: int, levels: int, rate: float = RATE) -> float:
     """The least p, to the last digits, that finds a word of so many holders at least so often."""
-    check_levels(levels)
-    check_rate(rate)
     if holders < theta:
         raise UsageError(
             f"holders must be at least theta = {theta}, found {holders:,}; "
@@ -134,16 +122,15 @@ def least_population(found: Callable[[int], float], rate: float = RATE) -> int:
     So do the papers' rules, but for whole numbers of holders and of drawn users, which step: an n
     a little below may do as well.
     """
-    check_rate(rate)
     low = 1
-    for exponent in range(1, 16):
+    for exponent in range(1, 11):
         high = 10**exponent
         # From just above one power of ten up to the next, theta is the same and the rate grows.
         if found(high) >= rate:
             return least(lambda users: found(users) >= rate, low, high)
         low = high
     raise UsageError(
-        f"no population up to 10^15 gives rate {rate!r}; give a larger frequency or epsilon."
+        f"no population up to 10^10 gives rate {rate!r}; give a larger frequency or epsilon."
     )
 
 

@@ -43,6 +43,7 @@ from dphh.mechanisms.terms import (
 from dphh.mechanisms.trie.path import path_guarantee
 from dphh.mechanisms.trie.path_choice import choose_path, users_needed
 from dphh.mechanisms.trie.path_rates import RATE_BITS
+from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan, holders_needed
 from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
 from dphh.wording.options import check_choice
@@ -243,13 +244,8 @@ def _price_by_paper(
             "users: missing; accounting='paper' draws a batch of n users. Give n: a public upper "
             "bound of the number of users, not taken from the private data"
         )
-    # Imported here because scipy.stats takes half a second, and only this accounting needs it.
-    from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan
-    from dphh.mechanisms.trie.triehh_votes import FixedSize, holders_needed
-
     plan = fixed_size_plan(users, epsilon, max_length, delta)
-    sampling = FixedSize(plan.users, plan.batch)
-    needed = holders_needed(sampling, plan.theta, max_length, float(FOUND_WITH))
+    needed = holders_needed(plan, float(FOUND_WITH))
     return (
         tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
         Privacy(

@@ -1,39 +1,30 @@
-"""The papers' theorems for TrieHH with m of n users sampled without replacement at each level.
+"""The papers' theorem for TrieHH with m of n users sampled without replacement at each level.
 
-Zhu, Kairouz, Sun, McMahan and Li, "Federated heavy hitters discovery with differential privacy":
-the preprint of 2019 (arXiv 1902.08534) and the version published at AISTATS 2020, here from its
-supplement. Symbols: n users, theta votes to keep a prefix, a batch of m = gamma sqrt(n) users at
-each level, L levels. Both theorems say
+Zhu, Kairouz, Sun, McMahan and Li, "Federated heavy hitters discovery with differential privacy",
+AISTATS 2020, Theorem 1 of the supplement. Symbols: n users, theta votes to keep a prefix, a batch
+of m = gamma sqrt(n) users at each level, L levels.
 
     P[M(D) in S] <= e^epsilon P[M(D') in S] + delta,
     epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)),
-
-    preprint:   delta = 1 / (0.279 theta!)
-                for n >= 10^4, theta >= 10, gamma >= 1, gamma + 1/gamma <= 0.874 sqrt(n) and
-                gamma <= sqrt(n) / (theta + 1);
-    published:  delta = (theta - 2) / ((theta - 3) theta!)
-                for 4 <= theta <= sqrt(n), gamma >= 1 and gamma <= sqrt(n) / (theta + 1),
+    delta = (theta - 2) / ((theta - 3) theta!)
+    for 4 <= theta <= sqrt(n), gamma >= 1 and gamma <= sqrt(n) / (theta + 1),
 
 where D' is D with one user's word replaced by the empty one, for the same n, and in this direction
 only. The other direction is false in a corner case that the conditions allow: see
-examples/triehh_printed.py, and docs/trie.md. Prices are rounded up and batches down; gamma is that
-of the integer batch. Prices use the published theorem; examples/triehh_printed.py has the
-preprint's.
-
-Under the preprint's conditions the published delta holds too, and is smaller. That corrects two
-errors of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
-divides by 10 where its proof has theta (examples/triehh_printed.py).
+examples/triehh_printed.py, which also has the preprint's theorem, and docs/trie.md. Prices are
+rounded up and batches down; gamma is that of the integer batch.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
+from itertools import count
 
 from dphh.errors import UsageError
+from dphh.wording.options import check_whole
 
 #: What the theorem proves, in words.
 DIRECTION = (
@@ -43,13 +34,12 @@ DIRECTION = (
 STATEMENT = (
     "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
 )
-
+#: More than there are people; tails of larger populations are slow to compute.
+LARGEST_POPULATION = 10**10
 # For a larger theta, delta is below the range of floats, and rounded up to the smallest float.
 LARGEST_THETA = 180
 # More than the rounding errors of one quotient, one logarithm and one product.
 _ROUNDINGS = 2.0**-50
-# Up to this number, floats represent integers exactly.
-_LARGEST_POPULATION = 2**53
 
 
 @dataclass(frozen=True)
@@ -72,75 +62,46 @@ class FixedSizePlan:
         )
 
 
-# --- the theorems ---------------------------------------------------------------------------------
-
-
 def theorem_epsilon(users: int, theta: int, batch: int, levels: int) -> float:
-    """epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)), the same in both theorems.
+    """epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)); theta m is below n.
 
     With m = gamma sqrt(n) this is L ln(1 + theta m / (n - theta m)) = -L ln(1 - theta m / n).
     """
-    check_counts(users, theta, batch, levels)
-    if theta * batch >= users:
-        raise UsageError(
-            f"theta times the batch must be below the number of users, found {theta:,} x {batch:,} "
-            f"of {users:,}; draw fewer users or take a smaller theta."
-        )
     odds = theta * batch / (users - theta * batch)
     return levels * math.log1p(odds) * (1 + _ROUNDINGS)
 
 
 def published_delta(theta: int) -> float:
     """delta = (theta - 2) / ((theta - 3) theta!), for theta >= 4."""
-    if theta < 4:
-        raise UsageError(
-            f"theta must be 4 or more for the published theorem, found {theta!r}; "
-            "published_theta finds one from a delta."
-        )
     if theta > LARGEST_THETA:
         return math.ulp(0.0)
     return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
+def published_theta(delta: float) -> int:
+    """The least theta >= 4 within delta. The authors' code searches in the same way, from 5 on."""
+    return next(theta for theta in count(4) if published_delta(theta) <= delta)
+
+
+def up(exact: Fraction) -> float:
+    """The least float that is at least `exact`."""
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+
+
 def check_conditions(users: int, theta: int, batch: int) -> None:
     """Check the theorem's conditions in integers, without rounding."""
-    check_counts(users, theta, batch, 1)
-    if theta < 4:
+    if not 4 <= theta <= math.isqrt(users):
         raise UsageError(
-            f"theta must be 4 or more for the published theorem, found {theta}; "
-            "take a larger theta, or a smaller delta."
+            f"theta must be from 4 to sqrt(n), found theta {theta} for {users:,} users; "
+            f"take {theta * theta:,} users or more, or a larger delta."
         )
-    if theta * theta > users:
+    if batch * batch < users or batch * (theta + 1) > users:
         raise UsageError(
-            f"theta must be at most sqrt(n), found theta {theta} for {users:,} users; "
-            f"take theta <= {math.isqrt(users)} or {theta * theta:,} users or more."
+            f"gamma = batch / sqrt(n) must be from 1 to sqrt(n) / (theta + 1), that is a batch "
+            f"from {math.isqrt(users - 1) + 1:,} to {users // (theta + 1):,}, found {batch:,} for "
+            f"{users:,} users and theta {theta}."
         )
-    if batch * batch < users:
-        raise UsageError(
-            f"gamma = batch / sqrt(n) must be 1 or more, found a batch of {batch:,} for "
-            f"{users:,} users; draw {_square_root_up(users):,} users or more at each level."
-        )
-    if batch * (theta + 1) > users:
-        raise UsageError(
-            f"gamma must be at most sqrt(n) / (theta + 1), that is a batch of at most "
-            f"n / (theta + 1) = {users // (theta + 1):,}, found {batch:,} for {users:,} users and "
-            f"theta {theta}; draw fewer users or take a smaller theta."
-        )
-
-
-# --- theta ----------------------------------------------------------------------------------------
-
-
-def published_theta(delta: float) -> int:
-    """The least theta >= 4 with (theta - 2) / ((theta - 3) theta!) <= delta.
-
-    The authors' code searches in the same way, from 5 on.
-    """
-    check_delta(delta)
-    return next(t for t in range(4, LARGEST_THETA + 1) if published_delta(t) <= delta)
-
-
-# --- the largest batch --------------------------------------------------------------------------
 
 
 def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
@@ -150,26 +111,12 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
     It requires epsilon <= L ln(theta + 1); above that, gamma <= sqrt(n) / (theta + 1) is the limit,
     and the plan spends less than epsilon.
     """
-    check_counts(users, theta, 1, levels)
-    check_epsilon(epsilon)
-    low, high = 0, users // (theta + 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if theorem_epsilon(users, theta, middle, levels) <= epsilon:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-# --- both ways ------------------------------------------------------------------------------------
-
-
-def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
-    """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
-    check_conditions(users, theta, batch)
-    epsilon = theorem_epsilon(users, theta, batch, levels)
-    return FixedSizePlan(users, theta, batch, levels, epsilon, published_delta(theta))
+    too_many = least(
+        lambda batch: theorem_epsilon(users, theta, batch, levels) > epsilon,
+        0,
+        users // (theta + 1) + 1,
+    )
+    return too_many - 1
 
 
 def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
@@ -177,8 +124,7 @@ def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> Fi
 
     The plan states what it spends, which is never more than `epsilon` and `delta`.
     """
-    check_counts(users, 1, 1, levels)
-    check_epsilon(epsilon)
+    check_whole("users", users, most=LARGEST_POPULATION)
     return batched(users, epsilon, levels, published_theta(delta))
 
 
@@ -190,7 +136,7 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
-            f"no batch of sqrt(n) = {_square_root_up(users):,} users or more keeps epsilon "
+            f"no batch of sqrt(n) = {math.isqrt(users - 1) + 1:,} users or more keeps epsilon "
             f"{epsilon!r} over {levels} levels with theta {theta} and {users:,} users (found "
             f"{batch:,}); "
             f"give a larger epsilon, fewer levels, or about {needed:,} users."
@@ -198,48 +144,34 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
     return fixed_size_price(users, theta, batch, levels)
 
 
-# --- checks ---------------------------------------------------------------------------------------
+def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
+    """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
+    check_conditions(users, theta, batch)
+    epsilon = theorem_epsilon(users, theta, batch, levels)
+    return FixedSizePlan(users, theta, batch, levels, epsilon, published_delta(theta))
 
 
-def up(exact: Fraction) -> float:
-    """The least float that is at least `exact`."""
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+def holders_needed(plan: FixedSizePlan, probability: float) -> int:
+    """The least number of holders whose word is found with this probability.
+
+    Proposition 1: a word that shares no prefix with any other is found with probability
+    P[votes >= theta]^L, where W holders have a hypergeometric number of votes. Shared prefixes and
+    words shorter than L only help.
+    """
+    # Imported here because scipy.stats takes half a second.
+    from scipy.stats import hypergeom
+
+    def found(holders: int) -> bool:
+        one_level = hypergeom.sf(plan.theta - 1, plan.users, holders, plan.batch)
+        return bool(one_level**plan.levels >= probability)
+
+    return least(found, plan.theta - 1, plan.users)
 
 
-def _square_root_up(users: int) -> int:
-    root = math.isqrt(users)
-    return root if root * root == users else root + 1
-
-
-def check_counts(users: int, theta: int, batch: int, levels: int) -> None:
-    for name, value in (("users", users), ("theta", theta), ("batch", batch), ("levels", levels)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise UsageError(
-                f"{name} must be a whole number, 1 or more, found {value!r}; give a count."
-            )
-    if users > _LARGEST_POPULATION:
-        raise UsageError(
-            f"users must be at most {_LARGEST_POPULATION:,}, found {users:,}; "
-            "give a real population."
-        )
-    if batch > users:
-        raise UsageError(
-            f"a batch cannot be larger than the population, found {batch:,} of {users:,}; "
-            "draw fewer users at each level."
-        )
-
-
-def check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon < math.inf:
-        raise UsageError(
-            f"epsilon must be above 0 and finite, found {epsilon!r}; 1.0 is a common choice."
-        )
-
-
-def check_delta(delta: float) -> None:
-    if not 1e-300 <= delta < 1:
-        raise UsageError(
-            f"delta must be at least 1e-300 and below 1, found {delta!r}; "
-            "choose it well below one over the number of users."
-        )
+def least(suffices: Callable[[int], bool], low: int, high: int) -> int:
+    """The least whole number above `low` that suffices; `suffices` is monotone, and true at
+    `high`."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
