@@ -121,9 +121,9 @@ class Plan:
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
-        from dphh.as_sql.running import running
+        from dphh.as_sql.text import text_of
 
-        return running(self.price, self.corpus)
+        return text_of(self.price, self.corpus)
 
     def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from html import escape
 
-from dphh.as_sql.query_text import literal
 from dphh.asking.macros import Macro, argument_as_text, columns_sql, macro_sql, macros
+from dphh.corpora.quoted import literal
 
 #: A run may take as long as this; a shell that waits less asks again by itself.
 _WAITS_SECONDS = 3600

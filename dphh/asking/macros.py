@@ -14,8 +14,8 @@ from functools import cache
 
 import pyarrow as pa
 
-from dphh.as_sql.query_text import literal
 from dphh.columns import COLUMNS
+from dphh.corpora.quoted import literal
 from dphh.corpus import HELP as OF_CORPUS
 from dphh.registry import VERBS, Verb
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from dphh.as_sql.query_text import literal
 from dphh.asking.clients import init_sql
 from dphh.cli.gateway import terms_options
+from dphh.corpora.quoted import literal
 from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
 from dphh.ledger import Ledger

@@ -1,0 +1,131 @@
+"""A host that runs nothing: it records what levels ask of it, and answers with made-up releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.engines.host import Draw, Host, Object
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR
+from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.reading import Reading
+
+#: The name of a step and its parameters; or, of what is done to tables, a line of SQL.
+Asked = tuple[str, dict[str, Any]]
+Columns = dict[str, Any]
+
+
+class RecordingHost(Host):
+    """Queries release about `rows` rows, with weights at `thresholds` times the least."""
+
+    name, version = "none", ""
+
+    def __init__(self, rows: int, thresholds: int) -> None:
+        self.rows, self.thresholds = rows, thresholds
+        self.randomness = SystemRandomness()
+        #: What was asked in each draw and after it, by its name.
+        self.sections: dict[str, list[Asked]] = {}
+        self._title = "before the first level"
+        self._put: dict[str, Any] = {}
+        self._valid: Any = None
+        self._words = 0
+
+    def once(self, step: str, draw: Draw) -> Any:
+        self._title = step
+        return draw()
+
+    def _record(self, said: str, **parameters: Any) -> None:
+        """Without what functions look up: a text can show only its name."""
+        shown = {
+            name: None if isinstance(value, Object) else value
+            for name, value in parameters.items()
+            if not isinstance(value, Object) or value.value is None
+        }
+        self.sections.setdefault(self._title, []).append((said, shown))
+
+    def has_rows_without_user(self) -> bool:
+        return False
+
+    def open(self) -> None: ...  # the rows of the corpus are shown before all levels
+
+    def close(self) -> None: ...
+
+    def gather(self, table: str, reading: Reading) -> None:
+        self._record("gather_texts")
+
+    def run(self, step: str, **parameters: Any) -> None:
+        self._record(step, **parameters)
+        if "valid" in parameters:
+            self._valid = parameters["valid"].value
+
+    def put(self, table: str, rows: Any) -> None:
+        self._put[table] = rows
+        columns = ", ".join(rows.schema.names)
+        self._record(f"-- {table} ({columns}): public, from the plan and earlier releases")
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        self._record(step, **parameters)
+        self._record(f"-- ${name}: the values of the query above, looked up by key at {to}")
+
+    def rename(self, table: str, name: str) -> None:
+        self._record(f"ALTER TABLE {table} RENAME TO {name};")
+
+    def drop(self, *tables: str) -> None:
+        self._record("\n".join(f"DROP TABLE IF EXISTS {table};" for table in tables))
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        self._record(step, **parameters)
+        return pa.table(getattr(self, step, self.nothing)(**parameters))
+
+    # What each query that is taken releases.
+
+    def nothing(self, **_: Any) -> Columns:
+        """Of a query whose rows would refuse the corpus."""
+        return {}
+
+    def released_words(self, threshold: int) -> Columns:
+        self._words += self.rows  # no word is released twice
+        keys = [f"{number:09}" for number in range(self._words - self.rows, self._words)]
+        return {"key": keys, "noisy": [threshold * self.thresholds] * self.rows}
+
+    released_of_round = released_words
+
+    def released_grams(self, threshold: int) -> Columns:
+        keys = self._valid.keys(np.arange(len(self._valid)))
+        # With gram 0 at an end: so not all that is valid is released, at any length.
+        keys = keys[(keys >> PAIR == 0) | (keys % 2**PAIR == 0)]
+        return {"key": keys, "noisy": np.full(len(keys), threshold)}
+
+    def forecast_rows(self) -> Columns:
+        group, valid = self._put["classes"].columns
+        # At the threshold round 1 shows nothing but noise.
+        bins = np.full(len(group), len(EDGES) // 2 if self.thresholds > 1 else 0)
+        return {"class": group, "bin": bins, "grams": valid, "negatives": valid}
+
+    forecast_signs = forecast_rows
+
+    def list_sizes(self) -> Columns:
+        return {"bin": np.arange(len(LIST_SIZES)), "noisy": np.zeros(len(LIST_SIZES), np.int64)}
+
+    def forecast_released(self) -> Columns:
+        sizes = enumerate(self._valid.sizes.tolist())
+        keys = [self._valid.keys(group, np.arange(min(size, self.rows))) for group, size in sizes]
+        found = np.sort(np.concatenate(keys)[: self.rows])
+        zero = np.zeros(len(found), np.int64)
+        words = pa.nulls(len(found), pa.string())
+        return {"key": found, "word": words, "bin": zero, "first": zero, "second": zero}
+
+    def counts_drawn(self) -> Columns:
+        (keys,) = self._put["asked"].columns
+        return {"key": keys, "noisy": keys}
+
+    def grown(self, theta: int) -> Columns:
+        tokens = [str(number) for number in range(self.rows)]
+        return {"node": [0] * self.rows, "token": tokens, "ended": [False] * self.rows}
+
+    def ldp_kept(self, values: int, keep: int) -> Columns:
+        kept = max(1, min(values, keep) // self.thresholds)
+        return {"value": np.arange(kept), "reports": np.ones(kept, np.int64)}
