@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import Parameter as Option
 from inspect import Signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dphh.corpus import Corpus, corpus_from_json
@@ -20,7 +19,7 @@ from dphh.privacy.events import Event
 from dphh.public.asked import with_public
 from dphh.registry import VERBS, Options, Verb
 from dphh.rows.user import UserColumns, checked_user
-from dphh.run import run
+from dphh.run import run as run_plan
 from dphh.wording.options import (
     check_given,
     check_known,
@@ -33,8 +32,6 @@ from dphh.wording.unseen import steerless_json
 if TYPE_CHECKING:
     from dphh.detection import Detection, Profile
     from dphh.ledger import Ledger
-    from dphh.release import Release
-    from dphh.udfs.draws.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -81,43 +78,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
-    @named_and_withholding
-    def run(
-        self,
-        *,
-        corpus: Corpus | None = None,
-        ledger: Ledger | str | Path | None = None,
-        engine: str | None = None,
-        run_id: str | None = None,
-        again: bool = False,
-        out: str | Path | None = None,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        progress: Callable[[str], None] | None = None,
-        randomness: Randomness | None = None,
-    ) -> Release:
-        """Spend the price and return the release.
-
-        The same plan on unchanged data returns its earlier release, or continues an interrupted
-        run, at no further cost; `again=True` spends again. With a `run_id` of an earlier run, that
-        run's release comes back whatever the data are now.
-        """
-        corpus = corpus or self.corpus
-        if corpus is None:
-            raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
-        return run(
-            self.price,
-            corpus,
-            ledger=ledger,
-            engine=engine,
-            run_id=run_id,
-            again=again,
-            out=out,
-            memory_limit=memory_limit,
-            threads=threads,
-            progress=progress,
-            randomness=randomness,
-        )
+    run = named_and_withholding(run_plan)
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""

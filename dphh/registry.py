@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, getdoc, signature
-from typing import Generic, ParamSpec
+from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
+from dphh.columns import (
+    COUNTED_IN_GROUPS,
+    ESTIMATED,
+    GROWN_AND_COUNTED,
+    SCORED_AND_COUNTED,
+    sorted_rows,
+)
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.host import Host, Once
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
-from dphh.mechanisms.counts.levels import counts_levels
+from dphh.mechanisms.counts.levels import counts_levels, with_counts
 from dphh.mechanisms.items import price as items
 from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
@@ -145,3 +151,27 @@ COUNTS = Verb(
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """The levels as they were run, all that they released, and how that was counted."""
+
+    levels: list[LevelDone]
+    table: Any
+    counting: dict[str, Any] | None
+
+
+def found_by(
+    price: Price, host: Host, once: Once, joiner: str, say: Callable[[str], None]
+) -> Found:
+    """Run the levels of a verb, and count what they found if the price says so."""
+    levels = []
+    for done in VERBS[price.verb].levels(price, host, once, joiner):
+        say(f"level {done.level.level}: {done.rows.num_rows:,} released")
+        levels.append(done)
+    table, counting = sorted_rows(pa.concat_tables([done.rows for done in levels])), None
+    if price.counting is not None:
+        say("counting what was found")
+        counting, table = with_counts(table, price.counting, host, once)
+    return Found(levels, table, counting)

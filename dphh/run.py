@@ -13,26 +13,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from dphh.columns import DIGEST, described, digest_of, meanings, sorted_rows
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
-from dphh.engines.host import Host, Limits, Once
+from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received
 from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_run_id, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
-from dphh.mechanisms.counts.levels import with_counts
-from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price, stated
 from dphh.prior import check_same_tokens
 from dphh.privacy.events import events_to_json
-from dphh.registry import VERBS
+from dphh.registry import VERBS, Found, found_by
 from dphh.release import Release, checked_out
 from dphh.replay import Asked, Note, notice
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
@@ -41,10 +39,20 @@ from dphh.wording.warned import warn
 Progress = Callable[[str], None]
 
 
+class Priced(Protocol):
+    """What a plan is, to a run."""
+
+    @property
+    def price(self) -> Price: ...
+
+    @property
+    def corpus(self) -> Corpus | None: ...
+
+
 def run(
-    price: Price,
-    corpus: Corpus,
+    plan: Priced,
     *,
+    corpus: Corpus | None = None,
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     run_id: str | None = None,
@@ -55,11 +63,15 @@ def run(
     progress: Progress | None = None,
     randomness: Randomness | None = None,
 ) -> Release:
-    """Spend the price on a corpus, once, and return the release.
+    """Spend the price and return the release.
 
-    If the same request ran before on unchanged data, its release is returned, or an interrupted
-    run continues after its last complete level. `again` spends anew.
+    The same plan on unchanged data returns its earlier release, or continues an interrupted run
+    after its last complete level, at no further cost; `again=True` spends again. With a `run_id` of
+    an earlier run, that run's release comes back whatever the data are now.
     """
+    price, corpus = plan.price, corpus or plan.corpus
+    if corpus is None:
+        raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
     check_same_tokens(price.prior, corpus.content)
@@ -112,8 +124,9 @@ def run(
         _say_how_it_begins(corpus, booked, [*told], say)
         source.draw_once_by(booked.key)
         with _failing(price, book, booked):
-            once = once_by(book, booked)
-            release = released(price, corpus, host, once, booked.run_id, source, say)
+            say("reading the corpus")
+            found = found_by(price, host, once_by(book, booked), corpus.content.joiner, say)
+            release = release_of(found, price, corpus, host, booked.run_id, source)
         release = settled(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
@@ -229,48 +242,16 @@ def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
         raise
 
 
-def released(
-    price: Price,
-    corpus: Corpus,
-    host: Host,
-    once: Once,
-    run_id: str,
-    randomness: Randomness,
-    say: Progress,
+def release_of(
+    found: Found, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
 ) -> Release:
-    say("reading the corpus")
-    done = []
-    for step in VERBS[price.verb].levels(price, host, once, corpus.content.joiner):
-        say(f"level {step.level.level}: {step.rows.num_rows:,} released")
-        done.append(step)
-    table = sorted_rows(pa.concat_tables([step.rows for step in done]))
-    manifest = _manifest_of(price, corpus, host, run_id, randomness, done)
-    if price.prior is not None:
-        manifest["prior"] = price.prior.to_json()
-    if price.counting is not None:
-        say("counting what was found")
-        counted, table = with_counts(table, price.counting, host, once)
-        manifest["counting"] = counted
-    manifest["columns"] = meanings(table.schema.names)
-    table = described(sorted_rows(table))
-    return Release(table, {**manifest, DIGEST: digest_of(table)})
-
-
-def _manifest_of(
-    price: Price,
-    corpus: Corpus,
-    host: Host,
-    run_id: str,
-    randomness: Randomness,
-    done: list[LevelDone],
-) -> dict[str, Any]:
-    return {
+    manifest = {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded(price, corpus),
         "privacy": stated(price, corpus.user, of_files=corpus.source is None).to_json(),
-        "levels": [step.manifest() for step in done],
+        "levels": [step.manifest() for step in found.levels],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
         "randomness": _randomness_name(randomness),
@@ -282,6 +263,13 @@ def _manifest_of(
             "pyarrow": pa.__version__,
         },
     }
+    if price.prior is not None:
+        manifest["prior"] = price.prior.to_json()
+    if found.counting is not None:
+        manifest["counting"] = found.counting
+    manifest["columns"] = meanings(found.table.schema.names)
+    table = described(sorted_rows(found.table))
+    return Release(table, {**manifest, DIGEST: digest_of(table)})
 
 
 def _randomness_name(randomness: Randomness) -> str:

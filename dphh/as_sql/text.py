@@ -16,7 +16,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements
 from dphh.files.paths import parquet_pattern
 from dphh.price import Price
-from dphh.run import released
+from dphh.registry import found_by
 from dphh.sql import place, query
 
 #: The name of a table that has none of its own.
@@ -84,8 +84,7 @@ def _merged(titles: list[str], others: list[str]) -> list[str]:
 
 def _recorded(price: Price, rows: int, thresholds: int) -> dict[str, list[Asked]]:
     host = RecordingHost(rows, thresholds)
-    corpus = Corpus(f"{TABLE}.parquet", user="user", text="text")  # it is not read
-    released(price, corpus, host, host.once, "", host.randomness, lambda _: None)
+    found_by(price, host, host.once, " ", lambda _: None)
     return host.sections
 
 

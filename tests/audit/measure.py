@@ -21,9 +21,9 @@ from scipy.stats import beta
 from dphh import Corpus, Plan
 from dphh.engines import open_host
 from dphh.engines.host import Limits
-from dphh.registry import VERBS
+from dphh.registry import VERBS, found_by
 from dphh.release import Release
-from dphh.run import released
+from dphh.run import release_of
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from tests.engines.levels import unstored
 
@@ -91,7 +91,8 @@ def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     threads = 1 if engine == "duckdb" else None
     host = open_host(engine, read, randomness, Limits(threads=threads))
     try:
-        return released(plan.price, read, host, unstored, "audit", randomness, lambda _: None)
+        found = found_by(plan.price, host, unstored, read.content.joiner, lambda _: None)
+        return release_of(found, plan.price, read, host, "audit", randomness)
     finally:
         host.close()
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from dphh import Corpus, items
 from dphh.engines.host import Host, Object
-from dphh.run import released
+from dphh.registry import found_by
+from dphh.run import release_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.gathering import Gathering
@@ -116,7 +117,8 @@ def test_a_host_in_plain_python_releases_what_duckdb_does(written: Any) -> None:
     corpus: Corpus = written(rows, text="what", as_="list")
     plan = items(corpus, epsilon=4, delta=1e-4, max_items=4, method="gaussian")
     host = SmallHost(rows, SeededRandomness(7))
-    small = released(plan.price, corpus, host, unstored, "one", host.randomness, lambda _: None)
+    found = found_by(plan.price, host, unstored, " ", lambda _: None)
+    small = release_of(found, plan.price, corpus, host, "one", host.randomness)
     release = plan.run(engine="duckdb", randomness=SeededRandomness(7))
     assert len(release) > 10
     assert small.table.equals(release.table)

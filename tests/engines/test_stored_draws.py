@@ -21,7 +21,8 @@ from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.engines.host import Limits
 from dphh.journal import once_by
 from dphh.registry import VERBS as REGISTRY
-from dphh.run import released
+from dphh.registry import found_by
+from dphh.run import release_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import RunRandomness
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
@@ -103,7 +104,8 @@ def run(plan: Plan, engine: str, book: Book, limits: Limits | None = None) -> Re
     host = open_host(engine, corpus, source, limits or limits_of(engine))
     try:
         once = once_by(cast(Any, book), cast(Any, None))
-        return released(plan.price, corpus, host, once, "a run", source, lambda line: None)
+        found = found_by(plan.price, host, once, corpus.content.joiner, lambda _: None)
+        return release_of(found, plan.price, corpus, host, "a run", source)
     finally:
         host.close()
 

@@ -64,7 +64,7 @@ def test_every_door_tells_the_nearest_name(tmp_path):
     release: Any = items()
     for call, said in [
         (lambda: CORPUS("x.parquet", usr="u", text="t"), "usr: Corpus .* mean 'user'"),
-        (lambda: plan.run(egnine="polars"), "egnine: Plan.run .* mean 'engine'"),
+        (lambda: plan.run(egnine="polars"), "egnine: run .* mean 'engine'"),
         (lambda: DPHH.check(corpus, egnine="polars"), "egnine: check .* mean 'engine'"),
         (lambda: COMPARE("items", max_itms=[1, 2]), "max_itms: items .* mean 'max_items'"),
         (lambda: DPHH.connect(leger="x"), "leger: connect .* mean 'ledger'"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-import sys
 import warnings
+from itertools import takewhile
 
 import polars as pl
 import pytest
@@ -23,7 +24,6 @@ from dphh import (
 )
 from dphh.corpus import replace_corpus
 from dphh.engines.duckdb import host as duckdb_host
-from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.replay import Note
 from dphh.testing import SeededRandomness
@@ -326,20 +326,16 @@ def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
 
 
 def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):
-    """What is between a reader's call and the SQL."""
-    seen: list[tuple[str, int]] = []
+    """What is between a reader's call and the SQL, beside the check of arguments."""
+    seen: dict[str, list[str]] = {}
     query = duckdb_host.query
 
     def counted(name):
-        stack, frame = [], sys._getframe()
-        while frame is not None:
-            stack.append(frame.f_code.co_filename)
-            frame = frame.f_back
-        seen.append((name, stack.index(__file__, 1)))
+        frames = takewhile(lambda one: one.filename != __file__, inspect.stack(0)[1:])
+        seen[name] = [one.function for one in frames]
         return query(name)
 
-    for module in (duckdb_host, duckdb_rows):
-        monkeypatch.setattr(module, "query", counted)
+    monkeypatch.setattr(duckdb_host, "query", counted)
     ngrams(written(ROWS), max_n=2, **ASK).run(ledger=ledger)
-    assert seen[0] == ("gather_texts", 8)
-    assert max(calls for _, calls in seen) == 13
+    assert len(seen["words_of_round"]) == 1 + 6
+    assert max(map(len, seen.values())) == 1 + 10

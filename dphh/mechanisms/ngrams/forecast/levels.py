@@ -58,11 +58,12 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     # users (user_hashes, lengths, ids, words)
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
-    words = (
-        _levels_of_words(price, host, once)
-        if price.prior is None
-        else listed_words(price, host, once, max_n)
-    )
+    if price.prior is None:
+        rounds = WordsRounds.of(price)
+        drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
+        words = _levels_of_words(rounds, drawn, max_n)
+    else:
+        words = listed_words(price, host, once, max_n)
     for done, so_far in words:
         yield done
         found = so_far
@@ -124,12 +125,12 @@ def listed_words(
     yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
-def _levels_of_words(price: Price, host: Host, once: Once) -> Iterator[tuple[LevelDone, Words]]:
+def _levels_of_words(
+    rounds: WordsRounds, drawn: Any, max_n: int
+) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    rounds = WordsRounds.of(price)
-    drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
-    for (level, passed), share in words_rounds_run(rounds, drawn, price["max_n"]):
+    for (level, passed), share in words_rounds_run(rounds, drawn, max_n):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
