@@ -36,8 +36,8 @@ HELP = {
     "where": "Rows that count, in SQL, as \"country = 'DE'\".",
     "since": "Rows from this value on, as day=2026-01-01.",
     "until": "Rows before this value, as day=2026-02-01.",
-    "lower": "Convert to lower case first.",
-    "split": "unicode, or a regular expression.",
+    "lower": "Lower case first: as words are by default.",
+    "split": "unicode, white space, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
@@ -62,8 +62,9 @@ class Corpus:
     `user=` names the column of users. With several columns, `["author", "month"]`, each combination
     of values is protected by itself; a person who is in several combinations is not.
 
-    `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
-    "words", "characters", "whole" or "list" (a list column, taken as is).
+    `text=` reads words by default, in lower case and without punctuation; `item=` takes each row
+    whole; `as_=` chooses "words", "characters", "whole" or "list" (a list column, taken as is).
+    For texts that are tokenised already, say `split="white space", lower=False`.
 
     Each row of a frame, a relation or a view must have been made from rows of its own user: dphh
     does not look at how they were made, and the privacy statement says so (docs/corpus.md).
@@ -91,8 +92,8 @@ class Corpus:
         text: str | None = None,
         item: str | None = None,
         as_: Reading | None = None,
-        lower: bool = False,
-        split: str = "white space",
+        lower: bool | None = None,
+        split: str = "unicode",
         strip: str = "",
         keep: str | None = None,
         drop: str | None = None,
@@ -118,10 +119,11 @@ class Corpus:
                 f"account: found {account!r}; give the name of an account in the ledger"
             )
         kind, places, opened = _locate_source(source, connection)
+        reading: Reading = as_ or ("words" if text is not None else "whole")
         content = Content(
             column=column,
-            reading=as_ or ("words" if text is not None else "whole"),
-            lower=lower,
+            reading=reading,
+            lower=reading == "words" if lower is None else lower,
             split=split,
             strip=strip,
             keep=keep,
@@ -154,12 +156,11 @@ class Corpus:
         }
         if content.reading not in ("words", "whole"):
             said["as_"] = content.reading
-        given = content.to_json()
+        usual = Corpus(".", user="-", text=content.column, as_=content.reading).content.to_json()
         said |= {
-            each.name: given[each.name]
-            for each in fields(Content)
-            if each.name not in ("column", "reading")
-            and given.get(each.name, each.default) != each.default
+            option: value
+            for option, value in content.to_json().items()
+            if option not in ("column", "reading") and value != usual.get(option)
         }
         if self.account is not None:
             said["account"] = self.account

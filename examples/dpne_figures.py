@@ -92,7 +92,9 @@ class Runs:
         self.threads = threads
         self.path = out / "corpus.parquet"
         write_corpus(self.path, sizes)
-        self.corpus = dphh.Corpus(self.path, user="author", text="body")
+        self.corpus = dphh.Corpus(
+            self.path, user="author", text="body", split="white space", lower=False
+        )
         self.ledger = out / "ledger.sqlite"
         self.seconds = 0.0
         self._done: dict[tuple[tuple[str, Any], ...], dphh.Release] = {}

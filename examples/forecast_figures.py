@@ -41,7 +41,9 @@ class Runs:
     def __init__(self, asked: argparse.Namespace) -> None:
         self.asked = asked
         self.corpora = {
-            name: dphh.Corpus(path, user=asked.user, text=asked.text)
+            name: dphh.Corpus(
+                path, user=asked.user, text=asked.text, split="white space", lower=False
+            )
             for name, path in (each.split("=", 1) for each in asked.corpora)
         }
         self.rows: list[list[Any]] = []

@@ -82,7 +82,7 @@ def main() -> None:
     with TemporaryDirectory() as made:
         folder = Path(made)
         private, public = halves(asked.texts, folder)
-        corpus = dphh.Corpus(private, user="user_id", text="text")
+        corpus = dphh.Corpus(private, user="user_id", text="text", split="white space", lower=False)
         truth = dphh.exact_ngrams(corpus, max_n=MAX_N)
         for epsilon in map(float, asked.epsilons.split(",")):
             print(f"\n| public text, epsilon {epsilon:g} | found | by length | held by nobody |")

@@ -46,7 +46,7 @@ def find_dishes(folder: Path, people: int) -> None:
         .filter(pl.col("body").str.len_chars() > 5)
     )
     plan = messages.dphh.ngrams(
-        user="author", text="body", lower=True, strip=",.!?", max_n=3, max_items=10,
+        user="author", text="body", max_n=3, max_items=10,
         epsilon=2.0, delta=1e-6,
     )  # fmt: skip
     print(plan)

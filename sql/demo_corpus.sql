@@ -1,6 +1,6 @@
 -- The demo's corpus, the same every time: $users people with a few rows of words each.
--- Known truth: words 'popular-N' that many share, the more the smaller N; 'circle-N' that five
--- people share; 'secret-N' that one person alone has. No real data, so no secret needs keeping.
+-- Known truth: words 'popular_N' that many share, the more the smaller N; 'circle_N' that five
+-- people share; 'secret_N' that one person alone has. No real data, so no secret needs keeping.
 WITH
 
 people AS (SELECT range AS person FROM range($users)),
@@ -10,7 +10,7 @@ popular AS (
         person,
         -- Uniform over (0, 1) from a hash, bent so that word N has about 1/N of the weight.
         [
-            'popular-' || CAST(
+            'popular_' || CAST(
                 floor(pow($words, hash(person, turn, 'word') / 18446744073709551616.0)) AS INTEGER
             )
             FOR turn IN range(12)
@@ -19,7 +19,7 @@ popular AS (
 ),
 
 held AS (
-    SELECT person, list_concat(words, ['circle-' || (person // 5), 'secret-' || person]) AS words
+    SELECT person, list_concat(words, ['circle_' || (person // 5), 'secret_' || person]) AS words
     FROM popular
 ),
 

@@ -69,14 +69,17 @@ def option(
     default: dict[str, Any] = {}
     if _is_short_default(parameter.default):
         default = {"default": parameter.default, "show_default": True}
+    switch = kind is bool
+    # A switch that is on for some readings can be turned off.
+    no = f"/--no-{flag(name)[2:]}" if switch and parameter.default is None else ""
     return click.option(
-        flag(name),
+        flag(name) + no,
         name,
         cls=Option,
         group=group,
-        type=None if kind is bool else kind,
+        type=None if switch else kind,
         # None and not False, which lets a value be left out and takes -1 for an option.
-        is_flag=True if kind is bool else None,
+        is_flag=True if switch else None,
         multiple=often,
         required=required and parameter.default is parameter.empty,
         metavar=_NAMES_OF_NUMBERS.get(kind) or METAVARS.get(name),

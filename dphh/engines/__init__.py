@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from dphh.corpus import Corpus
@@ -62,10 +64,10 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
         raise CorpusError(f"{ROWS_WITHOUT_USER}. Nothing was spent")
 
 
-def tokens_of(text: str, content: Content) -> tuple[str, ...]:
-    """The tokens of one text, as every engine reads it."""
+def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
+    """The tokens of each text, as every engine reads it."""
     from dphh.engines.duckdb.content import tokens_sql
 
     expression = tokens_sql(content, "VARCHAR")
-    (tokens,) = tokens_by_duckdb(pa.array([text]), content.column, expression).to_pylist()
-    return tuple(token for token in tokens if token)
+    found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()
+    return [tuple(token for token in tokens if token) for tokens in found]

@@ -55,7 +55,7 @@ def with_public(
         if isinstance(of, Release):
             named[option] = _released_items(option, of, content)
         elif isinstance(of, Sequence):
-            named[option] = [_tokens_of_item(option, item, content) for item in of]
+            named[option] = _tokens_of_items(option, of, content)
     return named
 
 
@@ -104,19 +104,22 @@ def _released_items(
     return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _tokens_of_item(option: str, item: Any, content: Content | None) -> Any:
-    """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
-    cleaned, so it must be written as the corpus's tokens are after cleaning."""
-    if not isinstance(item, str):
-        return item
+def _tokens_of_items(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
+    """The analyst's list, each of its texts tokenised as the corpus reads a row."""
+    texts = [item for item in items if isinstance(item, str)]
+    if not texts:
+        return [*items]
     if content is None:
         raise UsageError(
             f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
             "to the verb, or give each item as a list of its tokens"
         )
-    if content.reading == "characters":
-        return tuple(item)
-    return tuple(item.split()) if content.reading == "words" else (item,)
+    if content.reading == "list":
+        return [(item,) if isinstance(item, str) else item for item in items]
+    from dphh.engines import tokens_of
+
+    tokens = iter(tokens_of(texts, content))
+    return [next(tokens) if isinstance(item, str) else item for item in items]
 
 
 def _with_prior(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:

@@ -16,7 +16,7 @@ from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
 #: The tokens of a text, as engines read it.
-Tokenise = Callable[[str, Content], Tokens]
+Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
 Reason = Literal[
     "released",
     "not so read",
@@ -208,7 +208,8 @@ def _tokens_of_phrase(
     written = release.manifest.get("parameters", {}).get("content")
     if written is None or written["reading"] == "list":
         raise UsageError("phrase: found a text, but the corpus had lists; give a list of tokens")
-    return tokens_of(phrase, Content(**written))
+    (tokens,) = tokens_of([phrase], Content(**written))
+    return tokens
 
 
 def _quoted(release: Released, tokens: Tokens) -> str:

@@ -22,11 +22,12 @@ MAX_TEXT_LENGTH = 100_000
 _LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
-SPLITS = ("white space", "unicode")
+SPLITS = ("unicode", "white space")
 
 #: Which words of a tweet the TrieHH papers keep; pass as `Corpus(..., **TRIEHH_WORDS)`.
 TRIEHH_WORDS: dict[str, Any] = {
     "lower": True,
+    "split": "white space",
     "strip": ",.;?!",
     "keep": r"[a-z_@#\-;()*:.'/]{3,}",
     "drop": r"(?:http|www).*|.*[?!.;,]",
@@ -65,21 +66,21 @@ class Content:
     """
 
     column: str
-    reading: Reading = "words"
-    lower: bool = False
-    split: str = "white space"
-    strip: str = ""
-    keep: str | None = None
-    drop: str | None = None
-    max_token_length: int = MAX_TOKEN_LENGTH
-    too_long: TooLong = "truncate"
+    reading: Reading
+    lower: bool
+    split: str
+    strip: str
+    keep: str | None
+    drop: str | None
+    max_token_length: int
+    too_long: TooLong
     #: For `trie`: a whole item is cleaned, then cut into tokens of this many characters.
-    unit: int | None = None
+    unit: int | None
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
-    max_text_length: int = MAX_TEXT_LENGTH
+    max_text_length: int
+    null_users: NullUsers
     #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all.
     where: str | None = None
-    null_users: NullUsers = "refuse"
 
     def __post_init__(self) -> None:
         for option, kind, what in _TYPES_OF_OPTIONS:
@@ -110,7 +111,7 @@ class Content:
                 )
         if not isinstance(self.split, str) or not self.split:
             raise UsageError(f"split: found {self.split!r}; give {SPLITS} or a regular expression")
-        if self.reading != "words" and self.split != "white space":
+        if self.reading != "words" and self.split != SPLITS[0]:
             raise UsageError(
                 f"split: applies only to as='words', found as={self.reading!r}; leave split out"
             )

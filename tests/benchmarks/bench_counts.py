@@ -25,7 +25,9 @@ def run(what: str, data: Path, method: str, folder: Path) -> None:
     from dphh import Corpus, Ledger, counts, ngrams
     from dphh.engines.duckdb import host  # noqa: F401 - imported before the clock starts
 
-    corpus = Corpus(str(data / "msnbc.parquet"), user="user_id", text="text")
+    corpus = Corpus(
+        str(data / "msnbc.parquet"), user="user_id", text="text", split="white space", lower=False
+    )
     out = folder / what
     asked = {"max_n": 6, "max_items": 10, "method": method, **COST}
     before = _processor()

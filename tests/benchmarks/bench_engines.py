@@ -27,7 +27,7 @@ ENGINES = ("duckdb", "polars")
 def run_verb(verb: str, engine: str, path: str, max_n: int = 6) -> None:
     import dphh
 
-    corpus = dphh.Corpus(path, user="user_id", text="text")
+    corpus = dphh.Corpus(path, user="user_id", text="text", split="white space", lower=False)
     cost = {"epsilon": 1.0, "delta": 1e-7}
     plan = (
         dphh.ngrams(corpus, max_n=max_n, max_items=10, method="dpne", **cost)

@@ -58,7 +58,8 @@ def generate(path: Path, rows: int, per_user: int, names: bool, kinds: int) -> N
 def private(path: str, reading: str, engine: str, method: str, threads: int) -> int:
     from dphh import Corpus, items
 
-    corpus = Corpus(path, user="user_id", text="text", as_=reading)
+    words = {"split": "white space", "lower": False} if reading == "words" else {}
+    corpus = Corpus(path, user="user_id", text="text", as_=reading, **words)
     plan = items(corpus, epsilon=EPSILON, delta=DELTA, method=method)
     limits = {"threads": threads} if engine == "duckdb" else {}
     with tempfile.TemporaryDirectory() as folder:

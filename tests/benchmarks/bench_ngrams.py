@@ -34,7 +34,7 @@ SELECT u, r, unnest(range(len(w))) AS i, unnest(w) AS token FROM t
 
 
 def exact_by_self_joins(con, path: str, user: str, text: str, max_n: int) -> None:
-    con.execute(POSITIONS.format(path=path, user=user, text=text))
+    con.execute(POSITIONS.format(path=path, user=user, text=text, split="white space", lower=False))
     con.execute("CREATE TEMP TABLE g AS SELECT u, r, i, token AS gram FROM p")
     for n in range(1, max_n + 1):
         if n > 1:
@@ -50,7 +50,7 @@ def exact_by_self_joins(con, path: str, user: str, text: str, max_n: int) -> Non
 
 
 def exact_by_windows(con, path: str, user: str, text: str, max_n: int) -> None:
-    con.execute(POSITIONS.format(path=path, user=user, text=text))
+    con.execute(POSITIONS.format(path=path, user=user, text=text, split="white space", lower=False))
     for n in range(1, max_n + 1):
         words = ", ' ', ".join(["token", *(f"lead(token, {j}) OVER w" for j in range(1, n))])
         last = f"lead(token, {n - 1}) OVER w" if n > 1 else "token"
@@ -148,7 +148,7 @@ def run_private(
 
     if profile:
         _show_steps()
-    corpus = dphh.Corpus(path, user=user, text=text)
+    corpus = dphh.Corpus(path, user=user, text=text, split="white space", lower=False)
     plan = dphh.ngrams(
         corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items, method=method
     )

@@ -73,7 +73,7 @@ def plain(spark: Any, path: str, max_n: int) -> None:
 def private(path: str, max_n: int, method: str) -> None:
     import dphh
 
-    corpus = dphh.Corpus(path, user="user_id", text="text")
+    corpus = dphh.Corpus(path, user="user_id", text="text", split="white space", lower=False)
     plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10, method=method)
     with tempfile.TemporaryDirectory() as folder:
         plan.run(engine="spark", ledger=Path(folder) / "ledger.sqlite")
@@ -142,7 +142,10 @@ def short_child(engine: str, path: str, few: str, runs: str) -> None:
     if engine == "spark":
         from dphh.engines.spark.cluster import find_spark
 
-        stop = find_spark(Corpus(few, user="user_id", text="text"), Limits(threads=2))[0].stop
+        stop = find_spark(
+            Corpus(few, user="user_id", text="text", split="white space", lower=False),
+            Limits(threads=2),
+        )[0].stop
     for each in [few, *[path] * (int(runs) - 1)]:
         short_run(engine, each)
     before = used_by_tree()
@@ -155,7 +158,7 @@ def short_child(engine: str, path: str, few: str, runs: str) -> None:
 def short_run(engine: str, path: str) -> None:
     import dphh
 
-    corpus = dphh.Corpus(path, user="user_id", text="text")
+    corpus = dphh.Corpus(path, user="user_id", text="text", split="white space", lower=False)
     plan = dphh.ngrams(corpus, max_n=3, epsilon=4, delta=1e-7)
     with tempfile.TemporaryDirectory() as folder:
         plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite")

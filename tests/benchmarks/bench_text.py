@@ -37,7 +37,7 @@ def floor(path: str) -> None:
 def ngrams(path: str, engine: str, method: str, max_n: str, memory: str) -> None:
     import dphh
 
-    corpus = dphh.Corpus(path, user="author", text="body")
+    corpus = dphh.Corpus(path, user="author", text="body", split="white space", lower=False)
     bound = {"max_items": MAX_ITEMS} if method == "dpne" else {}
     plan = dphh.ngrams(corpus, max_n=int(max_n), epsilon=1, delta=1e-7, method=method, **bound)
     limits = {"threads": 2, "memory_limit": memory} if engine == "duckdb" else {}

@@ -52,7 +52,9 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
         for method in ("gaussian", "sips", "adaptive", "auto"):
             found, spent, order = [], [], []
             for _ in range(runs):
-                corpus = Corpus(frame, user="user_id", text="text")
+                corpus = Corpus(
+                    frame, user="user_id", text="text", split="white space", lower=False
+                )
                 with tempfile.TemporaryDirectory() as folder:
                     start = time.process_time()
                     plan = items(corpus, epsilon=epsilon, delta=delta, method=method)

@@ -7,11 +7,13 @@ import unicodedata
 from datetime import date
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus
+from dphh.udfs.text.tokens import tokens_of
 from tests.engines.contents import ROWS, WHITE_SPACE, expected, frame
 from tests.engines.levels import histogram
 
@@ -44,8 +46,9 @@ def of_class(character, classes):
 
 def unicode_words(text):
     words, word = [], ""
+    text = text.replace("’", "'")
     for index, character in enumerate(text):
-        inner = character in "'’" and word and index + 1 < len(text)
+        inner = character == "'" and word and index + 1 < len(text)
         if of_class(character, "LMN") or (inner and of_class(text[index + 1], "LMN")):
             word += character
         else:
@@ -65,33 +68,39 @@ def triehh_words(text):
         yield word
 
 
+SPACES = {"split": "white space", "lower": False}
 READINGS = {
-    "words": ({}, white_space_words),
+    "words": ({}, lambda text: unicode_words(simple_lower(text))),
+    "as written": ({"lower": False}, unicode_words),
+    "white space": (SPACES, white_space_words),
     "whole": ({"as_": "whole"}, lambda text: [text]),
     "characters": ({"as_": "characters"}, list),
-    "lower": ({"lower": True}, lambda text: white_space_words(simple_lower(text))),
-    "pattern": ({"split": "[a-z]+"}, lambda text: re.findall("[a-z]+", text)),
+    "lower": ({"split": "white space"}, lambda text: white_space_words(simple_lower(text))),
+    "pattern": ({"split": "[a-z]+", "lower": False}, lambda text: re.findall("[a-z]+", text)),
     "strip": (
-        {"strip": ".,-]^\\"},
+        {**SPACES, "strip": ".,-]^\\"},
         lambda text: [w.strip(".,-]^\\") for w in white_space_words(text)],
     ),
     "keep": (
-        {"keep": "[a-z]{2,}"},
+        {**SPACES, "keep": "[a-z]{2,}"},
         lambda text: [w for w in white_space_words(text) if re.fullmatch("[a-z]{2,}", w)],
     ),
     "drop": (
-        {"drop": "a.*", "as_": "words"},
+        {**SPACES, "drop": "a.*", "as_": "words"},
         lambda text: [w for w in white_space_words(text) if not re.fullmatch("a.*", w)],
     ),
-    "the start": ({"max_text_length": 3}, lambda text: white_space_words(text[:3])),
+    "the start": ({**SPACES, "max_text_length": 3}, lambda text: white_space_words(text[:3])),
     "lower start": (
         {"max_text_length": 3, "lower": True, "as_": "characters"},
         lambda text: list(simple_lower(text[:3])),
     ),
     "whole start": ({"max_text_length": 3, "as_": "whole"}, lambda text: [text[:3]]),
-    "truncate": ({"max_token_length": 3}, lambda text: [w[:3] for w in white_space_words(text)]),
+    "truncate": (
+        {**SPACES, "max_token_length": 3},
+        lambda text: [w[:3] for w in white_space_words(text)],
+    ),
     "drop long": (
-        {"max_token_length": 3, "too_long": "drop"},
+        {**SPACES, "max_token_length": 3, "too_long": "drop"},
         lambda text: [w for w in white_space_words(text) if len(w) <= 3],
     ),
 }
@@ -106,7 +115,7 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
     rows = [
         (user, "".join(c for c in text if unicodedata.category(c) != "Cn")) for user, text in rows
     ]
-    if options.get("lower"):
+    if not {"lower", "as_"} & options.keys() or options.get("lower"):
         rows = [(user, re.sub(r"[^\x00-\u024f\u3000-\u9fff]", "", text)) for user, text in rows]
     found = histogram(engine, written(rows, **options), no_noise, 10_000)
     assert found == expected(rows, tokens)
@@ -114,9 +123,22 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
 
 def test_unicode_words_hold_letters_marks_digits_and_inner_apostrophes(engine, written, no_noise):
     text = "Don't l’été-là 'quoted' naïve\u0301 日本語、東京 x_1 ٣٤ a'  b''c 🙂 e\u0301a \u200d"
-    found = histogram(engine, written([(1, text)], split="unicode"), no_noise, 100)
+    found = histogram(engine, written([(1, text)], lower=False), no_noise, 100)
     assert found.keys() == {word for word in unicode_words(text) if word}
-    assert {"Don't", "l’été", "là", "quoted", "日本語", "東京", "x_1", "b", "c"} <= found.keys()
+    assert {"Don't", "l'été", "là", "quoted", "日本語", "東京", "x_1", "b", "c"} <= found.keys()
+
+
+@given(st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u094d\u02bc"), max_size=12))
+@settings(max_examples=2_000, deadline=None)
+def test_the_shortcut_for_texts_without_marks_makes_the_same_words(text):
+    both = [
+        tokens_of(pa.array([text]), "text", expression).to_pylist()[0]
+        for expression in (
+            "not_empty(unicode_words(text))",
+            "words_with_marks(one_apostrophe(text))",
+        )
+    ]
+    assert both[0] == both[1]
 
 
 TWEETS = [

@@ -16,7 +16,7 @@ def test_nul_bytes_are_characters_like_any_other(engine, tmp_path, no_noise):
     rows = [(1, "a\0b a\0c"), (2, "a\0b \0")]
     frame(rows).write_parquet(tmp_path / "nul.parquet")
     for source in (frame(rows), tmp_path / "nul.parquet"):
-        corpus = Corpus(source, user="who", text="what")
+        corpus = Corpus(source, user="who", text="what", split="white space")
         assert histogram(engine, corpus, no_noise, 10) == expected(rows, lambda t: t.split(" "))
 
 

@@ -130,7 +130,9 @@ def test_every_source_is_read_by_every_engine(way, tmp_path, engine, no_noise):
 
 @pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines])
 def test_no_writing_of_a_row_changes_what_others_say(way, tmp_path, engine, no_noise):
-    corpus = Corpus(way(tmp_path, TRICKY), user="who", text="what")
+    corpus = Corpus(
+        way(tmp_path, TRICKY), user="who", text="what", split="white space", lower=False
+    )
     told = [(who, what) for who, what in TRICKY if what is not None]
     assert histogram(engine, corpus, no_noise, 5) == expected(told)
 

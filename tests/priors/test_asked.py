@@ -119,11 +119,11 @@ def test_the_forecast_alone_takes_one(private, table):
 
 
 def test_a_prior_is_read_as_the_data_are(private, news):
-    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
-        dphh.ngrams(private, prior=of_text(news, lower=True), **PUBLIC, **ASK)
-    plan = dphh.ngrams(prior=of_text(news), **PUBLIC, **ASK)
     with pytest.raises(UsageError, match="lower=False, and the corpus otherwise"):
-        plan.run(corpus=Corpus(*private.where, user="who", text="what", lower=True))
+        dphh.ngrams(private, prior=of_text(news, lower=False), **PUBLIC, **ASK)
+    plan = dphh.ngrams(prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
+        plan.run(corpus=Corpus(*private.where, user="who", text="what", lower=False))
 
 
 def test_which_rows_of_the_corpus_count_is_not_asked_of_the_prior(news, ledger, tmp_path):

@@ -52,7 +52,7 @@ def msnbc(shared_data):
     path = shared_data / "msnbc.parquet"
     if not path.exists():
         pytest.skip("needs msnbc.parquet")
-    return Corpus(path, user="user_id", text="text")
+    return Corpus(path, user="user_id", text="text", split="white space", lower=False)
 
 
 ASKED: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "max_items": 10}

@@ -16,8 +16,9 @@ HOSTILE = [
     "line\nbreak\r", "日本🙂", "شكرا", "x" * 500, "\uffff", "]]>", "{{ 7 * 7 }}",
 ]  # fmt: skip
 CONTENT = {
-    "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
+    "column": "body", "reading": "words", "lower": True, "split": "unicode", "strip": ".,!?",
     "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
+    "max_text_length": 100_000, "null_users": "refuse",
 }  # fmt: skip
 PRIVACY = {
     "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",

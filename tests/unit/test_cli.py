@@ -165,7 +165,7 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     assert (code, out) == (3, "")
     assert err.startswith("dphh: Refused")
     assert "'notes'" in err
-    code, _, err = dphh("items", "notes", *COST, "--lower", "--text", "x")
+    code, _, err = dphh("items", "notes", *COST, "--no-lower", "--text", "x")
     assert code == 2
     assert "--lower, --text: the ledger has the corpus 'notes'" in err
     assert [run.state for run in ledger.runs()] == ["settled"]
@@ -193,9 +193,9 @@ def test_on_a_named_corpus_no_reading_option_is_passed_over(dphh, path, said):
 
 
 def test_what_a_flag_of_the_ledger_says_is_kept(dphh, path, ledger):
-    dphh("ledger", "add", "notes", path, *READ, *COST, "--lower", "--keep", "s.*")
+    dphh("ledger", "add", "notes", path, *READ, *COST, "--no-lower", "--keep", "s.*")
     (account,) = ledger.accounts()
-    assert (account.source.content["lower"], account.source.content["keep"]) == (True, "s.*")
+    assert (account.source.content["lower"], account.source.content["keep"]) == (False, "s.*")
     assert "1 found" in dphh("items", "notes", *COST)[1]
 
 

@@ -100,7 +100,7 @@ def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
         ({"max_token_length": 1.5}, "^max_token_length: found 1.5"),
         ({"max_token_length": True}, "^max_token_length: found True"),
         ({"split": ""}, "^split: found ''"),
-        ({"split": "unicode", "as_": "whole"}, "^split: applies only to as='words'"),
+        ({"split": "white space", "as_": "whole"}, "^split: applies only to as='words'"),
         ({"source": ""}, "^source: found the path ''"),
         ({"source": "a\0b"}, "^source: found the path"),
         ({"source": []}, "^source: found an empty or mixed list"),
@@ -133,9 +133,9 @@ def test_what_is_no_connection_is_refused_by_its_type():
 def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
     frame = pl.DataFrame({"who": [1], "what": ["a secret"]})
     for source in (frame, frame.lazy(), frame.to_arrow(), duckdb.sql("SELECT * FROM frame")):
-        printed = repr(Corpus(source, user="who", text="what", lower=True, account="diary"))
+        printed = repr(Corpus(source, user="who", text="what", lower=False, account="diary"))
         assert "secret" not in printed
-        assert "user='who', text='what', lower=True, account='diary')" in printed
+        assert "user='who', text='what', lower=False, account='diary')" in printed
     assert repr(Corpus("/a.parquet", user="u", item="i", unit=2)) == (
         "Corpus('/a.parquet', user='u', item='i', unit=2)"
     )

@@ -116,7 +116,7 @@ def test_plans_are_frozen_equal_and_hashable():
     assert one == two
     assert {one, two} == {one}
     assert one != items(corpus(), epsilon=1, delta=1e-6)
-    assert one != items(corpus(lower=True), epsilon=1, delta=1e-7)
+    assert one != items(corpus(lower=False), epsilon=1, delta=1e-7)
     with pytest.raises(AttributeError):
         one.verb = "other"
 
