@@ -41,20 +41,19 @@ def refuse_null_users(users: pl.Series) -> None:
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     """Of several sequences of a user, the one at a random place among them, sorted: the user's
-    random word modulo their number."""
+    random word modulo their number. All are sorted at once, user by user: to sort each user's by
+    itself takes Polars three times as long."""
     sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
-    several = host.collect("sequences_drawn", counts.filter(pl.col("rows") > 1))
-    names = host.names(several["user_id"], purpose)
-    words = host.randomness.words(several.height, purpose, names)
-    places = several.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
-    sorted_sequences = (
-        sequences.join(places.lazy(), on="user_id")
-        .group_by("user_id", "place")
-        .agg(pl.col("tokens").sort_by(*_order_of_sequences()))
-    )
-    chosen = sorted_sequences.select("user_id", pl.col("tokens").list.get(pl.col("place")))
-    return {"chosen": chosen}
+    of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
+    users = host.collect("sequences_drawn", of_several)
+    names = host.names(users["user_id"], purpose)
+    words = pl.Series(host.randomness.words(users.height, purpose, names), dtype=pl.UInt64)
+    numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
+    in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
+    places = users["rows"].cum_sum() - users["rows"] + words % users["rows"]
+    chosen = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
+    return {"chosen": users.select("user_id").with_columns(chosen)}
 
 
 @step
