@@ -25,7 +25,7 @@ from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
 from dphh.rows.user import PROVIDED, counted_by
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.wording.lines import wrapped
+from dphh.wording.lines import in_two_columns
 from dphh.wording.options import named_in_words
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
@@ -63,15 +63,14 @@ class Checked:
         }
 
     def __repr__(self) -> str:
-        lines = [f"check: {self.corpus}"]
-        width = max(len(finding.what) for finding in self.findings)
-        for each in self.findings:
-            below = " " * (width + 6)
-            head = f"  {MARKS[each.verdict]} {each.what:<{width}}  "
-            lines += wrapped(each.found, head, below)
-            if each.costs:
-                lines += wrapped(each.costs, below, below)
-        return "\n".join(lines)
+        said = [
+            line
+            for each in self.findings
+            for line in ((f"{MARKS[each.verdict]} {each.what}", each.found), ("", each.costs))
+        ]
+        return "\n".join(
+            [f"check: {self.corpus}", *in_two_columns([line for line in said if line[1]])]
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"

@@ -53,10 +53,14 @@ class Privacy:
         return self.epsilon if self.user_epsilon is None else self.user_epsilon
 
     @property
+    def published_epsilon(self) -> float:
+        """The epsilon of what is published, for the unit that the statement names."""
+        return self.epsilon if self.central_epsilon is None else self.central_epsilon
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences that say where epsilon or delta is weak, if it is."""
-        published = self.epsilon if self.central_epsilon is None else self.central_epsilon
-        return warnings(published, self.delta)
+        return warnings(self.published_epsilon, self.delta)
 
     def to_json(self) -> dict[str, Any]:
         of_some = {

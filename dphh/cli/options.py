@@ -18,7 +18,7 @@ from dphh.engines import ENGINES, open_host
 from dphh.engines.host import Limits
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
-from dphh.report.counted import items_in
+from dphh.report.sentences import items_in
 from dphh.rows.conditions import both, rows_kept
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.unseen import steerless_json

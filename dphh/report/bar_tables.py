@@ -11,7 +11,7 @@ They follow from a release's table and manifest, so they cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,12 @@ import numpy as np
 import polars as pl
 
 from dphh.privacy.counts import Weighing, simultaneous_intervals
-from dphh.report.counted import PEOPLE, Released, Tokens, by_of, counting_of, groups_of
+from dphh.report.sentences import Released, Tokens, counting_of, groups_of
 from dphh.wording.lines import plural
 
 #: The share of a part's users that makes a longer phrase say all that the part says.
 NEARLY = 0.8
+EVERYBODY = "all"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,6 @@ class Bar:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
 
 
-#: The title of what was counted, such as a group, and the bar of each item.
-Column = tuple[str, dict[Tokens, Bar]]
-EVERYBODY = "all"
-
-
 @dataclass(frozen=True)
 class Row:
     item: str
@@ -53,39 +49,31 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first of `count` rows, of which `opened` are shown at once."""
+    """The first of `count` rows, of which the first `telling` are worth showing at once."""
 
     title: str
     #: What the bars of a row are of, such as groups; empty if there is one, of all users.
     columns: tuple[str, ...]
     rows: Sequence[Row]
-    opened: int
+    telling: int
     count: int
     #: The value of a bar that is as long as its column.
     scale: float
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Which rows of a table: up to `most`, `top` of them at once, of `least` tokens or more."""
-
-    top: int
-    most: int
-    least: int = 1
-
-
-def tables_of(release: Released, asked: Rows) -> list[Table]:
+def tables_of(release: Released, most: int) -> list[Table]:
     """Users, if they were counted; else scores."""
-    return people_tables([release], asked) or score_tables(release, asked)
+    return people_tables([release], most) or score_tables(release, most)
 
 
-def people_tables(releases: Sequence[Released], asked: Rows) -> list[Table]:
-    """Phrases, then single tokens, each with its numbers in every release that counted it.
+def people_tables(releases: Sequence[Released], most: int, least: int = 1) -> list[Table]:
+    """Phrases of `least` tokens and more, then single tokens, each with its numbers in every
+    release that counted it.
 
     They go by where their intervals begin, the highest first. A part of a longer phrase comes last
     where nearly as many hold the longer one.
     """
-    columns = [column for release in releases for column in counted_columns(release)]
+    columns = [column for release in releases for column in counted_columns(release).items()]
     texts = {of: text for release in releases for of, text in _texts(release).items()}
     counts = {
         of: tuple(bars.get(of, Bar()) for _, bars in columns)
@@ -96,51 +84,44 @@ def people_tables(releases: Sequence[Released], asked: Rows) -> list[Table]:
         counts,
         key=lambda of: (of in last, -_begin(counts[of]), -_users(counts[of]), -len(of), texts[of]),
     )
-    scale = _scale([bar.high or 0.0 for bars in counts.values() for bar in bars])
+    scale = max((bar.high or 0.0 for bars in counts.values() for bar in bars), default=0.0) or 1.0
     titles = tuple(title for title, _ in columns)
-    grouped = [each.manifest for each in releases if "group" in each.table.column_names]
-    by = f", by {by_of(grouped[0])}" if grouped else ""
+    by = [each.manifest["parameters"]["by"] for each in releases if groups_of(each.manifest)]
     tables = []
-    for phrases, name in (
-        (True, f"{name_of_length(releases[0], 2)} and more"),
-        (False, name_of_length(releases[0], 1)),
-    ):
-        those = [of for of in order if (len(of) > 1) == phrases and len(of) >= asked.least]
-        opened = min(asked.top, sum(of not in last for of in those))
-        rows = [Row(texts[of], counts[of]) for of in those[: asked.most]]
-        if rows:
+    for length, more in ((2, " and more"), (1, "")):
+        those = [of for of in order if min(len(of), 2) == length and len(of) >= least]
+        if those:
+            rows = [Row(texts[of], counts[of]) for of in those[:most]]
+            title = name_of_length(releases[0], length) + more + (f", by {by[0]}" if by else "")
             shown = titles if len(titles) > 1 else ()
-            tables.append(Table(name + by, shown, rows, opened, len(those), scale))
+            telling = sum(of not in last for of in those)
+            tables.append(Table(title, shown, rows, telling, len(those), scale))
     return tables
 
 
-def counted_columns(release: Released) -> list[Column]:
+def counted_columns(release: Released) -> dict[str, dict[Tokens, Bar]]:
     """The numbers of users of a release, of all users or of each group, with intervals that hold
     together over all that it counted; none if it counted no users."""
-    manifest, table = release.manifest, release.table
-    if not set(PEOPLE) <= set(table.column_names):
-        return []
-    names = [name for name in ("tokens", "group", *PEOPLE) if name in table.column_names]
-    rows = [row for row in table.select(names).to_pylist() if row["users"] is not None]
+    if "users" not in release.table.column_names:
+        return {}
+    rows = [row for row in release.table.to_pylist() if row["users"] is not None]
     ends = [(row["low"], row["high"]) for row in rows]
-    counting = counting_of(manifest)
+    counting = counting_of(release.manifest)
     if rows and not counting["simultaneous"]:
         ends = _widened([row["users"] for row in rows], counting)
-    columns: dict[str, dict[Tokens, Bar]] = {
-        group: {} for group in groups_of(table, manifest) or (EVERYBODY,)
-    }
+    groups = groups_of(release.manifest) or (EVERYBODY,)
+    columns: dict[str, dict[Tokens, Bar]] = {group: {} for group in groups if rows}
     for row, (low, high) in zip(rows, ends, strict=True):
         bar = Bar(f"{row['users']:,.0f}", row["users"], low, high)
         columns[row.get("group", EVERYBODY)][tuple(row["tokens"])] = bar
-    return [column for column in columns.items() if rows]
+    return columns
 
 
 def _widened(users: list[int], counting: Mapping[str, Any]) -> list[tuple[int, int]]:
-    weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
     found = simultaneous_intervals(
         np.array(users, np.int64),
         np.array(counting["lost_grid"], np.int64),
-        weighing,
+        Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
         counting["sigma_grid"],
         counting["confidence"],
     )
@@ -153,8 +134,8 @@ def _redundant(counts: Mapping[Tokens, tuple[Bar, ...]]) -> set[Tokens]:
         part
         for longer, bars in counts.items()
         if any(bar.low for bar in bars)  # noise alone hides nothing
-        for part in parts_of(longer) & counts.keys()
-        if len(part) > 1 and _users(bars) >= NEARLY * _users(counts[part])
+        for part in parts_of(longer)
+        if len(part) > 1 and part in counts and _users(bars) >= NEARLY * _users(counts[part])
     }
 
 
@@ -167,71 +148,46 @@ def _users(bars: tuple[Bar, ...]) -> float:
     return sum(bar.value or 0.0 for bar in bars)
 
 
-def parts_of(tokens: Tokens) -> set[Tokens]:
+def parts_of(tokens: Tokens) -> Iterator[Tokens]:
     """All shorter contiguous parts of a phrase."""
-    length = len(tokens)
-    return {
-        tokens[start:stop]
-        for start in range(length)
-        for stop in range(start + 1, length + 1)
-        if stop - start < length
-    }
+    for length in range(1, len(tokens)):
+        for start in range(len(tokens) - length + 1):
+            yield tokens[start : start + length]
 
 
-def score_tables(release: Released, asked: Rows, without: Collection[Tokens] = ()) -> list[Table]:
+def score_tables(
+    release: Released, most: int, least: int = 1, without: Collection[Tokens] = ()
+) -> list[Table]:
     """The items of each length by score, the longest first. Of a trie the sequences that end come
     first, and without scores all lengths are in one table. `without`: what is shown elsewhere."""
-    names = [name for name in ("score", "error", "ended") if name in release.table.column_names]
-    found = pl.from_arrow(release.table.select(["item", "tokens", *names]))
-    assert isinstance(found, pl.DataFrame)
-    new = [pl.lit(None, pl.Float64).alias(name) for name in ("score", "error") if name not in names]
-    new += [pl.lit(True).alias("ended")] if "ended" not in names else []
+    frame = release.to_polars()
+    unsaid = {"score": None, "error": None, "ended": True}
     # A sequence that ends has a row as a beginning too; an item in groups, a row in each.
     frame = (
-        found.with_columns(*new, length=pl.col("tokens").list.len())
-        .filter(pl.col("length") >= asked.least)
+        frame.with_columns(
+            *(pl.lit(value).alias(name) for name, value in unsaid.items() if name not in frame),
+            length=pl.col("tokens").list.len(),
+        )
+        .filter(pl.col("length") >= least)
         .sort(~pl.col("ended"), "score", "item", descending=[False, True, False], nulls_last=True)
         .unique("tokens", keep="first", maintain_order=True)
     )
     if without:
-        keep = [tuple(tokens) not in without for tokens in frame["tokens"].to_list()]
-        frame = frame.filter(pl.Series(keep, dtype=pl.Boolean))
-    scored = frame["score"].null_count() < len(frame)
+        frame = frame.filter([tuple(tokens) not in without for tokens in frame["tokens"]])
+    scored = frame["score"].count() > 0
     tables = []
     for length in frame["length"].unique().sort(descending=True) if scored else [None]:
         those = frame if length is None else frame.filter(pl.col("length") == length)
-        opened = min(asked.top, int(those["ended"].sum()) or asked.top)
-        rows = [
-            Row(row["item"], (_bar_of_score(row),))
-            for row in those.head(asked.most).iter_rows(named=True)
-        ]
-        title = "sequences" if length is None else name_of_length(release, length)
-        if rows:
-            scale = _scale(those["score"].drop_nulls().to_list())
-            tables.append(Table(title, (), rows, opened, len(those), scale))
+        if len(those):
+            rows = [
+                Row(row["item"], (_bar_of_score(row),))
+                for row in those.head(most).iter_rows(named=True)
+            ]
+            title = "sequences" if length is None else name_of_length(release, length)
+            telling = int(those["ended"].sum()) or len(those)
+            scale = max(those["score"].drop_nulls(), default=0.0) or 1.0
+            tables.append(Table(title, (), rows, telling, len(those), scale))
     return tables
-
-
-def name_of_length(release: Released, length: int) -> str:
-    content = release.manifest.get("parameters", {}).get("content", {})
-    verb, reading = release.manifest["verb"], content.get("reading")
-    if verb == "items" and reading in (None, "whole"):
-        return "items"
-    what = "token"
-    if reading == "words":
-        what = "word"
-    elif reading == "characters" or content.get("unit") == 1:
-        what = "character"
-    return plural(length, what)
-
-
-def _texts(release: Released) -> dict[Tokens, str]:
-    rows = release.table.select(["tokens", "item"]).to_pylist()
-    return {tuple(row["tokens"]): row["item"] for row in rows}
-
-
-def _scale(values: Sequence[float]) -> float:
-    return max(values, default=0.0) or 1.0
 
 
 def _bar_of_score(row: dict[str, Any]) -> Bar:
@@ -239,3 +195,17 @@ def _bar_of_score(row: dict[str, Any]) -> Bar:
         return Bar("" if row["ended"] else "goes on")
     error = "" if row["error"] is None else f" ± {row['error']:,.1f}"
     return Bar(f"{row['score']:,.1f}{error}", row["score"])
+
+
+def name_of_length(release: Released, length: int) -> str:
+    content = release.manifest.get("parameters", {}).get("content", {})
+    verb, reading = release.manifest["verb"], content.get("reading")
+    if verb == "items" and reading in (None, "whole"):
+        return "items"
+    what = "character" if content.get("unit") == 1 else "token"
+    return plural(length, {"words": "word", "characters": "character"}.get(reading, what))
+
+
+def _texts(release: Released) -> dict[Tokens, str]:
+    rows = release.table.select(["tokens", "item"]).to_pylist()
+    return {tuple(row["tokens"]): row["item"] for row in rows}

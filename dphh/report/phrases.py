@@ -11,7 +11,7 @@ import polars as pl
 
 from dphh.errors import STEERS, UsageError, steerless
 from dphh.report.bar_tables import parts_of
-from dphh.report.counted import Released
+from dphh.report.sentences import Released
 from dphh.wording.options import check_whole
 
 #: Columns to sort by, in order of preference: the number of users, else the score.
@@ -20,7 +20,7 @@ HEAVY = ("users", "score")
 
 def phrases(release: Released, *, maximal: bool = True) -> pl.DataFrame:
     """The released rows that are worth reading, longest first."""
-    frame = _frame(release)
+    frame = release.to_polars()
     if maximal:
         frame = frame.filter(_is_maximal(frame))
     score = ["score"] if "score" in frame.columns else []
@@ -56,7 +56,7 @@ def top_of(release: Released, k: int) -> Any:
     """The first of each level, then the second of each, and so on, up to k items. An item counted
     within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
     check_whole("k", k)
-    frame = _frame(release).with_row_index("row")
+    frame = release.to_polars().with_row_index("row")
     known = [name for name in HEAVY if name in frame.columns]
     by = next((name for name in known if frame[name].null_count() < len(frame)), None)
     if by is None:
@@ -77,9 +77,3 @@ def top_of(release: Released, k: int) -> Any:
         .sort("level", "turn")
     )
     return release.table.take(best.explode("row")["row"].to_arrow())
-
-
-def _frame(release: Released) -> pl.DataFrame:
-    frame = pl.from_arrow(release.table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

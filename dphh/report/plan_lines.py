@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -16,14 +17,13 @@ from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.report.counted import Released
+from dphh.report.sentences import Released, promise
 from dphh.wording.lines import plural, shorten
 
 #: Lines of a plan: (label, text); a label is that of the lines below it that have none.
 Lines = list[tuple[str, str]]
 #: A heading and its lines.
 Section = tuple[str, Lines]
-
 
 #: The sections that say how it is done, after those by which people decide.
 DETAILS = ("levels", "proof")
@@ -41,55 +41,45 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     privacy = price.privacy
     if corpus is not None:
         privacy = stated(price, corpus.user, of_files=corpus.source is None)
-    provided = privacy.provided
+    limits = [] if corpus is None else [("note", corpus.content.limits)]
     return [
-        (
-            "privacy",
-            [
-                *promises(privacy),
-                *(("warning", said) for said in privacy.warnings),
-                ("unit", privacy.unit),
-                *([] if provided is None else [("provided", provided)]),
-            ],
-        ),
+        ("privacy", promise_lines(privacy)),
         ("finds", finds_lines(price.finds)),
         ("levels", noise_lines(price)),
-        (
-            "proof",
-            [
-                ("adjacency", privacy.adjacency),
-                ("theorem", privacy.theorem),
-                *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
-                *(
-                    ("note", caveat)
-                    for caveat in privacy.caveats
-                    if provided is None or provided not in caveat
-                ),
-                *([] if corpus is None else [("note", corpus.content.limits)]),
-            ],
-        ),
+        ("proof", [*proof_lines(privacy), *limits]),
     ]
 
 
-def promises(privacy: Privacy) -> Lines:
-    def promise(epsilon: float, whose: str) -> str:
-        return f"({epsilon:.4g}, {privacy.delta:g})-differential privacy{whose}"
-
-    if privacy.central_epsilon is None:
-        return [("promise", promise(privacy.epsilon, ""))]
-    lines = [
-        ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
-        ("the release", promise(privacy.central_epsilon, ", for one item")),
-        ("", promise(privacy.booked_epsilon, ", for all of a user's items: what the ledger books")),
-    ]
-    if privacy.shuffled_epsilon is not None and privacy.shuffled_user_epsilon is not None:
-        # To an observer of the mixed messages themselves; the lines above are for their sums.
-        whose = ", for one item, to who sees messages without senders and not their sums alone"
-        lines += [
-            ("mixed messages", promise(privacy.shuffled_epsilon, whose)),
-            ("", promise(privacy.shuffled_user_epsilon, ", for all of a user's items")),
+def promise_lines(privacy: Privacy) -> Lines:
+    """What is promised, to whom, and on which condition."""
+    lines = [("promise", promise(privacy))]
+    if privacy.central_epsilon is not None:
+        whole = replace(privacy, central_epsilon=None, epsilon=privacy.booked_epsilon)
+        lines = [
+            ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
+            ("the release", f"{promise(privacy)}, for one item"),
+            ("", f"{promise(whole)}, for all of a user's items: what the ledger books"),
         ]
-    return lines
+    lines += [("warning", said) for said in privacy.warnings]
+    provided = [] if privacy.provided is None else [("provided", privacy.provided)]
+    return [*lines, ("unit", privacy.unit), *provided]
+
+
+def proof_lines(privacy: Privacy) -> Lines:
+    """What is compared, and why the promise holds."""
+    lines = [
+        ("adjacency", privacy.adjacency),
+        ("theorem", privacy.theorem),
+        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
+    ]
+    if privacy.shuffled_epsilon is not None:
+        # The promise is for sums; this, for who sees messages without senders.
+        one = replace(privacy, central_epsilon=privacy.shuffled_epsilon)
+        user = replace(privacy, central_epsilon=privacy.shuffled_user_epsilon)
+        said = f"{promise(one)} for one item, {promise(user)} for all of a user's"
+        lines.append(("mixed messages", f"to who sees them without senders: {said}"))
+    unsaid = [each for each in privacy.caveats if (privacy.provided or "\n") not in each]
+    return [*lines, *(("note", caveat) for caveat in unsaid)]
 
 
 def noise_lines(price: Price) -> Lines:
@@ -169,7 +159,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
-        outlook = outlook_of(price, corpus, ledger)
+        outlook = (ledger or Ledger()).outlook(Request.of(price, corpus))
     except DphhError as problem:
         return [("", str(problem))]
     lines = [budget_line(each) for each in outlook.accounts] or [
@@ -185,22 +175,15 @@ def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
     """What is left in the accounts that paid for these releases, if the ledger knows them."""
     ids = {release.manifest["run_id"] for release in releases}
     labels = {label for run in ledger.runs() if run.run_id in ids for label in run.accounts}
-    accounts = [each for each in ledger.accounts() if each.name in labels]
-    if not accounts:
-        return [("ledger", "the ledger that was given does not know this run")]
-    return [("budget", ": ".join(budget_line(each))) for each in accounts]
+    lines = [budget_line(each) for each in ledger.accounts() if each.name in labels]
+    return lines or [("ledger", "the ledger that was given does not know this run")]
 
 
 def budget_line(account: Account) -> tuple[str, str]:
     """An account, and what of its cap is used and left."""
-    if account.used > 1:
-        return account.name, guarantee_sentence(account)
-    return account.name, usage_phrase(account, f"its cap, {account.cap},")
-
-
-def outlook_of(price: Price, corpus: Corpus, ledger: Ledger | None) -> Outlook:
-    """What the ledger (default: the caller's own) would say of a run of this price on a corpus."""
-    return (ledger or Ledger()).outlook(Request.of(price, corpus))
+    used = usage_phrase(account, f"its cap, {account.cap},")
+    said = guarantee_sentence(account) if account.used > 1 else used
+    return "account", f"{account.name}: {said}"
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
@@ -215,9 +198,3 @@ def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     runs = plural(runs_left, "such run") if runs_left < MOST_RUNS else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
     return f"takes {taken} of the cap of {shorten(account)}; {left}"
-
-
-def asked(price: Price) -> str:
-    return ", ".join(
-        f"{key}={shorten(str(value), 120)}" for key, value in price.parameters if value is not None
-    )

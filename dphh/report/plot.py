@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dphh.errors import UsageError
-from dphh.report.bar_tables import Rows, Table, tables_of
-from dphh.report.counted import Released, by_of, how_many
+from dphh.report.bar_tables import Table, tables_of
+from dphh.report.sentences import Released, how_many
 from dphh.wording.options import check_whole
 from dphh.wording.shown import shown
 
 if TYPE_CHECKING:
     import altair as alt
-
 
 _NUMBERS = ("value", "low", "high")
 
@@ -29,24 +28,21 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
     tables = [
         table
-        for table in tables_of(release, Rows(top, top))
-        if any(bar.value is not None for row in table.rows[: table.opened] for bar in row.bars)
+        for table in tables_of(release, top)
+        if any(bar.value is not None for row in table.rows[: table.telling] for bar in row.bars)
     ]
-    if not release.table.num_rows:
-        raise UsageError("plot: nothing was found, so there is nothing to draw")
     if not tables:
         raise UsageError("plot: this release has neither counts nor scores to draw")
-    charts = [_chart(table, by_of(release.manifest)) for table in tables]
-    return alt.vconcat(*charts, title=how_many(release.table, release.manifest))
+    return alt.vconcat(*map(_chart, tables), title=how_many(release))
 
 
-def _chart(table: Table, by: str) -> Any:
+def _chart(table: Table) -> Any:
     import altair as alt
 
     rows = pl.DataFrame(
         [
             (shown(row.item, 60), shown(group, 60), bar.value, bar.low, bar.high)
-            for row in table.rows[: table.opened]
+            for row in table.rows[: table.telling]
             for bar, group in zip(row.bars, table.columns or ("all",), strict=True)
         ],
         {"item": pl.String, "group": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)},
@@ -62,5 +58,5 @@ def _chart(table: Table, by: str) -> Any:
         drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     if not table.columns:
         return drawn.properties(title=table.title)
-    column = alt.Column("group:N", sort=None, title=by)
+    column = alt.Column("group:N", sort=None, title=None)  # the table's title names it
     return drawn.facet(column=column, title=table.title)

@@ -6,12 +6,12 @@ same. That is the privacy guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dphh.errors import UsageError
-from dphh.report.counted import Released, Tokens, is_of_list
+from dphh.report.sentences import Released, Tokens, is_of_list
 from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
@@ -26,10 +26,8 @@ Reason = Literal[
     "below",
     "left out by top",
 ]
-#: A reason, the sentence that explains it, and the parts that were missing.
-Found = tuple[Reason, str, tuple[Tokens, ...]]
-#: Kinds of levels that grow sequences from their beginning.
-_TRIE_LEVEL_KINDS = ("vote", "batch", "local")
+#: A level as a manifest says it.
+Level = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,147 +47,90 @@ class Why:
 def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> Why:
     """Whether a phrase was released and, if not, at which step it was dropped."""
     tokens = _tokens_of_phrase(release, phrase, tokens_of)
-    reason, said, missing = _found(release, tokens)
-    return Why(tokens, reason, missing, said)
+    reason, said, *missing = next(_reasons(release, tokens))
+    return Why(tokens, reason, tuple(missing), said)
 
 
-def _found(release: Released, tokens: Tokens) -> Found:
+def _reasons(
+    release: Released, tokens: Tokens
+) -> Iterator[tuple[Reason, str, *tuple[Tokens, ...]]]:
+    """What is so of a phrase, the first of which explains it: each with a sentence, and the parts
+    that were missing."""
+    manifest, name = release.manifest, _quoted(release, tokens)
+    asked, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
-        said = (
-            "As the corpus is read, nothing of this is left: see how it is split and what is kept."
-        )
-        return "not so read", said, ()
-    name, most = _quoted(release, tokens), release.manifest.get("top")
-    released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
-    if most is not None and tokens not in released:
-        said = f"{name} is not among the {most:,} that top({most}) took of a release: ask that one."
-        return "left out by top", said, ()
-    levels = {level["level"]: level for level in release.manifest["levels"]}
-    if any(level.get("kind") in _TRIE_LEVEL_KINDS for level in levels.values()):
-        # Devices are asked from pairs on: each character is a beginning, and no row of its own.
-        local = any(level.get("kind") == "local" for level in levels.values())
-        return _found_in_trie(release, tokens, name, max(levels) + local, 2 if local else 1)
-    if tokens in released:
-        return "released", f"{name} is in the release.", ()
-    below = _below_threshold(release, name, tokens, released, levels)
-    return _not_considered(release, name, tokens, levels) or below
-
-
-def _not_considered(
-    release: Released, name: str, tokens: Tokens, levels: dict[int, dict[str, Any]]
-) -> Found | None:
-    asked = release.manifest.get("parameters", {})
+        said = "nothing of this is left: see how it is split and what is kept."
+        yield "not so read", f"As the corpus is read, {said}"
+    if tokens in {tuple(word) for word in asked.get("known", ())}:
+        yield "not so read", f"{name} was said to be known, so nobody was asked."
+    if strange := set(tokens) - set(asked.get("character_set", tokens)):
+        found = ", ".join(shorten(repr(token)) for token in sorted(strange))
+        yield "not so read", f"{name} holds {found}, not in the run's character set."
+    # Whether what was released is more than the beginning of sequences.
+    ends: dict[Tokens, bool] = {}
+    for row in release.table.to_pylist():
+        way = tuple(row["tokens"])
+        ends[way] = ends.get(way, False) or bool(row.get("ended", True))
+    if tokens in ends:
+        only = "" if ends[tokens] else ", as a beginning of sequences; its end was not released"
+        yield "released", f"{name} is in the release{only}."
+    if (most := manifest.get("top")) is not None:
+        said = f"is not among the {most:,} that top({most}) took of a release: ask that one."
+        yield "left out by top", f"{name} {said}"
     if [*tokens] in map(list, asked.get("domain") or ()):
-        floor = asked.get("min_users")
-        said = f"the low end of its interval lies below min_users, {floor}"
-        return "below", f"{name} is in the domain, and was left out: {said}.", ()
-    if is_of_list(release.manifest) or "domain" in asked:
+        said = f"the low end of its interval lies below min_users, {asked.get('min_users')}"
+        yield "below", f"{name} is in the domain, and was left out: {said}."
+    if is_of_list(manifest) or "domain" in asked:
         said = "that does not say whether anybody holds it"
-        said = f"{name} is not among the items that were given to be counted; {said}."
-        return "not asked for", said, ()
-    length, longest = len(tokens), max(levels, default=0)
-    if length not in levels:
-        looked = "other lengths" if length < longest else f"phrases of up to {longest:,}"
-        said = f"{name} has {plural(length, 'token')}; this release looked at {looked}."
-        return "not of this length", said, ()
-    return None
-
-
-def _below_threshold(
-    release: Released,
-    name: str,
-    tokens: Tokens,
-    released: set[Tokens],
-    levels: dict[int, dict[str, Any]],
-) -> Found:
-    if missing := _missing_parts(tokens, released, levels):
+        yield "not asked for", f"{name} is not among the items that were given; {said}."
+    lengths = _lengths_of(levels)
+    if len(tokens) not in lengths:
+        looked = f"this release looked at {min(lengths):,} to {max(lengths):,}"
+        yield "not of this length", f"{name} has {plural(len(tokens), 'token')}; {looked}."
+    if missing := _missing_parts(tokens, {*ends}, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
-        were = "was" if len(missing) == 1 else "were"
-        return (
-            "a part was not released",
-            f"{name} was not looked at: {parts} {were} not released, and a phrase is tried only "
-            "where its parts were.",
-            missing,
-        )
-    # Only a pruned level requires that the parts were released.
-    pruned = _is_pruned(levels, len(tokens))
-    subject = f"{name}: its parts were released, and it" if pruned else name
-    return "below", _threshold_sentence(release, len(tokens), subject), ()
+        said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
+        said = f"{said} released, and what is longer is tried only where its parts were."
+        yield "a part was not released", said, *missing
+    subject = f"{name}: its parts were released, and it" if _parts_of(tokens, levels) else name
+    yield "below", _threshold_sentence(release, len(tokens), subject)
+
+
+def _lengths_of(levels: Sequence[Level]) -> set[int]:
+    """The lengths that a run looked at."""
+    # Devices are asked from pairs on: each character is a beginning, and no row of its own.
+    return {level["level"] + (level["kind"] == "local") for level in levels}
+
+
+def _parts_of(tokens: Tokens, levels: Sequence[Level]) -> list[Tokens]:
+    """What must have been found before these tokens could be."""
+    if any(level["kind"] in ("vote", "batch", "local") for level in levels):  # of a trie
+        return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
+    at = [level["pruning"] for level in levels
+          if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
+    return [tokens[:-1], tokens[1:] if at[0] == "both" else tokens[-1:]] if at else []
 
 
 def _missing_parts(
-    tokens: Tokens, released: set[Tokens], levels: dict[int, dict[str, Any]]
+    tokens: Tokens, released: set[Tokens], levels: Sequence[Level]
 ) -> tuple[Tokens, ...]:
-    """The shortest parts whose absence kept these tokens from being valid."""
-    if not _is_pruned(levels, len(tokens)):
-        return ()
-    both = levels[len(tokens)].get("pruning", "both") == "both"
+    """The shortest parts whose absence kept these tokens from being looked at."""
     found: list[Tokens] = []
-    for part in (tokens[:-1], tokens[1:] if both else tokens[-1:]):
+    for part in _parts_of(tokens, levels):
         if part not in released:
             found += _missing_parts(part, released, levels) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 
-def _is_pruned(levels: dict[int, dict[str, Any]], length: int) -> bool:
-    return length > 1 and "pruning" in levels.get(length, {})
-
-
-def _found_in_trie(
-    release: Released, tokens: Tokens, name: str, longest: int, shortest: int
-) -> Found:
-    if unread := _not_asked_of_devices(release, tokens):
-        return "not so read", f"{name} {unread}.", ()
-    ends: dict[Tokens, bool] = {}
-    for row in release.table.select(["tokens", "ended"]).to_pylist():
-        way = tuple(row["tokens"])
-        ends[way] = ends.get(way, False) or bool(row["ended"])
-    if ends.get(tokens):
-        return "released", f"{name} is in the release, as a whole sequence.", ()
-    if tokens in ends:
-        last = (
-            "its end would be a level more than this run has"
-            if len(tokens) >= longest
-            else "that sequences end there was not released"
-        )
-        return "released", f"{name} is in the release as a beginning of sequences; {last}.", ()
-    if not shortest <= len(tokens) <= longest:
-        looked = f"this run looked at {shortest:,} to {longest:,}"
-        return "not of this length", f"{name} has {plural(len(tokens), 'token')}; {looked}.", ()
-    stopped = next(tokens[:n] for n in range(shortest, len(tokens) + 1) if tokens[:n] not in ends)
-    if len(stopped) < len(tokens):
-        return (
-            "a part was not released",
-            f"{name} was not asked for: its beginning {_quoted(release, stopped)} was not "
-            "released, and sequences grow from beginnings that were.",
-            (stopped,),
-        )
-    subject = f"{name}: its beginning was released, and it" if len(tokens) > shortest else name
-    return "below", _threshold_sentence(release, len(tokens), subject), ()
-
-
-def _not_asked_of_devices(release: Released, tokens: Tokens) -> str:
-    """For `ldp_trie`: words given as known, and words with characters outside the run's set."""
-    asked = release.manifest.get("parameters", {})
-    if tokens in {tuple(word) for word in asked.get("known", ())}:
-        return "was said to be known, so nobody was asked"
-    if "character_set" in asked and (strange := set(tokens) - set(asked["character_set"])):
-        found = ", ".join(shorten(repr(token)) for token in sorted(strange))
-        return f"holds {found}, not in the run's character set"
-    return ""
-
-
 def _threshold_sentence(release: Released, length: int, subject: str) -> str:
-    finds = release.manifest.get("finds", {})
-    users = dict(map(tuple, finds.get("users_by_length", ()))).get(length, finds.get("users"))
+    finds = release.manifest["finds"]
+    users = dict(map(tuple, finds["users_by_length"])).get(length, finds["users"])
     said = (
         f"{subject} stayed below the threshold. That does not say whether anybody holds it: what "
         "few hold looks like what nobody holds."
     )
     if floor := release.manifest.get("counting", {}).get("min_users"):
         said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
-    if users is None:
-        return said
     return (
         f"{said} At this price, {users:,} people make it found with probability "
         f"{finds['probability']:g} if they hold nothing else; those who hold more count for less."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -59,3 +60,14 @@ def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
         text, terminal_columns() - 2, initial_indent=first, subsequent_indent=below,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+
+
+def in_two_columns(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """Labels, and beside them what is said of each, in lines that fit the terminal."""
+    width = max((len(label) for label, _ in lines), default=0)
+    below = " " * (width + 4)
+    return [
+        line
+        for label, said in lines
+        for line in wrapped(said, f"  {label:<{width}}  ", below) or [f"  {label}"]
+    ]

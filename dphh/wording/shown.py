@@ -6,7 +6,6 @@ HTML, and characters that reverse text or are invisible are replaced by visible 
 
 from __future__ import annotations
 
-from html import escape
 from unicodedata import east_asian_width
 
 from dphh.wording.unseen import written_out
@@ -23,11 +22,6 @@ def shown(text: str, longest: int = LONGEST) -> str:
     if not text.strip():
         text = "".join("␣" if c == " " else c for c in text) or "∅"
     return written_out(text, _symbol_of)
-
-
-def html(text: str, longest: int = LONGEST) -> str:
-    """The text for HTML, isolated so that its writing direction does not affect its neighbours."""
-    return f"<bdi>{escape(shown(text, longest))}</bdi>"
 
 
 def _cut_to_columns(text: str, longest: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, GROWN, SCORED
 from dphh.release import Release
 
 HOSTILE = [
@@ -41,10 +41,12 @@ def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dic
         "run_id": f"run-of-{verb}",
         "parameters": {"content": CONTENT, **more.pop("parameters", {})},
         "randomness": "operating system",
+        "is_test": False,
         "privacy": PRIVACY,
         "levels": list(levels),
         "finds": {"probability": 0.9, "users": 41, "users_by_held": [],
-                  "users_by_length": [[1, 41], [2, 62], [3, 77]], "note": ""},
+                  "users_by_length": [[1, 41], [2, 62], [3, 77]], "note": "",
+                  "what": "an item is found"},
         **more,
     }  # fmt: skip
 
@@ -83,13 +85,10 @@ def trie(max_length: int = 4) -> Release:
     return Release(table, manifest("trie", levels, parameters={"content": content}))
 
 
-def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
+def counted(people: Mapping[str, tuple[int, int, int]]) -> Release:
     """A release that counts: users, and the ends of an interval."""
-    schema = SCORED
-    for name in ("users", "low", "high"):
-        schema = schema.append(pa.field(name, pa.float64()))
-    rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+    rows = [(len(t.split()), t, t.split(), *users) for t, users in people.items()]
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED)
     return Release(table, manifest("counts", [{"level": 1, "kind": "counts", **TOGETHER}]))
 
 
@@ -98,19 +97,16 @@ def within_country(
     groups: Sequence[str] = ("DE", "US"),
     noise: Mapping[str, Any] | None = None,
 ) -> Release:
-    """A release that counts within groups: a row for each item in each, the most users first.
-    `noise`: what its manifest says of its noise, if anything."""
+    """A release that counts within groups: a row for each item in each. `noise`: what its manifest
+    says of its noise, if anything."""
     rows = [
         (len(text.split()), text, text.split(), group, *users)
         for text, of_groups in people.items()
         for group, users in of_groups.items()
     ]
-    rows.sort(key=lambda row: (row[0], -row[4]))
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
-    level = {"level": 1, "kind": "counts", **TOGETHER}
-    level |= noise or {}
-    asked = {"by": "country", "groups": list(groups)}
-    made = manifest("counts", [level], parameters=asked)
+    level = {"level": 1, "kind": "counts", **TOGETHER, **(noise or {})}
+    made = manifest("counts", [level], parameters={"by": "country", "groups": list(groups)})
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}
     return Release(table, {**made, "finds": finds})
 
@@ -127,9 +123,18 @@ class Seen(HTMLParser):
         self.feed(page)
         assert self.open == []
 
+    def lines(self, until: str) -> str:
+        """The text as people read it, a line each, until one that begins so."""
+        lines = [" ".join(line.split()) for line in self.text.split("\0")]
+        return "\n".join(filter(None, lines)).partition(f"\n{until}")[0]
+
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
+        if tag in ("p", "h1", "h2", "h3", "dt", "tr", "summary", "pre"):
+            self.text += "\0"
+        if tag == "dd":
+            self.text += ": "
         if tag != "meta":
             self.open.append(tag)
 
@@ -137,4 +142,5 @@ class Seen(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.text += data
+        if self.open[-1:] != ["style"]:
+            self.text += data

@@ -28,38 +28,29 @@ def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
         assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
         assert row["low"] < row["value"] < row["high"]
     assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
-    assert phrases[1][0]["item"] == "see you"
 
 
 def test_scores_have_no_intervals_and_a_scale_for_each_length():
     charts = drawn(ladder().plot(2))
-    assert [spec["title"] for spec, _ in charts] == ["3 words", "2 words", "1 word"]
     assert [[row["item"] for row in rows] for _, rows in charts] == [
         ["see you later"], ["see you", "you later"], ["see", "you"],
     ]  # fmt: skip
-    ends = [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts]
-    assert ends == [15, 60, 90]
+    assert [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts] == [15, 60, 90]
     assert all(spec["mark"]["type"] == "bar" for spec, _ in charts)
     assert "no number of people" in charts[0][0]["encoding"]["x"]["title"]
 
 
-def test_groups_are_columns():
-    release = within_country({"see": {"DE": (9, 4, 14), "other": (7, 2, 12)}})
-    ((spec, rows),) = drawn(release.plot())
-    assert spec["facet"]["column"]["title"] == "country"
+def test_groups_are_columns_and_items_are_text():
+    release = within_country({HOSTILE[2]: {"DE": (9, 4, 14), "other": (7, 2, 12)}}, ["DE"])
+    ((_, rows),) = drawn(release.plot())
     assert [(row["group"], row["value"]) for row in rows] == [("DE", 9), ("other", 7)]
-
-
-def test_hostile_items_are_text():
-    ((_, rows),) = drawn(items(HOSTILE).plot())
-    assert not set("".join(row["item"] for row in rows)) & set("\x1b\x07\0\u202e\r\uffff")
+    assert {row["item"] for row in rows} == {"␛[31mred␇"}
 
 
 def test_what_cannot_be_drawn_is_refused(monkeypatch):
-    with pytest.raises(UsageError, match="plot: this release has neither counts nor scores"):
-        trie().plot()
-    with pytest.raises(UsageError, match="plot: nothing was found"):
-        items(()).plot()
+    for nothing in (trie(), items(())):
+        with pytest.raises(UsageError, match="plot: this release has neither counts nor scores"):
+            nothing.plot()
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(UsageError, match=r"Altair is not installed; pip install 'dphh\[plot\]'"):
         ladder().plot()

@@ -87,7 +87,7 @@ def test_the_statement_names_unit_and_both_epsilons(gboard):
     said = repr(gboard)
     assert "10-local differential privacy, for one item" in said
     assert "for all of a user's items: what the ledger books" in " ".join(said.split())
-    assert "to who sees messages without senders and not their sums alone" in " ".join(said.split())
+    assert "to who sees them without senders" in " ".join(gboard.describe().split())
 
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):

@@ -69,15 +69,6 @@ def test_an_empty_release_keeps_its_columns_and_types(tmp_path):
     back = Release.load(release([]).save(tmp_path))
     assert back.to_arrow().schema == SCORED
     assert back.to_polars().schema["tokens"] == pl.List(pl.String)
-    assert "0 found" in repr(back)
-    assert "0 found" in back._repr_html_()
-
-
-def test_a_release_of_nothing_says_how_many_users_an_item_would_need():
-    empty = release(items=())
-    empty.manifest["finds"] = {"probability": 0.9, "users": 1041}
-    said = " ".join(repr(empty).split())  # as wide as the terminal is
-    assert "found with probability 0.9 when held by at least 1,041 users" in said
 
 
 def test_a_release_is_a_relation_on_ones_own_connection():
@@ -224,46 +215,6 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_bytes() == b"old"
     with pytest.raises(UsageError, match=r"could not be written .No space left on device."):
         release().save(tmp_path / "out")
-
-
-# Looks
-
-
-def test_hostile_items_are_shown_harmlessly():
-    made = release(HOSTILE)
-    text, page = repr(made), made._repr_html_()
-    for shown in (text, page):
-        assert not set(shown) & set("\x1b\x07\x00\r\u202e")
-        assert "\\x1b[31mred" in shown or "␛[31mred" in shown
-        assert "x" * 61 not in shown
-    assert len([line for line in text.splitlines() if line[:4].isspace()]) == len(HOSTILE)
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "</td>&amp;" not in page
-
-
-def test_a_short_print_of_a_long_release():
-    made = release([f"item {i}" for i in range(1234)])
-    assert "1,234 found by items, (1, 1e-08)-DP" in repr(made)
-    assert "and 1,224 more" in repr(made)
-    assert "and 1,224 more" in made._repr_html_()
-    assert len([line for line in repr(made).splitlines() if line[:4].isspace()]) == 10 + 1
-
-
-def test_a_tests_release_says_so_wherever_it_is_looked_at():
-    made = release(randomness="drawn by a seed")
-    made = Release(made.table, {**made.manifest, "is_test": True})
-    assert made.is_test
-    assert "drawn by a seed" in repr(made)
-    assert "drawn by a seed" in made._repr_html_()
-
-
-@pytest.mark.parametrize("said", [{}, {"is_test": False}, {"is_test": False, "randomness": "NOT"}])
-def test_no_other_release_is_taken_for_a_tests(said):
-    made = release()
-    made = Release(made.table, {**made.manifest, **said})
-    assert not made.is_test
-    assert made.manifest["randomness"] not in repr(made)
 
 
 def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):

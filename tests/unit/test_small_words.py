@@ -14,10 +14,7 @@ from dphh import Corpus, CorpusError, UsageError, items
 from dphh.cli import cli
 from dphh.mechanisms.terms import set_aside
 from dphh.registry import VERBS
-from dphh.report.counted import how_many
-from dphh.report.promise import in_full
 from dphh.testing import SeededRandomness
-from tests.report.made import PRIVACY
 
 
 @pytest.fixture
@@ -46,14 +43,6 @@ def test_a_selector_behind_a_sign_is_no_word(tmp_path, engine):
     corpus = Corpus(path, user="who", text="body", split="unicode")
     found = items(corpus, epsilon=8, delta=1e-5).run(engine=engine, randomness=SeededRandomness(1))
     assert {row["item"] for row in found} == {"you", "ok", "nai\u0308ve"}
-
-
-@pytest.mark.parametrize(
-    "delta, said", [(1e-7, "1 in 10,000,000."), (3e-8, "1 in 33,000,000."), (0.3, "1 in 3.")]
-)
-def test_a_rare_event_is_said_in_whole_numbers(delta, said):
-    words = in_full({**PRIVACY, "delta": delta})[0][1]
-    assert words.endswith(said)
 
 
 def test_a_number_below_0_is_a_value_and_no_option(twice):
@@ -95,10 +84,3 @@ def test_a_connection_names_the_options_that_its_macros_take(verb):
 def test_options_of_no_verb_are_refused_with_the_verbs():
     with pytest.raises(duckdb.Error, match=r"verb: found 'ngram'.*ngrams"):
         dphh.connect().execute("FROM dphh_options('ngram')").fetchall()
-
-
-def test_a_release_of_nothing_names_no_groups():
-    columns = {"level": [], "item": [], "group": []}
-    asked = {"by": "country", "groups": ["DE"]}
-    said = how_many(pl.DataFrame(columns).to_arrow(), {"verb": "ngrams", "parameters": asked})
-    assert said == "0 found by ngrams"

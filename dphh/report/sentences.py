@@ -1,0 +1,159 @@
+"""Sentences about a release: how many items, within which groups, what its numbers and its promise
+mean. Each sentence is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, exp, log
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dphh.columns import OTHER
+from dphh.price import Privacy
+from dphh.wording.lines import plural, shorten
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Manifest = Mapping[str, Any]
+Tokens = tuple[str, ...]
+
+
+class Released(Protocol):
+    """What this folder needs of a release: it does not import the class `Release`."""
+
+    @property
+    def table(self) -> Any: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+    @property
+    def privacy(self) -> Privacy: ...
+    def to_polars(self) -> pl.DataFrame: ...
+    def dumps(self) -> str: ...
+
+
+def promise(privacy: Privacy) -> str:
+    return f"({privacy.published_epsilon:.4g}, {privacy.delta:g})-differential privacy"
+
+
+def promise_in_words(privacy: Privacy) -> str:
+    """What epsilon and delta mean, for those who read no theorem."""
+    epsilon = privacy.published_epsilon
+    digits = max(0, 3 - int(epsilon / log(10)))
+    factor = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"  # rounded up
+    what = {"user": "one person's rows", "contribution": "one contribution"}.get(
+        privacy.protects, "one of what is protected"
+    )
+    said = (
+        f"Whatever came out, it was at most {factor if epsilon <= 20 else f'e^{epsilon:.4g}'} "
+        f"times as likely with {what} in the data as without"
+    )
+    if not privacy.both_directions:
+        return f"{said}. The other way round nothing is proved."
+    one_in = float(f"{1 / privacy.delta:.2g}")
+    return (
+        f"{said}, and the other way round. Beyond that factor, the probability of any outcome may "
+        f"differ by {privacy.delta:g} at most, about 1 in {one_in:,.0f}."
+    )
+
+
+def groups_of(manifest: Manifest) -> tuple[str, ...]:
+    """The groups of a release's counts, in the order declared, with all others last."""
+    asked = manifest.get("parameters", {})
+    return (*asked["groups"], OTHER) if asked.get("by") else ()
+
+
+def items_in(table: Any) -> int:
+    """How many items a release has; an item counted within groups is one item."""
+    if "group" not in table.column_names:
+        return int(table.num_rows)
+    return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
+
+
+def is_of_list(manifest: Manifest) -> bool:
+    """Whether the items were given beforehand and each is in the release, held or not."""
+    whole = manifest.get("parameters", {}).get("min_users") is None
+    return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
+
+
+def how_many(release: Released) -> str:
+    """One line: how many items were found or counted, within which groups, and of which rows."""
+    manifest, asked = release.manifest, release.manifest.get("parameters", {})
+    items = items_in(release.table)
+    said = f"{plural(items, 'item')} counted" if is_of_list(manifest) else f"{items:,} found"
+    if "top" in manifest:
+        said = f"the first {said} of {sum(level['released'] for level in manifest['levels']):,}"
+    said += "" if is_of_list(manifest) else f" by {manifest['verb']}"
+    if groups := groups_of(manifest):
+        said += f"; counts within {asked['by']}: {', '.join(map(shorten, groups))}"
+    where = asked.get("content", {}).get("where")
+    return said if where is None else f"{said}, in rows where {' '.join(where.split())}"
+
+
+def counting_of(manifest: Manifest) -> Manifest:
+    """How a release counts users: its noise and its intervals; empty if it counts none."""
+    of_levels = [level for level in manifest["levels"] if "confidence" in level]
+    found: Manifest = manifest.get("counting") or (of_levels[0] if of_levels else {})
+    return found
+
+
+def that_count(releases: Sequence[Released]) -> list[Manifest]:
+    return [each.manifest for each in releases if counting_of(each.manifest)]
+
+
+def may_bind(manifest: Manifest) -> bool:
+    """Whether a user can hold more than counts in full, and then adds less to each."""
+    counting = counting_of(manifest)
+    return bool(counting["max_items"] < counting["keys"])
+
+
+def meaning_of_counts(
+    several: Sequence[Manifest], how: str = "How", where: str = ", and where"
+) -> str:
+    """What numbers of people are, for all releases that have some; of bars, in two sentences."""
+    by = "at least, by an estimate" if any(map(may_bind, several)) else "by an estimate"
+    return (
+        f"{how} many people, {by}{where} the true number lies, for all of "
+        f"{'them' if len(several) == 1 else 'a run'} together, with "
+        f"{100 * counting_of(several[0])['confidence']:g}%."
+    )
+
+
+def meaning_of_scores(manifest: Manifest) -> str:
+    what = "Noised weights"
+    if manifest["verb"] == "ldp_trie":
+        what = "Estimates of how many of a level's reports held it"
+    return f"{what}: they order what stands in one table, and are no numbers of people."
+
+
+def what_is_missing(manifest: Manifest) -> str:
+    """What it means that an item is missing; for `counts`, what a number near 0 means."""
+    given, finds = is_of_list(manifest), manifest["finds"]
+    said = (
+        "Everything that was asked for is here, whether many hold it or nobody does."
+        if given
+        else "What is not here is not thereby absent from the data: what few people hold is kept "
+        "back, whether nobody or a few dozen hold it."
+    )
+    more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
+    return (
+        f"{said} At this price {finds['what']} with probability {finds['probability']:g} when held "
+        f"by at least {plural(finds['users'], 'user')}{more}"
+    )
+
+
+def held_by_few(manifest: Manifest) -> str:
+    """Which of the items may be held by few people or nobody."""
+    if floor := counting_of(manifest).get("min_users"):
+        return f"Each is held by {floor:,} people or more, as far as its interval shows."
+    # n-grams that DPNE's thresholds let in, as expected at most: a share of the level below.
+    below = {level["level"]: level.get("released", 0) for level in manifest["levels"]}
+    expected = sum(
+        level.get("spurious", 0.0) * below.get(level["level"] - 1, 0)
+        for level in manifest["levels"]
+    )
+    if not expected:
+        return ""
+    return (
+        f"Up to {ceil(expected):,} of all that was found, as expected, may be held by few or "
+        "nobody."
+    )
