@@ -90,7 +90,7 @@ def _reasons(
     if missing := _missing_parts(tokens, {*ends}, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
-        said = f"{said} released, and what is longer is tried only where its parts were."
+        said = f"{said} released, and a phrase is tried only where its parts were."
         yield "a part was not released", said, *missing
     subject = f"{name}: its parts were released, and it" if _parts_of(tokens, levels) else name
     yield "below", _threshold_sentence(release, len(tokens), subject)

@@ -61,15 +61,14 @@ def shown_of(release: Release, most: int) -> list:
 
 
 def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
-    shown, missing, of_malta = 0, 0, []
+    missing, of_malta = 0, []
     for seed in range(20):
         release = simulated(seed)
         first = [(bar, TRUTH[item][group]) for item, group, bar in shown_of(release, 25)]
-        shown += len(first)
-        missing += sum(not bar.low <= truth <= bar.high for bar, truth in first)
+        missing += any(not bar.low <= truth <= bar.high for bar, truth in first)
         own = [row for row in release if row["group"] == "Malta"]
         of_malta += sorted(own, key=lambda row: -row["users"])[:15]
-    assert missing <= 0.05 * shown
+    assert missing <= 2  # of 20 pages, all intervals of a page together
     # The release's own intervals, of what has the most users by noise, all miss the truth, 0.
     assert all(row["low"] > 0 for row in of_malta)
 
