@@ -38,20 +38,11 @@ test-spark: $(VENV)/ready
 test-all: $(VENV)/ready
 	DPHH_FULL=1 $(BIN)/python -m pytest --engines duckdb,polars,spark --durations=50 $(ARGS)
 
-# The long-term line of DuckDB, beside the current one that `make test` uses. What DuckDB decides is
-# tested on both: which files, types, texts and dates it reads and how; its SQL, against the
-# specification; the functions registered in it; its errors, plans and memory; a run of every method.
-# DuckDB's shell over the gateway needs this line. What users are bounded to, prices, draws, the journal and the command
-# line are the same Python, called with the same batches, and are tested on the current line alone.
-OF_DUCKDB := as_sql content counts drawn_as_booked faults hostile ldp_trie \
-	listed_words memory ngrams no_files odd_texts plain_sql \
-	rounds_by_hand rows_without_user several_columns sources stores tables trie user_ids \
-	which_rows
-OLDER := $(OF_DUCKDB:%=tests/engines/test_%.py) tests/gateway \
-	tests/udfs/test_noise.py tests/udfs/test_votes.py tests/udfs/test_subsets.py \
-	tests/unit/test_connect.py tests/unit/test_corpus.py tests/unit/test_errors.py
+# The long-term line of DuckDB, beside the current one that `make test` uses: what can differ, which
+# one file lists, and DuckDB's shell over the gateway, which needs this line.
+OLDER := tests/engines/test_duckdb_versions.py tests/gateway/test_shell.py
 test-duckdb15: $(VENV_15)/ready
-	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \
+	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb,polars -n 2 --dist worksteal \
 		$(LIMITED) $(OLDER) $(ARGS)
 
 # Versions that are said are versions that work: the lowest of each that pyproject.toml names, and

@@ -21,6 +21,7 @@ from unittest.mock import patch
 from dphh.ledger import Ledger
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.testing import SeededRandomness
+from tests.engines.watched import Watched
 
 #: By name; where they live is their own affair.
 DRAWING = (
@@ -45,18 +46,6 @@ class Draw:
         return str(self.asked["purpose"])
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """What a level of the forecast ladder asked of an engine, and was told."""
-
-    level: int
-    #: Of either round: a user's norm, in the units of this noise.
-    sigma_grid: int
-    units: tuple[int, ...]
-    #: How many list sizes came with round 1.
-    lists: int
-
-
 @dataclass
 class Asked:
     draws: list[Draw] = field(default_factory=list)
@@ -64,7 +53,7 @@ class Asked:
     words: Counter[str] = field(default_factory=Counter)
     #: The names of the draws that were stored, in their order.
     steps: list[str] = field(default_factory=list)
-    rounds: dict[int, Rounds] = field(default_factory=dict)
+    rounds: dict[int, Watched] = field(default_factory=dict)
 
     def of(self, step: str, name: str | None = None) -> list[Draw]:
         """The draws of a step: all of them, or those by one function."""
@@ -92,29 +81,6 @@ class Listening:
         return self._source.words(count, purpose, keys)
 
 
-class _Watched:
-    """An engine's two rounds; remembers what they were asked with."""
-
-    def __init__(self, rounds: Any, level: int, asked: Asked) -> None:
-        self._rounds, self._level, self._asked = rounds, level, asked
-
-    def first_round(self, level: int, valid: Any, law: Any, unit: int) -> Any:
-        seen = self._rounds.first_round(level, valid, law, unit)
-        assert level == self._level not in self._asked.rounds
-        self._asked.rounds[level] = Rounds(level, law.noise.sigma, (unit,), len(seen.lists))
-        return seen
-
-    def second_round(self, weights: Any, unit: int) -> Any:
-        first = self._asked.rounds[self._level]
-        self._asked.rounds[self._level] = Rounds(
-            first.level, first.sigma_grid, (*first.units, unit), first.lists
-        )
-        return self._rounds.second_round(weights, unit)
-
-    def passed(self, thresholds: Any) -> Any:
-        return self._rounds.passed(thresholds)
-
-
 @contextmanager
 def recorded(engine: str) -> Iterator[Asked]:
     """Of all that runs within, on this engine."""
@@ -140,7 +106,9 @@ def recorded(engine: str) -> Iterator[Asked]:
     run, keep_level = Step.run, Ledger.keep_level
 
     def watched(self: Step, rounds: Any) -> Any:
-        return run(self, _Watched(rounds, self.level, asked))
+        assert self.level not in asked.rounds
+        asked.rounds[self.level] = Watched(rounds)
+        return run(self, asked.rounds[self.level])
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)

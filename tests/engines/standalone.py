@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -20,6 +22,19 @@ SPARK_HOME = Path(pyspark.__file__).parent
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = "Successfully registered with master"
 _PATIENCE = 120
+
+
+def seen_by(folder: Path, *asked: str, cwd: Path = HERE, **environment: str) -> Any:
+    """What a process of its own (spark_process.py) saw: FOLDER follows the name of what it runs."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark_process", asked[0], str(folder), *asked[1:]],
+        cwd=cwd, check=False, timeout=600, capture_output=True, text=True,
+        # Python looks in its folder before that
+        env={**os.environ, "PYTHONPATH": str(HERE), **environment},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr or asked[0] != "ended"
+    return json.loads((folder / "seen.json").read_text())
 
 
 class Cluster:

@@ -155,15 +155,15 @@ def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
 def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     held, spurious = above(run, level, "both")
     rounds, draws = run.asked.rounds[level["level"]], run.asked.of(step)
-    assert rounds.sigma_grid == level["sigma_grid"]
+    assert rounds.law.noise.sigma == level["sigma_grid"]
     drawn = of_noise(draws, level["sigma_grid"])
     # Either round once for each gram that is held, and the list sizes.
-    assert drawn == 2 * len(held) + rounds.lists
+    assert drawn == 2 * len(held) + len(rounds.first.lists)
     words_for(run, step, draws, drawn)
     assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
     spent = 0.0
     for name, unit in zip(("first_sigma", "second_sigma"), rounds.units, strict=True):
-        sigma = rounds.sigma_grid / unit
+        sigma = rounds.law.noise.sigma / unit
         # A unit is a whole number, rounded down: what is drawn is no less, and hardly more.
         assert level[name] * (1 - CLOSE) <= sigma <= level[name] * (1 + CLOSE) * (1 + 1 / unit)
         spent += sigma**-2
@@ -180,7 +180,7 @@ def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert most <= level["max_items"], "a case in which some word is counted by nobody"
     rounds, draws = run.asked.rounds[1], run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
-    assert drawn == 2 * len(held) + rounds.lists
+    assert drawn == 2 * len(held) + len(rounds.first.lists)
     words_for(run, step, draws, drawn)
     spurious = released - held
     assert spurious <= listed

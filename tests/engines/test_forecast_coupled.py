@@ -9,15 +9,13 @@ weight of somebody else, a bin, a class or a number of grams, would show in what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isqrt
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -34,19 +32,24 @@ from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import bins
 from dphh.public.counted_texts import prior_of_items
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws import noise
 from dphh.udfs.kernel.reading import Words
 from tests.engines.levels import host_on
+from tests.engines.watched import (
+    DRAWN,
+    Draw,
+    Watched,
+    check_norms,
+    drawing,
+    grams_held,
+    in_round_1,
+    in_round_2,
+    to_lists,
+)
 
 Rows = Sequence[tuple[str, str]]
-#: What an engine draws for, and the name of the row.
-Draw = tuple[str, str]
-
 WORDS = [f"w{number}" for number in range(12)]
 SIGMA_GRID = 2**10
 LEVELS = (2, 3, 4)
-#: Where each engine's steps take their noise from.
-DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.host"}
 
 
 @dataclass
@@ -55,29 +58,12 @@ class Seen:
 
     released: list[ForecastRelease] = field(default_factory=list)
     ladders: list[Ladder] = field(default_factory=list)
-    rounds: list[Any] = field(default_factory=list)
+    rounds: list[Watched] = field(default_factory=list)
     noise: dict[Draw, int] = field(default_factory=dict)
 
-
-class Watched:
-    """An engine's rounds; keeps what the driver says and hears."""
-
-    def __init__(self, rounds: Any) -> None:
-        self.of_engine = rounds
-
-    def first_round(self, level: int, valid: Any, law: Any, unit: int) -> Any:
-        self.valid, self.unit_1 = valid, unit
-        self.first = self.of_engine.first_round(level, valid, law, unit)
-        return self.first
-
-    def second_round(self, weights: Any, unit: int) -> Any:
-        self.weights, self.unit_2 = weights, unit
-        self.negatives = self.of_engine.second_round(weights, unit)
-        return self.negatives
-
-    def passed(self, thresholds: Any) -> Any:
-        self.passing = self.of_engine.passed(thresholds)
-        return self.passing
+    def shown(self) -> list[Any]:
+        tables = [released.to_table().to_pydict() for released in self.released]
+        return [*(rounds.said() for rounds in self.rounds), *tables]
 
 
 @dataclass
@@ -110,7 +96,10 @@ def climbed(
     table = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
     table.write_parquet(path)
     corpus = Corpus(path, user="who", text="what")
-    with host_on(engine, corpus, SeededRandomness(3)) as host, drawing(engine, seen, less):
+    with (
+        host_on(engine, corpus, SeededRandomness(3)) as host,
+        drawing(engine, seen.noise, less),
+    ):
         host.gather("users", Words(ends=True))
         placed = Placed(host)
         for level in LEVELS:
@@ -127,66 +116,32 @@ def climbed(
     return seen
 
 
-@contextmanager
-def drawing(engine: str, seen: Seen, less: dict[Draw, int]) -> Iterator[None]:
-    draw = noise.draw_rounded_gaussian
-
-    def drawn(randomness: Any, sigma: int, count: int, purpose: str, keys: Any = None) -> Any:
-        found = draw(randomness, sigma, count, purpose, keys)
-        names = [] if keys is None else keys.to_pylist()
-        seen.noise |= {(purpose, name): int(x) for name, x in zip(names, found, strict=True)}
-        return found - np.array([less.get((purpose, name), 0) for name in names], dtype=np.int64)
-
-    with patch(f"{DRAWN[engine]}.draw_rounded_gaussian", drawn):
-        yield
-
-
-def held(ladder: Ladder, texts: Sequence[str]) -> set[int]:
-    """The valid grams of a user: side by side stand two grams that were released."""
-    keys = set()
-    for text in texts:
-        places = [WORDS.index(word) if word in WORDS else None for word in text.split()]
-        for rung in [*ladder.rungs[1:], None]:
-            pairs = [
-                None if left is None or right is None else left << 32 | right
-                for left, right in pairwise(places)
-            ]
-            if rung is None:
-                keys |= {pair for pair in pairs if pair is not None}
-            else:
-                at = {key: place for place, key in enumerate(rung.keys.tolist())}
-                places = [at.get(pair) for pair in pairs]
-    return keys
-
-
 def what_one_adds(seen: Seen, rows: Rows, texts: Sequence[str]) -> dict[Draw, int]:
     """By the proof: what a user of these texts adds to D's noised tables, by the rows' bins."""
-    users: dict[str, list[str]] = {}
+    users: defaultdict[str, list[str]] = defaultdict(list)
     for user, text in rows:
-        users.setdefault(user, []).append(text)
+        users[user].append(text)
     adds: dict[Draw, int] = {}
     law = bins(SIGMA_GRID)
     for level, ladder, rounds in zip(LEVELS, seen.ladders, seen.rounds, strict=True):
-        keys = held(ladder, texts)
+        keys = grams_held(ladder, WORDS, texts)
         if not keys:
             continue
         sums = dict.fromkeys(keys, 0)
-        for others in (held(ladder, of_user) for of_user in users.values()):
+        for others in (grams_held(ladder, WORDS, of_user) for of_user in users.values()):
             for key in keys & others:
-                sums[key] += isqrt(rounds.unit_1**2 * 49 // (50 * len(others)))
-        plain = isqrt(rounds.unit_1**2 * 49 // (50 * len(keys)))
-        sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**power for power in range(5, 15)]
-        list_bin = sum(size <= len(keys) for size in sizes) - 1
-        adds[f"{level}/list sizes", str(-1 - list_bin)] = isqrt(rounds.unit_1**2 // 50)
+                sums[key] += in_round_1(rounds.unit_1, len(others))
+        plain = in_round_1(rounds.unit_1, len(keys))
+        list_bin, own = to_lists(rounds.unit_1, len(keys))
+        adds[f"{level}/list sizes", str(-1 - list_bin)] = own
         g = {}
         for key in keys:
             adds[f"{level}/round 1", str(key)] = plain
             noisy = sums[key] + seen.noise[f"{level}/round 1", str(key)]
             row = class_of(rounds.valid, key), law.of(np.array([noisy]))[0]
             g[key] = int(rounds.weights[row])
-        norm = isqrt(sum(x * x for x in g.values()) - 1) + 1
-        for key, x in g.items():
-            adds[f"{level}/round 2", str(key)] = rounds.unit_2 * x // norm
+        for key, x in in_round_2(rounds.unit_2, g).items():
+            adds[f"{level}/round 2", str(key)] = x
     return adds
 
 
@@ -199,19 +154,6 @@ def class_of(valid: Any, key: int) -> int:
     lacking = of_forecasts + int(public.shifts[public.left[left] + public.right[right]])
     listed = dict(zip(public.keys.tolist(), public.classes.tolist(), strict=True))
     return listed.get(key, lacking)
-
-
-def shown(seen: Seen) -> list[list[Any]]:
-    return [
-        [
-            rounds.first.counts.tolist(),
-            rounds.first.lists.tolist(),
-            rounds.negatives.tolist(),
-            *(column.tolist() for column in vars(rounds.passing).values()),
-            released.to_table().to_pydict(),
-        ]
-        for rounds, released in zip(seen.rounds, seen.released, strict=True)
-    ]
 
 
 def corpus_and_newcomer(seed: int, users: int) -> tuple[Rows, Rows]:
@@ -232,52 +174,40 @@ def corpus_and_newcomer(seed: int, users: int) -> tuple[Rows, Rows]:
     return rows, newcomer
 
 
-@pytest.mark.parametrize("engine", DRAWN)
-@pytest.mark.parametrize(
-    ("seed", "users", "mu"), [(1, 60, 0.08), (2, 60, 0.3), (3, 1, 0.04), (4, 60, 1.0), (5, 1, 0.08)]
-)
-def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
-    engine, seed, users, mu, tmp_path
-):
-    rows, newcomer = corpus_and_newcomer(seed, users)
-    without = climbed(engine, tmp_path, rows, mu, {})
-    adds = what_one_adds(without, rows, [text for _, text in newcomer])
-    assert adds
-    first = Random(seed).randrange(len(rows))
-    with_user = climbed(engine, tmp_path, [*rows[:first], *newcomer, *rows[first:]], mu, adds)
-    assert shown(with_user) == shown(without)
-    assert all(len(released.keys) > 5 for released in without.released)
-    check_norms(without, adds)
-
-
-@pytest.mark.parametrize("engine", DRAWN)
-@pytest.mark.parametrize(("seed", "users", "mu"), [(1, 60, 0.08), (2, 60, 0.3), (4, 60, 1.0)])
-def test_the_same_with_a_prior_that_lifts_what_the_newcomer_holds(
-    engine, seed, users, mu, tmp_path
-):
-    """A pair that the public text has 100 times as often as chance would."""
-    rows, newcomer = corpus_and_newcomer(seed, users)
-    said = [text.split() for _, text in newcomer]
+def prior_that_lifts(texts: Sequence[str]) -> tuple[Prior, int]:
+    """One that has a pair of these texts 100 times as often as chance would; and that pair."""
+    said = [text.split() for text in texts]
     lifted = next([*pair] for text in said for pair in pairwise(text) if {*pair} <= {*WORDS})
     items = [[word] for word in WORDS] + [lifted, ["w0", "w1"], ["w5", "w5"]]
     items = [item for place, item in enumerate(items) if item not in items[:place]]
     counts = [100 if len(item) == 1 else 9_000 if item == lifted else 3 for item in items]
     prior = prior_of_items(dict(zip(map(tuple, items), counts, strict=True)), LEVELS[-1])
+    return prior, WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
+
+
+@pytest.mark.parametrize("engine", DRAWN)
+@pytest.mark.parametrize(
+    ("seed", "users", "mu", "with_prior"),
+    [(1, 60, 0.08, False), (3, 1, 0.04, False), (4, 60, 1.0, False), (5, 1, 0.08, False),
+     (1, 60, 0.08, True), (2, 60, 0.3, True)],
+)  # fmt: skip
+def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
+    engine, seed, users, mu, with_prior, tmp_path
+):
+    rows, newcomer = corpus_and_newcomer(seed, users)
+    texts = [text for _, text in newcomer]
+    prior, lifted = prior_that_lifts(texts) if with_prior else (None, 0)
     without = climbed(engine, tmp_path, rows, mu, {}, prior)
-    of_lifted = WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
-    assert LIFTS[class_of(without.rounds[0].valid, of_lifted) % len(LIFTS)] >= 10
-    adds = what_one_adds(without, rows, [text for _, text in newcomer])
-    assert adds["2/round 1", str(of_lifted)] > 0
-    with_user = climbed(engine, tmp_path, [*rows, *newcomer], mu, adds, prior)
-    assert shown(with_user) == shown(without)
+    adds = what_one_adds(without, rows, texts)
+    assert adds
+    if with_prior:
+        assert LIFTS[class_of(without.rounds[0].valid, lifted) % len(LIFTS)] >= 10
+        assert adds["2/round 1", str(lifted)] > 0
+    first = Random(seed).randrange(len(rows))
+    with_user = climbed(
+        engine, tmp_path, [*rows[:first], *newcomer, *rows[first:]], mu, adds, prior
+    )
+    assert with_user.shown() == without.shown()
     assert all(len(released.keys) > 5 for released in without.released)
-    check_norms(without, adds)
-
-
-def check_norms(without: Seen, adds: dict[Draw, int]) -> None:
-    # Two tables a level, each moved by the unit at most.
     for level, rounds in zip(LEVELS, without.rounds, strict=True):
-        of_rounds = (("round 1", "list sizes"), rounds.unit_1), (("round 2",), rounds.unit_2)
-        for tables, unit in of_rounds:
-            purposes = [f"{level}/{table}" for table in tables]
-            assert sum(x * x for (to, _), x in adds.items() if to in purposes) <= unit**2
+        check_norms(str(level), rounds, adds)

@@ -1,8 +1,15 @@
-"""Corpora that nobody means well with, on every engine: a right answer or an error that helps."""
+"""Corpora that nobody means well with: a right answer, or an error that helps and quotes nothing.
+
+Also odd texts, columns that do not fit, and what is named like a file and is none. DuckDB reads for
+Polars too, so that files are opened here on DuckDB, and on Spark where it is asked for.
+"""
 
 from __future__ import annotations
 
 import base64
+import gzip
+import os
+import socket
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,12 +18,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Corpus, CorpusError, DphhError, items
+from dphh import Corpus, CorpusError, DphhError, UsageError, check, items
 from dphh.testing import SeededRandomness
+from tests.engines.contents import ROWS, expected, frame, not_utf8
+from tests.engines.levels import histogram
 
 #: What everybody holds, and is found; beside it stands what is hostile.
 SHARED = "shared"
 ASK = {"epsilon": 4.0, "delta": 1e-6, "max_items": 5}
+
+
+@pytest.fixture(params=["duckdb", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def found(path: Path, engine: str, **read: str) -> list[str]:
@@ -32,10 +46,8 @@ def many(values: object, kind: pa.DataType | None = None) -> pa.Table:
 
 
 def test_a_word_of_ten_million_letters_is_cut_and_others_stand(engine, tmp_path):
-    table = pa.concat_tables(
-        [many(SHARED), pa.table({"who": [0], "what": ["x" * 10_000_000 + " y"]})]
-    )
-    pq.write_table(table, tmp_path / "c.parquet")
+    long = pa.table({"who": [0], "what": ["x" * 10_000_000 + " y"]})
+    pq.write_table(pa.concat_tables([many(SHARED), long]), tmp_path / "c.parquet")
     assert found(tmp_path / "c.parquet", engine) == [SHARED]
 
 
@@ -72,28 +84,6 @@ def test_one_endless_text_counts_by_its_start(engine, tmp_path):
     assert release.manifest["parameters"]["content"]["max_text_length"] == 1000
 
 
-NAMES = ['"; DROP TABLE held; --', "a b", "select", "$max_items", "`x`", "名", "'"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_that_are_sql_are_names(engine, tmp_path, name):
-    table = many(SHARED).rename_columns(["who", name])
-    pq.write_table(table, tmp_path / "c.parquet")
-    assert found(tmp_path / "c.parquet", engine, text=name) == [SHARED]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
-    ids=str,
-)
-def test_texts_of_any_layout_are_texts(engine, tmp_path, kind):
-    table = many(SHARED)
-    table = table.set_column(1, "what", table.column("what").cast(kind))
-    pq.write_table(table, tmp_path / "c.parquet")
-    assert found(tmp_path / "c.parquet", engine) == [SHARED]
-
-
 @pytest.mark.parametrize("table", [many(SHARED)[:0], many(None, pa.string())], ids=["none", "NULL"])
 def test_no_rows_and_nothing_but_null_release_nothing(engine, tmp_path, table):
     pq.write_table(table, tmp_path / "c.parquet")
@@ -124,17 +114,6 @@ def test_decimals_of_different_scales_over_files_are_read_or_refused(engine, tmp
     assert {Decimal(item) for item in read} == {Decimal("2.5")}
 
 
-def test_a_truncated_file_and_one_of_nothing_are_refused_and_cost_nothing(engine, tmp_path, ledger):
-    pq.write_table(many(SHARED), tmp_path / "whole.parquet")
-    data = (tmp_path / "whole.parquet").read_bytes()
-    for cut in (0, 4, len(data) // 2, len(data) - 1):
-        path = tmp_path / f"{cut}.parquet"
-        path.write_bytes(data[:cut])
-        with pytest.raises(CorpusError, match="corpus"):
-            found(path, engine)
-    assert ledger.runs() == []
-
-
 def test_items_of_control_and_bidirectional_characters_are_exact(engine, tmp_path):
     odd = ["\x1b[31mred", "a\u202eb", "=1+1", "\r\nx", "\u2066y", "\x07", "</script>"]
     tables = [many(item) for item in odd]
@@ -145,6 +124,18 @@ def test_items_of_control_and_bidirectional_characters_are_exact(engine, tmp_pat
     assert sorted(release.to_arrow()["item"].to_pylist()) == sorted(odd)
     shown = repr(release)
     assert not any(character in shown for character in "\x1b\x07\u202e\u2066")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    ids=str,
+)
+def test_texts_of_any_layout_are_texts(engine, tmp_path, kind):
+    table = many(SHARED)
+    table = table.set_column(1, "what", table.column("what").cast(kind))
+    pq.write_table(table, tmp_path / "c.parquet")
+    assert found(tmp_path / "c.parquet", engine) == [SHARED]
 
 
 @pytest.mark.parametrize(
@@ -201,3 +192,188 @@ def test_parquet_of_fastparquet_is_parquet(engine, tmp_path, kind):
     frame = frame if kind == "text" else frame.astype({"what": "category"})
     fastparquet.write(str(tmp_path / "c.parquet"), frame, compression="GZIP")
     assert found(tmp_path / "c.parquet", engine) == [SHARED]
+
+
+# Texts
+
+
+def test_nul_bytes_are_characters_like_any_other(engine, tmp_path, no_noise):
+    rows = [(1, "a\0b a\0c"), (2, "a\0b \0")]
+    frame(rows).write_parquet(tmp_path / "nul.parquet")
+    for source in (frame(rows), tmp_path / "nul.parquet"):
+        corpus = Corpus(source, user="who", text="what", split="white space")
+        assert histogram(engine, corpus, no_noise, 10) == expected(rows, lambda t: t.split(" "))
+
+
+def test_binary_content_is_decoded_and_what_is_not_utf8_ignored(engine, tmp_path, no_noise):
+    table = pa.table({"who": [1, 1, 2, 3], "what": [b"a b", b"\xff bad", "é a".encode(), None]})
+    pq.write_table(table, tmp_path / "binary.parquet")
+    for source in (table, tmp_path / "binary.parquet"):
+        corpus = Corpus(source, user="who", text="what")
+        assert histogram(engine, corpus, no_noise, 10) == {"a": 1448, "b": 724, "é": 724}
+
+
+def listed(column):
+    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), column)
+
+
+NOT_UTF8 = {
+    "content": (lambda: {"who": [1], "what": not_utf8()}, {}),
+    "user": (lambda: {"who": not_utf8(), "what": ["a"]}, {}),
+    "in a list": (lambda: {"who": [1], "what": listed(not_utf8())}, {"as_": "list"}),
+}
+
+
+@pytest.mark.parametrize("where", ["memory", "parquet"])
+@pytest.mark.parametrize("columns, options", NOT_UTF8.values(), ids=NOT_UTF8.keys())
+def test_text_that_is_not_utf8_is_a_clear_error(
+    engine, tmp_path, no_noise, columns, options, where
+):
+    """Never a crash (engines trust Arrow's strings), and never a look at what was there."""
+    source = pa.table(columns())
+    if where == "parquet":
+        pq.write_table(source, tmp_path / "bad.parquet")
+        source = tmp_path / "bad.parquet"
+    corpus = Corpus(source, user="who", text="what", **options)
+    with pytest.raises(CorpusError, match="not UTF-8: write it as a binary column") as caught:
+        histogram(engine, corpus, no_noise, 10)
+    assert "SENTINEL" not in str(caught.value)
+
+
+def test_views_of_strings_are_checked_like_strings(engine, no_noise):
+    blob = pa.array([b"SENTINEL\xff\xfe of text, a long one"], pa.binary_view())
+    text = pa.Array.from_buffers(pa.string_view(), 1, blob.buffers())
+    corpus = Corpus(pa.table({"who": [1], "what": text}), user="who", text="what")
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        histogram(engine, corpus, no_noise, 10)
+
+
+def test_long_tokens_are_cut_by_default(engine, written, no_noise):
+    rows = [(1, "é" * 1001), (2, "é" * 1000), (3, "é" * 999)]
+    assert histogram(engine, written(rows), no_noise, 10) == {"é" * 1000: 2048, "é" * 999: 1024}
+
+
+def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
+    fine = written([(1, "abc abc abc")], max_token_length=3, too_long="error")
+    assert histogram(engine, fine, no_noise, 10) == {"abc": 1024}
+    with pytest.raises(
+        CorpusError, match=r"^max_token_length: the corpus has a longer token"
+    ) as caught:
+        histogram(
+            engine, written([(1, "SENTINEL")], max_token_length=3, too_long="error"), no_noise, 10
+        )
+    assert "SENT" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"text": "nothing"},
+            "^text or item: the corpus has no column 'nothing'; it has who, what",
+        ),
+        ({"user": "nobody"}, "^user: the corpus has no column 'nobody'"),
+        ({"user": "WHO"}, "^user: the corpus has no column 'WHO'"),
+        ({"user": 'who" FROM x; --'}, "^user: the corpus has no column"),
+        (
+            {"text": "who"},
+            "^text or item: as='words' needs text, but 'who' is (BIGINT|Int64|bigint)",
+        ),
+        ({"text": "listed"}, "say as_='list'"),
+        ({"item": "listed"}, "say as_='list'"),
+        ({"as_": "list"}, "'list' needs a list column, but 'what' is (VARCHAR|String|string)"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, message):
+    table = frame(ROWS).with_columns(listed=pl.lit([1]))
+    table.write_parquet(tmp_path / "c.parquet")
+    asked = {"user": "who", **({} if "item" in options else {"text": "what"}), **options}
+    for source in (table, tmp_path / "c.parquet"):
+        with pytest.raises(CorpusError, match=message):
+            histogram(engine, Corpus(source, **asked), no_noise, 10)
+
+
+@pytest.mark.parametrize("option", ["split", "keep", "drop"])
+@pytest.mark.parametrize("pattern", ["(", "a'); DROP TABLE held; --", "(?=look)"])
+def test_patterns_that_are_none_are_named(engine, written, no_noise, option, pattern):
+    with pytest.raises(UsageError, match=f"^{option}: .* is not a valid regular expression"):
+        histogram(engine, written(ROWS, **{option: pattern}), no_noise, 10)
+
+
+def test_patterns_with_quotes_are_patterns(engine, written, no_noise):
+    corpus = written([(1, "it's \"so\" x'; DROP TABLE held; --")], split="['\"].")
+    assert histogram(engine, corpus, no_noise, 10).keys() == {"'s", '"s', '" ', "';"}
+
+
+def test_two_columns_of_one_name_are_an_error(engine, no_noise):
+    table = pa.table([[1], [2], ["y"]], names=["who", "who", "what"])
+    with pytest.raises(CorpusError, match=r"^user: the corpus has 2 columns 'who'"):
+        histogram(engine, Corpus(table, user="who", text="what"), no_noise, 10)
+
+
+def test_files_that_are_not_there_or_not_parquet_are_told_apart(engine, tmp_path, no_noise):
+    (tmp_path / "folder").mkdir()
+    for name in ("none.parquet", "*.parquet", "folder"):
+        with pytest.raises(
+            CorpusError,
+            match=r"(there is no such file|is no file)( \*\.parquet)?; give a Parquet file",
+        ):
+            histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
+    (tmp_path / "text").write_text("u,t\nSENTINEL,SENTINEL\n")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    whole = tmp_path / "whole.parquet"
+    frame(ROWS).write_parquet(whole)
+    (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
+    for name in ("text", "empty.parquet", "cut.parquet"):
+        with pytest.raises(CorpusError, match="cannot be read as Parquet") as caught:
+            histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
+        assert "SENTINEL" not in str(caught.value)
+
+
+# What is named like a file and is none, or has no end: refused before anything waits for it
+
+NO_WAITING = pytest.mark.timeout(60)
+
+
+def refused(source, ledger, said, engine="duckdb"):
+    corpus = Corpus(source, user="who", text="what")
+    with pytest.raises(CorpusError, match=said):
+        items(corpus, **ASK).run(engine=engine, ledger=ledger)
+    assert ledger.runs() == []
+
+
+@NO_WAITING
+@pytest.mark.parametrize("name", [".b.parquet", "a.csv", "a.tsv.gz", "a.jsonl", "a.duckdb", "pipe"])
+def test_a_pipe_is_refused_and_neither_naming_nor_checking_it_waits(name, tmp_path, ledger):
+    pq.write_table(pa.table({"who": [1], "what": ["a"]}), tmp_path / "a.parquet")
+    os.mkfifo(tmp_path / name)
+    parquet = name.endswith("parquet")
+    more = [tmp_path, tmp_path / ".*.parquet", f"file://{tmp_path}/{name}"] if parquet else []
+    for source in (tmp_path / name, *more):
+        refused(source, ledger, "it is a pipe, a socket or a device")
+    corpus = Corpus(tmp_path / name, user="who", text="what")
+    assert not check(corpus, ledger=ledger).ok
+
+
+@NO_WAITING
+def test_sockets_and_devices_are_refused(tmp_path, monkeypatch, ledger):
+    monkeypatch.chdir(tmp_path)  # a socket's name is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("a.parquet")
+        refused("a.parquet", ledger, "it is a pipe, a socket or a device")
+    (tmp_path / "zeros.csv").symlink_to("/dev/zero")
+    refused("zeros.csv", ledger, "it is a pipe, a socket or a device")
+
+
+@NO_WAITING
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl"])
+def test_a_first_line_without_an_end_is_not_read_whole(name, tmp_path, ledger):
+    opened = gzip.open if name.endswith("gz") else open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(b"a" * 20_000_000)
+    refused(tmp_path / name, ledger, "the first line of .* cannot be read")
+
+
+def test_a_first_line_of_very_many_brackets_is_no_object(tmp_path, ledger):
+    (tmp_path / "a.jsonl").write_text("[" * 1_000_000)
+    refused(tmp_path / "a.jsonl", ledger, "the first line is not a JSON object")

@@ -65,7 +65,7 @@ NEW = [("new", "rare w0 w1 w2 w3 w4 w5"), ("new", "w0 w1"), ("new", "w0 w1")]
 
 def of_neighbours(test: Any) -> Any:
     """For D and u of chance, and for these, on every engine."""
-    tried = settings(max_examples=10)(example(OTHERS, NEW)(given(others, newcomer)(test)))
+    tried = settings(max_examples=5)(example(OTHERS, NEW)(given(others, newcomer)(test)))
     return pytest.mark.parametrize("engine", ENGINES)(tried)
 
 
@@ -207,7 +207,7 @@ def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-@settings(max_examples=10)
+@settings(max_examples=5)
 @example([("d", "ab"), ("e", "ab"), ("f", ""), ("d", "ab"), ("g", "-")], ["ab", "a", "ab", "c", ""])
 @given(words_of_others, words_of_newcomer)
 def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
@@ -345,8 +345,10 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("common", "released", "kinds"), WAYS)
-@pytest.mark.parametrize(("epsilon", "first_bits"), [(1.0, 9), (0.0015, 0)])
+@pytest.mark.parametrize(
+    ("common", "released", "kinds", "epsilon", "first_bits"),
+    [*((*way, 1.0, 9) for way in WAYS), (*WAYS[1], 0.0015, 0)],
+)
 @of_neighbours
 def test_items_by_auto_whichever_way_it_goes(
     engine, common, released, kinds, epsilon, first_bits, others, newcomer

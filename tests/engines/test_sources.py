@@ -1,4 +1,8 @@
-"""Sources that are no Parquet files, against plain Python. One body, every engine."""
+"""Where rows come from: files of every format, tables and frames, and what of them is refused.
+
+DuckDB reads files for Polars too, so that files are opened here on DuckDB, and on Spark where it is
+asked for; frames and tables in memory on every engine.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import gzip
 import json
 import traceback
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -15,11 +20,18 @@ import pytest
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.corpora.stores import extension_file
+from dphh.engines import ENGINES
+from tests.engines.contents import expected, frame
 from tests.engines.levels import histogram
-from tests.engines.test_content import expected
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
 TRICKY = [("1", 'say "hi"\nthere'), ("2", "a,b;c"), ("3", "中文 😀"), ("4", None), ("5", "# a")]
+ASK = {"epsilon": 1, "delta": 1e-6}
+
+
+@pytest.fixture(params=["duckdb", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def table(rows, users=str):
@@ -39,8 +51,7 @@ def jsonl(rows):
 
 def delta(folder, rows):
     deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
-    gone = [("9", "deleted")]
-    deltalake.write_deltalake(folder, table([*rows, *gone], int))
+    deltalake.write_deltalake(folder, table([*rows, ("9", "deleted")], int))
     deltalake.DeltaTable(folder).delete("who = 9")
     return folder
 
@@ -65,6 +76,31 @@ def database(file, rows):
 
 
 # As many ways to write the same rows
+
+
+def as_paths(folder, rows):
+    frame(rows[:2]).write_parquet(folder / "one.parquet")
+    frame(rows[2:]).write_parquet(folder / "two.parquet")
+    return [folder / "one.parquet", str(folder / "two.parquet")]
+
+
+def as_glob(folder, rows):
+    as_paths(folder, rows)
+    return f"{folder}/*.parquet"
+
+
+def as_folder(folder, rows):
+    (folder / "deep" / "er").mkdir(parents=True)
+    frame(rows[:2]).write_parquet(folder / "deep" / "one.parquet")
+    frame(rows[2:]).write_parquet(folder / "deep" / "er" / "two.parquet")
+    return folder
+
+
+def as_partitions_by_user(folder, rows):
+    for index, (user, text) in enumerate(rows):
+        (folder / f"who={user}").mkdir(exist_ok=True)
+        pl.DataFrame({"what": [text]}).write_parquet(folder / f"who={user}" / f"{index}.parquet")
+    return folder
 
 
 def as_csv(folder, rows):
@@ -106,35 +142,57 @@ def as_table_of_a_database(folder, rows):
     return f"{database(folder / 'app.duckdb', rows)}/reviews"
 
 
-def as_pandas(folder, rows):
-    return pytest.importorskip("pandas").DataFrame(rows, columns=["who", "what"])
+FILES = [
+    as_paths, as_glob, as_folder, as_partitions_by_user, as_csv, as_csv_of_a_spreadsheet, as_tsv,
+    as_zipped_csv_files_of_two_headers, as_json_lines, as_zipped_ndjson, as_table_of_a_database,
+]  # fmt: skip
 
 
-WAYS = [
-    as_csv,
-    as_csv_of_a_spreadsheet,
-    as_tsv,
-    as_zipped_csv_files_of_two_headers,
-    as_json_lines,
-    as_zipped_ndjson,
-    as_table_of_a_database,
-    as_pandas,
-]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_source_is_read_by_every_engine(way, tmp_path, engine, no_noise):
+@pytest.mark.parametrize("way", FILES)
+def test_files_of_every_format_are_read(way, tmp_path, engine, no_noise):
     corpus = Corpus(way(tmp_path, ROWS), user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+
+#: By connection: tables, views, names that must be quoted, relations.
+IN_DUCKDB = {
+    "table": "CREATE TABLE messages AS FROM rows",
+    's."odd; na\'me"': 'CREATE SCHEMA s; CREATE TABLE s."odd; na\'me" AS FROM rows',
+    "seen": "CREATE TABLE messages AS FROM rows; CREATE VIEW seen AS FROM messages",
+}
+IN_MEMORY: dict[str, Any] = {
+    **{f"DuckDB's {name}": name for name in IN_DUCKDB},
+    "relation": lambda con: con.sql("SELECT what, who, 1 AS more FROM rows WHERE who > '0'"),
+    "temporary table": lambda con: con.sql("CREATE TEMP TABLE hidden AS FROM rows; FROM hidden"),
+    "arrow": lambda con: table(ROWS),
+    "reader": lambda con: pa.RecordBatchReader.from_batches(
+        table(ROWS).schema, table(ROWS).to_batches(2)
+    ),
+    "polars": lambda con: frame(ROWS),
+    "lazy": lambda con: frame(ROWS).lazy().with_columns(more=pl.lit(1)),
+    "pandas": lambda con: frame(ROWS).to_pandas(),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", IN_MEMORY)
+def test_tables_in_memory_are_read(way, engine, no_noise):
+    con = duckdb.connect()
+    con.register("rows", table(ROWS))
+    if callable(made := IN_MEMORY[way]):
+        corpus = Corpus(made(con), user="who", text="what")
+    else:
+        con.execute(IN_DUCKDB[made])
+        name = "messages" if made == "table" else made
+        corpus = Corpus(name, connection=con, user="who", text="what")
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
 @pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines])
 def test_no_writing_of_a_row_changes_what_others_say(way, tmp_path, engine, no_noise):
-    corpus = Corpus(
-        way(tmp_path, TRICKY), user="who", text="what", split="white space", lower=False
-    )
+    corpus = Corpus(way(tmp_path, TRICKY), user="who", item="what", as_="whole")
     told = [(who, what) for who, what in TRICKY if what is not None]
-    assert histogram(engine, corpus, no_noise, 5) == expected(told)
+    assert histogram(engine, corpus, no_noise, 5) == expected(told, lambda text: [text])
 
 
 def test_lists_of_json_lines_are_read_as_they_are(tmp_path, engine, no_noise):
@@ -151,25 +209,66 @@ def test_a_table_of_another_schema_is_named_by_it(tmp_path, no_noise):
         writer.execute("DROP TABLE old.reviews")
 
 
-# No guess from contents, and nothing spent for what names can tell
+# Names
 
 
-def test_no_row_decides_how_others_are_read(tmp_path, no_noise):
+def test_no_row_and_no_folder_decides_how_others_are_read(engine, tmp_path, no_noise):
     """Guessing readers take the first column for numbers, and 007 for 7, until one user differs."""
     rows = [("007", "a"), ("7", "a"), ("7.1", "a")]
     corpus = Corpus(as_csv(tmp_path, rows), user="who", text="what")
-    assert histogram("duckdb", corpus, no_noise, 1) == {"a": 3 * 1024}
+    assert histogram(engine, corpus, no_noise, 1) == {"a": 3 * 1024}
+    for name in ("007", "8", "x"):
+        (tmp_path / "folders" / f"what={name}").mkdir(parents=True)
+        one = tmp_path / "folders" / f"what={name}" / "1.parquet"
+        pl.DataFrame({"who": ["u" + name]}).write_parquet(one)
+    corpus = Corpus(tmp_path / "folders", user="who", item="what")
+    assert histogram(engine, corpus, no_noise, 10) == {"007": 1024, "8": 1024, "x": 1024}
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
-def test_a_header_of_another_encoding_is_named(name, encoding, tmp_path, ledger):
-    text = "who,what\n1,SENTINEL\n" if name == "x.csv" else '{"who": 1, "what": "SENTINEL"}\n'
-    (tmp_path / name).write_bytes(text.encode(encoding))
-    with pytest.raises(CorpusError) as caught:
-        items(Corpus(tmp_path / name, user="who", text="what"), epsilon=1, delta=1e-6).run()
-    assert "SENTINEL" not in str(caught.value)
-    assert ledger.runs() == []
+def test_columns_of_the_files_go_before_those_of_the_folders_names(engine, tmp_path, no_noise):
+    """Else a folder on the way that happens to be called who=7 would make all users one."""
+    folder = tmp_path / "who=7" / "what=x"
+    folder.mkdir(parents=True)
+    frame(ROWS).write_parquet(folder / "one.parquet")
+    for source in (folder / "one.parquet", tmp_path):
+        corpus = Corpus(source, user="who", text="what")
+        assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
+
+
+def test_a_partition_without_a_user_is_an_error(engine, tmp_path, no_noise):
+    folder = tmp_path / "who=__HIVE_DEFAULT_PARTITION__"
+    folder.mkdir()
+    pl.DataFrame({"what": ["x"]}).write_parquet(folder / "one.parquet")
+    with pytest.raises(CorpusError, match="a NULL user id"):
+        histogram(engine, Corpus(tmp_path, user="who", text="what"), no_noise, 10)
+
+
+@pytest.mark.parametrize(
+    "name", ["o'dd na\"me", "[x]", "st*r", "q?", "únï", "a{b,c}", "p%20q", "x; DROP TABLE y; --"]
+)
+def test_odd_names_of_files_and_folders_are_taken_as_they_are(engine, tmp_path, no_noise, name):
+    (tmp_path / name).mkdir()
+    path = tmp_path / name / f"{name}.parquet"
+    frame(ROWS).write_parquet(path)
+    (tmp_path / "x").mkdir()  # what [x] and q? would match as globs
+    frame([("9", "other")]).write_parquet(tmp_path / "x" / "x.parquet")
+    for source in (path, tmp_path / name):
+        corpus = Corpus(source, user="who", text="what")
+        assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
+
+
+ODD = "we\"ird; 'drop' na.me $1 ñ\n--"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [ODD, "$max_items", "select", "`x`"])
+@pytest.mark.parametrize("make", [lambda f: f.lazy(), lambda f: f.to_arrow(), None])
+def test_odd_column_names_are_taken_as_they_are(engine, tmp_path, no_noise, make, name):
+    odd = frame(ROWS).rename({"who": name, "what": name[::-1] + "?"})
+    odd.write_parquet(tmp_path / "odd.parquet")
+    source = tmp_path / "odd.parquet" if make is None else make(odd)
+    corpus = Corpus(source, user=name, text=name[::-1] + "?")
+    assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
 
 
 def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):
@@ -177,12 +276,29 @@ def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):
     pl.DataFrame({"who\x1b]0;title\x07": [1], "w\u202ehat": ["a"]}).write_parquet(file)
     found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=tmp_path / "ledger"))
     with pytest.raises(CorpusError) as caught:
-        items(Corpus(file, user="who", text="what"), epsilon=1, delta=1e-6).run(
-            ledger=tmp_path / "ledger"
-        )
+        items(Corpus(file, user="who", text="what"), **ASK).run(ledger=tmp_path / "ledger")
     for said in (found, str(caught.value), "".join(traceback.format_exception(caught.value))):
         assert "\\x1b" in said
         assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
+# What is refused costs nothing, and quotes no row
+
+
+def refused(source, ledger, said, engine="duckdb"):
+    with pytest.raises(CorpusError, match=said) as caught:
+        items(Corpus(source, user="who", text="what"), **ASK).run(ledger=ledger, engine=engine)
+    assert "SENTINEL" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_a_header_of_another_encoding_is_named(name, tmp_path, ledger):
+    text = "who,what\n1,SENTINEL\n" if name == "x.csv" else '{"who": 1, "what": "SENTINEL"}\n'
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        (tmp_path / name).write_bytes(text.encode(encoding))
+        refused(tmp_path / name, ledger, "x")
 
 
 BAD_ROWS = [b'1,"a SENTINEL\n2,b\n', b"1,a SENTINEL,c\n", b"1,SENTINEL\xff\n", b"1\n"]
@@ -191,11 +307,7 @@ BAD_ROWS = [b'1,"a SENTINEL\n2,b\n', b"1,a SENTINEL,c\n", b"1,SENTINEL\xff\n", b
 @pytest.mark.parametrize("row", BAD_ROWS)
 def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledger, engine):
     (tmp_path / "x.csv").write_bytes(b"who,what\n" + row)
-    corpus = Corpus(tmp_path / "x.csv", user="who", text="what")
-    with pytest.raises(Exception) as caught:
-        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, engine=engine)
-    assert type(caught.value).__module__.startswith("dphh") and "SENTINEL" not in str(caught.value)
-    assert ledger.runs() == []
+    refused(tmp_path / "x.csv", ledger, "corpus", engine)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +316,7 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
         ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
         ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
         ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, has 2 fields"),
-        (
-            "x.jsonl",
-            '{"who": 1, "text": "SENTINEL"}\n',
-            "the first line has no such key",
-        ),
+        ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "the first line has no such key"),
         ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object a line"),
         ("x.json", "[]", "call it .jsonl"),
         ("x.xlsx", "", r"pl\.read_excel"),
@@ -217,64 +325,46 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
         ("x.duckdb/reviews", None, "no such database file"),
         ("no.csv", None, "no such file"),
         ("ducklake:meta.ducklake", None, "attach it to a DuckDB connection"),
+        ("app.duckdb", None, "name a table in it, such as .*app.duckdb/main.reviews"),
+        ("app.duckdb/nothing", None, "no table 'nothing'"),
+        ("app.duckdb/seen", None, "views are not accepted"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
     name, content, said, tmp_path, ledger, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
+    database(tmp_path / "app.duckdb", ROWS)
     if content is not None:
         (tmp_path / name).write_text(content)
-    with pytest.raises(CorpusError, match=said) as caught:
-        items(Corpus(name, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
-    assert "SENTINEL" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert ledger.runs() == []
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("app.duckdb", "name a table in it, such as .*app.duckdb/main.reviews"),
-        ("app.duckdb/nothing", "no table 'nothing'"),
-        ("app.duckdb/seen", "views are not accepted"),
-    ],
-)
-def test_of_a_database_a_table_is_named_and_no_view(name, said, tmp_path, ledger):
-    database(tmp_path / "app.duckdb", ROWS)
-    corpus = Corpus(tmp_path / name, user="who", text="what")
-    with pytest.raises(CorpusError, match=said):
-        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
-    assert ledger.runs() == []
+    refused(name, ledger, said)
 
 
 def test_formats_are_not_mixed(tmp_path, ledger):
     places = [as_csv(tmp_path, ROWS), as_json_lines(tmp_path, ROWS)]
-    with pytest.raises(CorpusError, match="files of a corpus must have one format"):
-        items(Corpus(places, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+    refused(places, ledger, "files of a corpus must have one format")
 
 
-# Deleted rows
+# Tables with a log have rows that were deleted
 
 
 @pytest.mark.parametrize("make", [delta, iceberg])
 @pytest.mark.parametrize("spelled", ["folder", "files", "one file", "above"])
 def test_files_of_a_table_with_a_log_are_refused(make, spelled, tmp_path, engine, ledger):
     made = Path(make(tmp_path / "lake", ROWS))
-    parquet = sorted(made.rglob("*.parquet"))
     place = {
-        "folder": made, "files": f"{made}/**/*.parquet", "one file": parquet[0],
-        "above": tmp_path / "lake",
+        "folder": made, "files": f"{made}/**/*.parquet", "above": tmp_path / "lake",
+        "one file": sorted(made.rglob("*.parquet"))[0],
     }[spelled]  # fmt: skip
-    plan = items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6)
-    with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, .*give a frame of it"):
-        plan.run(ledger=ledger, engine=engine)
-    assert ledger.runs() == []
+    refused(place, ledger, r"is an? (Delta|Iceberg) table, .*give a frame of it", engine)
 
 
 def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
     corpus = Corpus(pl.scan_delta(delta(tmp_path / "d", ROWS)), user="who", text="what")
     assert histogram("polars", corpus, no_noise, 3) == expected(ROWS)
+    with pytest.raises(UsageError, match=r"give pl\.scan_delta"):
+        Corpus(deltalake.DeltaTable(tmp_path / "d"), user="who", text="what")
 
 
 def test_a_ducklake_is_read_by_its_connection(tmp_path, no_noise):
@@ -293,18 +383,14 @@ def test_a_ducklake_is_read_by_its_connection(tmp_path, no_noise):
     assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
 
 
-# Who pays
-
-
 def test_one_tables_release_is_not_another_tables(tmp_path, ledger):
     file = database(tmp_path / "app.duckdb", ROWS)
     asked = [
         Corpus(f"{file}/{name}", user="who", text="what") for name in ("reviews", "old.reviews")
     ]
-    made = [items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger).run_id for corpus in asked]
+    made = [items(corpus, **ASK).run(ledger=ledger).run_id for corpus in asked]
     assert made[0] != made[1]
-    again = items(asked[0], epsilon=1, delta=1e-6).run(ledger=ledger, progress=lambda _: None)
-    assert again.run_id == made[0]
+    assert items(asked[0], **ASK).run(ledger=ledger).run_id == made[0]
 
 
 def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_noise):
@@ -317,9 +403,3 @@ def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_n
     with pytest.raises(CorpusError, match=r"could not be read: it failed with Arrow") as caught:
         histogram(engine, Corpus(mixed, user="who", text="what"), no_noise, 3)
     assert "SENTINEL" not in str(caught.value)
-
-
-def test_objects_of_tables_say_what_to_give(tmp_path):
-    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
-    with pytest.raises(UsageError, match=r"give pl\.scan_delta"):
-        Corpus(deltalake.DeltaTable(delta(tmp_path / "d", ROWS)), user="who", text="what")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,18 +26,21 @@ from dphh.engines import engine_of, open_host
 from dphh.engines.host import Limits, Object
 from dphh.engines.spark import cluster, functions
 from dphh.errors import EngineOutOfMemory
-from dphh.levels.ngrams import PrunedLevel
 from dphh.mechanisms.set_union.levels import bounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Words
-from tests.conftest import HERE, full
-from tests.engines import spark_told
-from tests.engines.cut_short import DRAWING, killed
+from tests.engines import spark_process
 from tests.engines.levels import bare_level, histogram, host_on
+from tests.engines.standalone import seen_by
 
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.on_spark]
 ROWS = {"who": [1, 1, 2, 3], "what": ["a b", "b c", "b", "a"]}
 H = {"a": 591 + 1024, "b": 591 + 1024, "c": 591}
+
+
+def small(folder: Path) -> Corpus:
+    pl.DataFrame(ROWS).write_parquet(folder / "c.parquet")
+    return Corpus(folder / "c.parquet", user="who", text="what")
 
 
 # Sources of Spark's own
@@ -85,21 +86,6 @@ def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
     with pytest.raises(CorpusError, match=f"{name}: Spark skips files whose name begins"):
         items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
-
-
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_tables_with_a_log_are_read_by_sparks_own_readers(spark, tmp_path, no_noise, form):
-    from py4j.protocol import Py4JJavaError
-
-    place = str(tmp_path / "table")
-    try:
-        spark.createDataFrame(pa.table(ROWS)).write.format(form).save(place)
-    except Py4JJavaError as problem:
-        if "DATA_SOURCE_NOT_FOUND" not in str(problem):
-            raise
-        pytest.skip(f"needs a jar of {form} in Spark (spark.jars.packages)")
-    corpus = Corpus(spark.read.format(form).load(place), user="who", text="what")
-    assert histogram("spark", corpus, no_noise, 10) == H
 
 
 def test_a_table_that_is_not_there_is_named(spark):
@@ -183,23 +169,6 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
     return found
 
 
-# Skew
-
-
-def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise):
-    """And a word that is everywhere is counted in two stages: a task sums before it sends."""
-    path = tmp_path / "skewed.parquet"
-    mine = [f"the w{i % 50_000}" for i in range(100_000)]
-    theirs = ["the end"] * 20_000
-    users = [0] * len(mine) + list(range(1, len(theirs) + 1))
-    pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
-    found = histogram("spark", Corpus(path, user="who", text="what"), no_noise, 100)
-    assert found.pop("the") - 20_000 * 724 in (0, 102)
-    assert found.pop("end") == 20_000 * 724
-    assert 99 <= len(found) <= 100
-    assert set(found.values()) == {102}
-
-
 @pytest.mark.parametrize("sips", [False, True])
 def test_what_is_too_large_to_send_is_refused_with_its_size(tmp_path, monkeypatch, ledger, sips):
     pl.DataFrame({"who": range(900), "what": ["a b c"] * 900}).write_parquet(tmp_path / "c.parquet")
@@ -231,8 +200,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
 
 
 def test_a_word_whose_value_is_lost_is_an_error(tmp_path):
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    corpus = small(tmp_path)
     with host_on("spark", corpus, SystemRandomness()) as host:
         host.gather("users", Words())
         host.write("told_before", host.ask("told", "SELECT 'a' AS key, 1000000 AS told", {}))
@@ -246,12 +214,7 @@ def test_a_word_whose_value_is_lost_is_an_error(tmp_path):
 def test_a_session_of_spark_connect_is_refused_before_payment(tmp_path):
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.engines.connect_refused", str(tmp_path)],
-        cwd=HERE, check=False, timeout=600, capture_output=True, text=True,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "said").read_text() == "2 refused, 0 runs"
+    assert seen_by(tmp_path, "connect") == [2, 0]
 
 
 # What is left behind
@@ -275,8 +238,7 @@ def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
 
 def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
     """As after an interrupt: Spark would go on with the job that nobody waits for."""
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    corpus = small(tmp_path)
     host: Any = open_host("spark", corpus, SystemRandomness(), Limits())
     slow = "SELECT java_method('java.lang.Thread', 'sleep', 60000 + id) FROM range(2)"
     result: list[BaseException] = []
@@ -303,8 +265,7 @@ def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
 
 def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    corpus = small(tmp_path)
     with host_on("spark", corpus, SystemRandomness()) as host:
         host.gather("users", Words(ends=True))
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
@@ -315,8 +276,7 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
 
 def test_blocks_are_written_and_read_one_by_one(tmp_path):
     """Who held all blocks of a task ran out of Java's memory."""
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    corpus = small(tmp_path)
     with host_on("spark", corpus, SystemRandomness()) as host:
         blocks = "SELECT CAST(repeat('many words ', 2000000 + id) AS BINARY) FROM range(0, 3, 1, 1)"
         host.write("three", host.ask("three", blocks, {}))
@@ -331,8 +291,7 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
         raise Py4JNetworkError
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    corpus = small(tmp_path)
     host: Any = open_host("spark", corpus, SystemRandomness(), Limits())
     host.gather("users", Words(ends=True))
     host.when_closed(gone)
@@ -343,32 +302,13 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
 def test_where_java_ends_the_error_says_so_and_the_next_run_starts_another(tmp_path):
     """A traceback out of `close` stood in the error's place."""
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark_ended", str(tmp_path)],
-        cwd=HERE, check=False, timeout=600, capture_output=True, text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)},
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert "Traceback" not in ran.stderr
-    *errors, kind = (tmp_path / "said").read_text().splitlines()
+    here = str(tmp_path)
+    *errors, kind = seen_by(tmp_path, "ended", TMPDIR=here, SPARK_CONF_DIR=here)
     assert len(errors) == 2
     for error in errors:
         assert re.search("Spark's Java process ended in the step '.*more .*the memory limit", error)
     assert kind == "Release"
     assert not list(tmp_path.glob("dphh-*"))
-
-
-@pytest.mark.skipif(not full(), reason="starts Java; with DPHH_FULL=1")
-def test_the_folder_goes_where_the_driver_is_killed(tmp_path, monkeypatch):
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    killed("items", corpus, "spark", [(DRAWING, 1)], tmp_path)
-    until = time.monotonic() + 250  # Java ends when it finds that its driver is gone
-    while left := list((tmp_path / "temporary").glob("dphh-*")):
-        assert time.monotonic() < until, left
-        time.sleep(0.2)
 
 
 def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, monkeypatch):
@@ -415,62 +355,48 @@ def test_a_collector_that_somebody_chose_is_the_only_one(tmp_path, monkeypatch, 
     assert "-XX:+UseParallelGC" not in cluster._java_options()
 
 
-@pytest.mark.slow
-def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(spark, tmp_path):
-    """With DPHH_FULL=1 (tests/engines/faults.md): each kill starts another Java."""
-    if not full():
-        pytest.skip("each kill starts another Java: with DPHH_FULL=1")
-    subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark_killed", "25", str(tmp_path)],
-        cwd=HERE, check=True, timeout=3600,
-    )  # fmt: skip
-    seen = json.loads((tmp_path / "seen.json").read_text())
-    assert seen["wrong"] == []
-    assert all(seen["met"].values())
-
-
-@pytest.mark.parametrize("run", spark_told.PLANS)
+@pytest.mark.parametrize("run", spark_process.PLANS)
 def test_the_driver_is_given_what_is_released_and_no_more(tmp_path, run):
     """By Spark's own log, of a corpus of 200,000 pairs that somebody holds: results of all tasks
     together, with Spark's own numbers for each, and the largest broadcast."""
-    subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark_told", str(tmp_path), run],
-        cwd=HERE, check=True, timeout=600, capture_output=True,
-        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
-    )  # fmt: skip
-    told = json.loads((tmp_path / "told.json").read_text())
-    assert told["released"] > (20 if run in spark_told.TRIES else 300)
+    told = seen_by(tmp_path, "told", run, SPARK_CONF_DIR=str(tmp_path))
+    assert told["released"] > (20 if run == "ldp_trie" else 300)
     assert told["released"] < 5_000 and told["tasks"] > 5
     allowed = 64 * told["released"] + 2**20
     assert 0 < told["results"] <= allowed
     assert 0 < told["broadcast"] <= allowed
 
 
-def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
-    """What dphh sets as descriptions and writes as SQL: no word of the corpus."""
+@dataclass
+class Query:
+    """What dphh asked of Spark, and the plan that Spark made of it."""
+
+    step: str
+    select: str
+    parameters: dict[str, Any]
+    description: str
+    frame: Any
+
+    def planned(self) -> str:
+        return str(self.frame._jdf.queryExecution().executedPlan().toString())
+
+
+@pytest.fixture
+def queries(monkeypatch) -> list[Query]:
+    """All that are asked in a test."""
     from dphh.engines.spark.host import SparkHost
 
-    seen: list[str] = []
+    seen: list[Query] = []
     ask = SparkHost.ask
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
         frame = ask(self, step, select, parameters)
-        seen.append(f"{self.spark.sparkContext.getLocalProperty('spark.job.description')}")
-        seen.append(f"{select} {parameters} {frame._jdf.queryExecution().toString()}")
+        described = self.spark.sparkContext.getLocalProperty("spark.job.description")
+        seen.append(Query(step, select, parameters, str(described), frame))
         return frame
 
     monkeypatch.setattr(SparkHost, "ask", listen)
-    rows = [(user, "SENTINEL1 SENTINEL2") for user in range(300)]
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(tmp_path / "c.parquet")
-    plan = ngrams(max_n=2, epsilon=8, delta=1e-4, method="dpne")
-    assert isinstance(plan.levels[1], PrunedLevel)
-    release = plan.run(
-        corpus=Corpus(tmp_path / "c.parquet", user="who", text="what"), engine="spark"
-    )
-    assert len(release) >= 3  # one run in 70 has a gram that nobody holds, by noise
-    assert len(seen) > 10
-    assert any("dphh: grams_level" in line for line in seen)
-    assert not any("SENTINEL" in line for line in seen)
+    return seen
 
 
 #: As a plan names what draws.
@@ -485,26 +411,21 @@ ASKED = {
 
 @pytest.mark.on_spark(every=True)
 @pytest.mark.parametrize("verb", ASKED)
-def test_nothing_drawn_is_shuffled_before_it_is_written_and_nothing_private_is_broadcast(
-    spark, tmp_path, monkeypatch, verb
+def test_nothing_drawn_is_shuffled_before_it_is_written_and_nothing_private_is_told_or_broadcast(
+    tmp_path, queries, verb
 ):
-    """A task that runs again draws again: two tasks that read its rows could read two draws."""
-    from dphh.engines.spark.host import SparkHost
-
-    plans: list[str] = []
-    ask = SparkHost.ask
-
-    def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
-        frame = ask(self, step, select, parameters)
-        plans.append(frame._jdf.queryExecution().executedPlan().toString())
-        return frame
-
-    monkeypatch.setattr(SparkHost, "ask", listen)
-    rows = {"who": range(600), "what": [f"a b{user % 3} c{user % 5}" for user in range(600)]}
-    pl.DataFrame(rows).write_parquet(tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    ASKED[verb]().run(corpus=corpus, engine="spark")
-    nodes = [node for plan in plans for node in nodes_of(plan)]
+    """A task that runs again draws again: two tasks that read its rows could read two draws. What
+    dphh sets as descriptions and writes as SQL has no word of the corpus."""
+    texts = [f"SENTINEL SENTINELb{user % 3} SENTINELc{user % 5}" for user in range(600)]
+    path = tmp_path / "c.parquet"
+    pl.DataFrame({"who": range(600), "what": texts}).write_parquet(path)
+    ASKED[verb]().run(corpus=Corpus(path, user="who", text="what"), engine="spark")
+    assert len(queries) > 3
+    assert any(query.description.startswith("dphh: ") for query in queries)
+    for query in queries:
+        told = query.frame._jdf.queryExecution().toString()
+        assert "SENTINEL" not in f"{query.description} {query.select} {query.parameters} {told}"
+    nodes = [node for query in queries for node in nodes_of(query.planned())]
     assert any(DRAWS.search(node) for node, _ in nodes)
     for node, above in nodes:
         if DRAWS.search(node):
@@ -537,30 +458,20 @@ COUNTS_USERS = {
 
 
 @pytest.mark.parametrize("verb", COUNTS_USERS)
-def test_no_query_is_given_how_many_users_there_are(spark, tmp_path, monkeypatch, verb):
+def test_no_query_is_given_how_many_users_there_are(tmp_path, queries, verb):
     """What the driver asks of two corpora, one of which has a user more; and Spark's plan for users
     who are made up broadcasts nothing, for it would collect their number on the driver."""
-    from dphh.engines.spark.host import SparkHost
-
-    seen: list[Any] = []
-    ask = SparkHost.ask
-
-    def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
-        frame = ask(self, step, select, parameters)
-        seen.append((step, select, parameters))
-        if step in ("ldp_seats", "trie_batch_level") and "dphh_word(" in select:
-            planned = frame._jdf.queryExecution().executedPlan().toString()
-            assert "CartesianProduct" in planned
-            assert "Broadcast" not in planned
-        return frame
-
-    monkeypatch.setattr(SparkHost, "ask", listen)
     asked = []
     for users in (150, 151):
         path = tmp_path / f"{users}.parquet"
         pl.DataFrame({"who": range(users), "what": ["aa"] * users}).write_parquet(path)
         COUNTS_USERS[verb](Corpus(path, user="who", item="what")).run(engine="spark")
-        asked.append(seen[:])
-        seen.clear()
+        asked.append([(query.step, query.select, query.parameters) for query in queries])
+        idle = [query for query in queries if query.step in ("ldp_seats", "trie_batch_level")]
+        assert idle
+        for query in idle:
+            if "dphh_word(" in query.select:
+                assert "CartesianProduct" in query.planned()
+                assert "Broadcast" not in query.planned()
+        queries.clear()
     assert asked[0] == asked[1]
-    assert {step for step, *_ in asked[0]} & {"ldp_seats", "trie_batch_level"}

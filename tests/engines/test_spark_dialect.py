@@ -19,7 +19,6 @@ from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.functions import functions
 
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.on_spark(every=True)]
-BROUGHT = "struct<places: binary, values: binary>"
 BLOCKS = "user_hashes binary, lengths binary"
 #: What the steps of Spark's hosts read, as DuckDB's queries name the columns.
 TABLES = {

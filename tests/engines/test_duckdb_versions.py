@@ -1,0 +1,101 @@
+"""What DuckDB decides, asked on its long-term line too: `make test-duckdb15`.
+
+On the current line these tests stand where they are imported from. What users are bounded to,
+prices, draws, the journal and the command line are the same Python, called with the same batches.
+"""
+
+# ruff: noqa: F401
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+# Its SQL and the functions registered in it: against the specification, and against Polars.
+from tests.engines.test_engines_agree import (
+    frame,
+    rows,
+    test_a_seeds_release_is_the_same_on_every_engine,
+)
+
+# Odd texts and columns, and its errors.
+from tests.engines.test_hostile import (
+    test_a_first_line_without_an_end_is_not_read_whole,
+    test_an_encrypted_column_is_an_error_that_quotes_nothing,
+    test_binary_content_is_decoded_and_what_is_not_utf8_ignored,
+    test_columns_that_do_not_fit_are_named,
+    test_csv_whose_other_columns_nearly_have_a_name_is_read_by_the_name,
+    test_decimals_of_different_scales_over_files_are_read_or_refused,
+    test_files_that_are_not_there_or_not_parquet_are_told_apart,
+    test_nul_bytes_are_characters_like_any_other,
+    test_parquet_of_other_writers_is_parquet,
+    test_patterns_that_are_none_are_named,
+    test_text_that_is_not_utf8_is_a_clear_error,
+    test_texts_of_any_layout_are_texts,
+    test_views_of_strings_are_checked_like_strings,
+)
+
+# Its memory.
+from tests.engines.test_memory import (
+    test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up,
+    test_a_limit_that_is_full_stays_as_it_was,
+)
+from tests.engines.test_plain_sql import (
+    test_a_set_union_of_anything_is_the_plain_one,
+    test_counts_are_the_plain_ones,
+    test_every_level_of_a_trie_is_the_plain_one,
+    test_every_level_of_a_trie_of_batches_is_the_plain_one,
+    test_every_level_of_dpne_is_the_plain_one,
+    test_every_level_of_local_reports_is_the_plain_one,
+    test_every_level_of_the_forecast_ladder_is_the_plain_one,
+    test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them,
+    test_rounds_whose_weights_follow_one_another_are_the_plain_ones,
+)
+
+# Files, tables and their types.
+from tests.engines.test_sources import (
+    test_files_of_every_format_are_read,
+    test_lists_of_json_lines_are_read_as_they_are,
+    test_no_writing_of_a_row_changes_what_others_say,
+    test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted,
+    test_tables_in_memory_are_read,
+    test_what_cannot_be_read_says_what_to_do_and_costs_nothing,
+)
+from tests.engines.test_stores import (
+    address,
+    bucket,
+    test_csv_in_a_store_is_read,
+    test_parquet_in_a_store_is_read,
+)
+from tests.engines.test_users import (
+    test_a_type_of_several_spellings_is_refused_before_anything_is_paid,
+    test_dropped_they_change_nothing,
+    test_each_combination_of_values_is_one_unit,
+    test_users_in_json_are_whole_numbers_truths_and_text,
+    test_users_of_one_hash_are_told_apart,
+)
+
+# Which rows count.
+from tests.engines.test_which_rows import (
+    path,
+    test_the_same_rows_count_on_every_engine,
+    test_what_asks_more_than_one_row_is_refused,
+    test_what_does_not_go_with_the_columns_is_refused_before_payment,
+)
+
+# dphh's table functions in a connection.
+from tests.unit.test_connect import (
+    con,
+    test_a_macro_that_runs_after_many_results_keeps_nobody_waiting,
+    test_cursors_asking_at_once_pay_once,
+    test_what_is_refused_says_why_and_costs_nothing,
+    texts,
+)
+
+pytestmark = pytest.mark.skipif(
+    duckdb.__version__ >= "2", reason="these run where they are imported from"
+)
+
+
+@pytest.fixture(params=["duckdb"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,439 @@
+"""Who a user is: by any type of id, by several columns, and rows of nobody.
+
+DuckDB reads rows for Polars too: files and tables are opened here on DuckDB, and on Spark where it
+is asked for.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections import defaultdict
+from functools import partial
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dphh import (
+    BudgetRefused,
+    Corpus,
+    CorpusError,
+    DphhError,
+    Ledger,
+    UsageError,
+    check,
+    counts,
+    items,
+    ldp_trie,
+    ngrams,
+    trie,
+)
+from dphh.corpora.files import refuse_users_of_several_types
+from dphh.corpora.formats import opened
+from dphh.corpora.tables import schema_in_memory
+from dphh.corpus import narrowed
+from dphh.engines import ENGINES
+from dphh.ledger import Source, source_of
+from dphh.mechanisms.set_union.levels import draw_words
+from dphh.plan import plan_from_json
+from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.reading import Words
+from tests.engines.contents import expected, frame
+from tests.engines.levels import bare_level, few, histogram, host_on
+from tests.engines.tries import grown, prefixes
+
+ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+SPELLED = "so that equal users are spelled equally"
+NULL = "a NULL user id"
+VERBS: dict[str, Any] = {
+    "items": partial(items, **ASK),
+    "ngrams": partial(ngrams, max_n=2, **ASK),
+    "counts": partial(counts, of=[["a"]], **ASK),
+    "trie": partial(trie, max_length=2, **ASK),
+    "ldp_trie": partial(
+        ldp_trie, local_epsilon=4, delta=1e-6, users_per_level=1, max_length=1, pad=True,
+        character_set=["a", "b"], keep=1, contributions=1,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["duckdb", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def read_by(verb: str, source: Any, user: Any = "who") -> Corpus:
+    content = {"item": "what"} if "trie" in verb else {"text": "what"}
+    return Corpus(source, user=user, **content)
+
+
+# Types of ids
+
+#: An id of each type for each user.
+IDS: dict[str, tuple[Any, Any]] = {
+    "unsigned": (pa.uint64(), lambda user: 2**64 - 1 - user),
+    "text": (pa.string(), lambda user: f"user {user}"),
+    "nul": (pa.string(), lambda user: f"a\0{user}"),
+    "decimal": (pa.decimal128(20, 3), lambda user: decimal.Decimal(user) / 8),
+    "date": (pa.date32(), lambda user: dt.date(2001, 1, 1) + dt.timedelta(user)),
+    "bool": (pa.bool_(), lambda user: user % 2 == 0),
+}
+
+
+@pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
+@pytest.mark.parametrize("kind", IDS)
+def test_over_full_users_count_for_the_same_keys(tmp_path, no_noise, other, kind):
+    """And are told apart."""
+    form, named = IDS[kind]
+    users = pa.array([named(user) for user in range(400) for _ in range(2)], form)
+    texts = [
+        " ".join(f"w{(user + 7 * row + step * step) % 12}" for step in range(6))
+        for user in range(400)
+        for row in range(2)
+    ]
+    pq.write_table(pa.table({"who": users, "what": texts}), tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    rows = list(zip(users.to_pylist(), texts, strict=True))
+    assert histogram(other, corpus, no_noise, 12) == expected(rows)
+    seen = [histogram(each, corpus, SeededRandomness(3), 2) for each in ("duckdb", other)]
+    assert seen[0] == seen[1]
+
+
+def test_users_of_one_hash_are_told_apart(no_noise):
+    rows = [(f"user {i % 7}", f"w{i % 5} shared") for i in range(100)]
+    corpus = Corpus(frame(rows), user="who", text="what")
+    with host_on("duckdb", corpus, no_noise) as host:
+        host.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
+        host.gather("users", Words())
+        passed = draw_words(host, bare_level(10), "test")
+    found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
+    assert found == expected(rows)
+
+
+NANS = np.array([0x7FF8 << 48, 0xFFF8 << 48], dtype=np.uint64).view(np.float64).tolist()
+#: Two ids of each type that is refused. The first kinds are equal, and written in two ways.
+REFUSED: dict[str, Any] = {
+    "zeros": pa.array([0.0, -0.0]),
+    "NaNs": pa.array(NANS),
+    "narrow zeros": pa.array([0.0, -0.0], pa.float32()),
+    "lists": pa.array([[0.0], [-0.0]]),
+    "structs": pa.array([{"x": nan} for nan in NANS]),
+    "binary": pa.array([b"\xff", b"\xfe"]),
+    "times": pa.array([1, 2], pa.time64("us")),
+    "timestamps": pa.array([1, 2], pa.timestamp("us")),
+    "instants": pa.array([1, 2], pa.timestamp("us", "UTC")),
+    "integers with gaps, of pandas": pa.array([1.0, None]),
+}
+
+
+def refused(corpus: Corpus, ledger: Ledger, engine: str, verb: str = "items") -> str:
+    with pytest.raises((CorpusError, UsageError), match=r"^user") as caught:
+        VERBS[verb](corpus).run(ledger=ledger, engine=engine)
+    assert ledger.runs() == []
+    return str(caught.value)
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_type_of_several_spellings_is_refused_before_anything_is_paid(
+    engine, tmp_path, ledger, kind
+):
+    if (engine, kind) == ("spark", "times"):
+        pytest.skip("Spark reads no file of them at all")
+    path = tmp_path / "c.parquet"
+    pq.write_table(pa.table({"who": REFUSED[kind], "what": ["a", "b"]}), path)
+    said = refused(Corpus(path, user="who", text="what"), ledger, engine)
+    assert "user: column who is " in said
+    assert said.endswith(f"cast it to text or to an integer in a view, {SPELLED}")
+    several = Corpus(path, user=["what", "who"], text="what")
+    assert "user, column 2: column who is" in refused(several, ledger, engine, "ngrams")
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("verb", VERBS)
+def test_one_id_in_two_spellings_is_refused_by_every_verb(engine, tmp_path, ledger, verb):
+    pq.write_table(pa.table({"who": [0.0, -0.0], "what": ["a", "b"]}), tmp_path / "c.parquet")
+    refused(read_by(verb, tmp_path / "c.parquet"), ledger, engine, verb)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([1], pa.time64("us")),
+        pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 2], pa.int8())),
+        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"x": 1}', '{"x":1}'])),
+    ],
+    ids=["times", "bool8", "JSON"],
+)
+def test_types_that_an_engine_would_take_as_their_storage_are_refused(ids):
+    """Spark takes times, and JSON, as texts; and 1 and 2, which are both true, as integers."""
+    corpus = Corpus(pa.table({"who": ids, "what": ["a"] * len(ids)}), user="who", text="what")
+    with pytest.raises(CorpusError, match=SPELLED):
+        schema_in_memory(corpus)
+
+
+def test_intervals_and_wide_decimals_are_refused(ledger):
+    wide = pa.array([decimal.Decimal(1), decimal.Decimal(2)], pa.decimal256(50, 2))
+    for ids in (pa.array([pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 30, 0])]), wide):
+        corpus = Corpus(pa.table({"who": ids, "what": ["a", "b"]}), user="who", text="what")
+        refused(corpus, ledger, "duckdb")
+
+
+#: The user's column in two or three files. United as text, or as a decimal, one user's id would be
+#: spelled in two ways, or two users' ids in one.
+APART: dict[str, tuple[Any, ...]] = {
+    "zeros beside text": (pa.array([0.0, -0.0]), pa.array(["x"])),
+    "integers beside floats": (pa.array([2**53, 2**53 + 1]), pa.array([1.5, None])),
+    "decimals and integers beside text": (
+        pa.array([decimal.Decimal("1.00")]), pa.array([1]), pa.array(["x"])
+    ),
+    "decimals of two scales": (
+        pa.array([decimal.Decimal(10**37)], pa.decimal128(38, 0)),
+        pa.array([decimal.Decimal("1.1"), decimal.Decimal("1.4")], pa.decimal128(38, 30)),
+    ),
+}  # fmt: skip
+
+
+def files_of(folder: Path, columns: tuple[Any, ...]) -> Path:
+    for number, ids in enumerate(columns):
+        table = pa.table({"who": ids, "what": ["a"] * len(ids)})
+        pq.write_table(table, folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("files", APART)
+def test_a_user_column_of_two_types_in_two_files_is_refused_before_anything_is_paid(
+    engine, tmp_path, ledger, files
+):
+    corpus = Corpus(files_of(tmp_path, APART[files]), user="who", text="what")
+    said = refused(corpus, ledger, engine)
+    assert said.endswith(SPELLED)
+
+
+def test_widths_of_integers_and_columns_without_values_are_no_other_type(tmp_path):
+    columns = (
+        pa.array([None], pa.null()), pa.array([1], pa.int32()), pa.array([2**53 + 1]),
+        pa.array([2**64 - 1], pa.uint64()),
+    )  # fmt: skip
+    refuse_users_of_several_types(
+        Corpus(files_of(tmp_path, columns), user="who", text="what", null_users="drop")
+    )
+
+
+@pytest.mark.parametrize("ids", [["1.0", "1"], ["2e0", "2.0"], ['{"x": 1}', '{"x":1}'], ["[1]"]])
+def test_users_that_json_spells_in_two_ways_are_refused(tmp_path, ledger, ids):
+    lines = [f'{{"who": {each}, "what": "a"}}' for each in ("7", *ids)]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    corpus = Corpus(tmp_path / "c.jsonl", user="who", text="what")
+    assert SPELLED in refused(corpus, ledger, "duckdb")
+    con = duckdb.connect()
+    for each in ids:
+        relation = con.sql(f"SELECT '{each}'::JSON AS who, 'a' AS what")
+        assert "is JSON" in refused(Corpus(relation, user="who", text="what"), ledger, "duckdb")
+
+
+def test_users_in_json_are_whole_numbers_truths_and_text(tmp_path):
+    ends = ["-9223372036854775808", "18446744073709551615"]
+    there = [*ends, '""', '"\\u0061"', "true", "null", "-0"]
+    lines = [f'{{"who": {each}, "what": "a"}}' for each in there]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    relation = opened(Corpus(tmp_path / "c.jsonl", user="who", text="what")).source
+    assert [who for who, _ in relation.fetchall()] == [*ends, "", "a", "true", None, "0"]
+
+
+def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(tmp_path, ledger):
+    for name in ("SENTINEL", "x=y"):
+        (tmp_path / f"who={name}").mkdir()
+        pq.write_table(pa.table({"what": ["a"]}), tmp_path / f"who={name}" / "c.parquet")
+    with pytest.raises(CorpusError, match="DuckDB cannot take its columns or its folders") as said:
+        VERBS["items"](Corpus(tmp_path, user="who", text="what")).run(ledger=ledger)
+    assert "SENTINEL" not in str(said.value)
+    assert ledger.runs() == []
+
+
+def test_uuids_of_arrow_are_taken():
+    uuids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+    table = pa.table({"who": uuids, "what": ["a"]})
+    assert schema_in_memory(Corpus(table, user="who", text="what")).names == ["who", "what"]
+
+
+# Rows of nobody
+
+ROWS = [("ann", 1, "a b"), ("bob", 1, "b"), (None, None, "SENTINEL"), (None, None, None)]
+#: A NULL in one of two columns: a row of somebody.
+HALF = [("ann", 1, "a b"), ("bob", None, "b")]
+
+
+def table(rows) -> pa.Table:
+    names = ("who", "month", "what")
+    kinds = (pa.string(), pa.int64(), pa.string())
+    columns = zip(*rows, strict=True)
+    return pa.table({n: pa.array(c, k) for n, k, c in zip(names, kinds, columns, strict=True)})
+
+
+def in_files(folder, rows) -> Any:
+    pq.write_table(table(rows), folder / "c.parquet")
+    return folder / "c.parquet"
+
+
+def in_csv(folder, rows) -> Any:
+    pl.DataFrame(table(rows)).write_csv(folder / "c.csv")
+    return folder / "c.csv"
+
+
+WAYS: dict[str, Any] = {
+    "files": in_files,
+    "csv": in_csv,
+    "a table": lambda folder, rows: table(rows),
+    "a lazy frame": lambda folder, rows: pl.scan_parquet(in_files(folder, rows)),
+    "a relation": lambda folder, rows: duckdb.connect().read_parquet(str(in_files(folder, rows))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("user", ["who", ["who", "month"]])
+def test_rows_without_any_user_are_refused_before_anything_is_paid(
+    way, user, engine, tmp_path, ledger
+):
+    corpus = Corpus(WAYS[way](tmp_path, ROWS), user=user, text="what")
+    with pytest.raises(CorpusError, match=f"{NULL}.*null_users='drop'.*Nothing was spent") as said:
+        items(corpus, **ASK).run(engine=engine, ledger=ledger)
+    assert "SENTINEL" not in str(said.value)
+    assert ledger.runs() == []
+    assert not check(corpus, ledger=ledger, engine=engine).ok
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("user", "rows"), [("who", ROWS), (["who", "month"], ROWS + HALF)])
+def test_dropped_they_change_nothing(way, user, rows, engine, tmp_path, no_noise):
+    corpus = Corpus(WAYS[way](tmp_path, rows), user=user, text="what", null_users="drop")
+    names = (lambda r: r[0]) if user == "who" else (lambda r: (r[0], r[1]))
+    there = [(names(r), r[2]) for r in rows if r[0] and (user == "who" or r[1])]
+    assert histogram(engine, corpus, no_noise, 4) == expected(there)
+    assert corpus.content.to_json()["null_users"] == "drop"
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "counts"])
+def test_a_null_in_one_of_several_columns_is_refused_by_the_run(verb, engine, tmp_path, ledger):
+    corpus = read_by(verb, in_files(tmp_path, HALF), user=["who", "month"])
+    with pytest.raises(DphhError, match=NULL):
+        VERBS[verb](corpus).run(engine=engine, ledger=ledger)
+    assert [run.state for run in ledger.runs()] == ["failed"]
+
+
+def test_rows_without_content_are_ignored_whoever_they_are_of(engine, written, no_noise):
+    rows = [(1, "a"), (2, None), (3, ""), (4, " \t\n"), (None, None), (None, " ")]
+    assert histogram(engine, written(rows), no_noise, 10) == {"a": 1024}
+
+
+def test_what_a_refusal_says_does_not_depend_on_where(tmp_path, ledger):
+    """A request beyond the cap met a row without a user, or did not, by its `where`: so many free
+    requests read a secret of one person."""
+    corpus = Corpus(in_files(tmp_path, [*ROWS[:2], (None, None, "1234")]), user="who", text="what")
+    ledger.add("c", corpus, 0.5, 1e-7)
+    said = set()
+    for where in ("what = '1234'", "what = '1235'", "what = 'a b'"):
+        with pytest.raises((CorpusError, BudgetRefused)) as caught:
+            items(narrowed(corpus, where=where), **ASK).run(ledger=ledger)
+        said.add(str(caught.value))
+    assert len(said) == 1
+    assert ledger.runs() == []
+
+
+# Several columns
+
+#: Names that run into one another where they are put side by side, or together with their lengths.
+NAMES = st.sampled_from(["", "1", "11", "1:1", ":", "é", "1:11:1", "a,b", "a"])
+UNITS = st.lists(
+    st.tuples(NAMES, NAMES, st.sampled_from(["x", "y", "z", "x y"])), min_size=1, max_size=20
+)
+
+
+def by_month(folder, rows, user=("who", "month"), **options):
+    path = folder / "corpus.parquet"
+    pl.DataFrame(rows, schema=["who", "month", "what"], orient="row").write_parquet(path)
+    return Corpus(path, user=user, **({"text": "what"} | options))
+
+
+def plain_histogram(rows):
+    held = defaultdict(set)
+    for *unit, text in rows:
+        held[tuple(unit)] |= set(text.split())
+    weights = defaultdict(int)
+    for words in held.values():
+        for word in words:
+            weights[word] += isqrt(4**10 // len(words))
+    return dict(weights)
+
+
+@given(rows=UNITS)
+@example(rows=[("a", "bc", "x"), ("ab", "c", "x"), ("a:", "b", "x"), ("a", ":b", "x")])
+@few(10)
+def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows):
+    assert histogram(engine, by_month(tmp_path, rows), no_noise, 10) == plain_histogram(rows)
+
+
+def test_columns_may_be_texts_whole_numbers_dates_and_truth_values(engine, tmp_path, no_noise):
+    month = dt.date(2026, 5, 1)
+    for values in ([1, 11, 1], [month, dt.date(2026, 6, 1), month], [True, False, True]):
+        rows = [("ann", value, word) for value, word in zip(values, "xxy", strict=True)]
+        assert histogram(engine, by_month(tmp_path, rows), no_noise, 10) == plain_histogram(rows)
+
+
+def test_in_a_trie_each_combination_has_one_sequence(engine, tmp_path):
+    rows = [("ann", month, word) for month, word in ((1, "ab"), (1, "ab"), (2, "ac"), (11, "ab"))]
+    found = grown(engine, by_month(tmp_path, rows, text=None, item="what"), 2, 2)
+    assert [prefixes(level) for level in found] == [{(("a",), False)}, {(("a", "b"), False)}]
+
+
+def test_nobody_takes_it_for_a_promise_to_a_person(tmp_path, ledger):
+    corpus = by_month(tmp_path, [("ann", "may", "x")] * 3)
+    plan = items(corpus, **ASK)
+    assert "one combination of values of who and month" in plan.privacy.unit
+    assert "k combinations is k such users" in plan.privacy.caveats[0]
+    said = " ".join(plan.describe(ledger).split())
+    assert "NOT a person" in said and "NOT a person" in plan._repr_html_()
+    assert "all rows of one value of the user column" not in said
+    assert plan.run(ledger=ledger).manifest["privacy"] == plan.privacy.to_json()
+    for verb in ("trie", "ldp_trie"):
+        grows = VERBS[verb](by_month(tmp_path, [("ann", "may", "x")], text=None, item="what"))
+        assert "NOT a promise to a person" in grows.privacy.caveats[0]
+        assert plan_from_json(grows.dumps()) == grows
+    # And not of a user where there is one column, however it is spelled.
+    single = items(by_month(tmp_path, [("ann", "may", "x")], user=["who"]), **ASK)
+    assert single.corpus.user == "who"
+    assert single.privacy == single.price.privacy
+    with pytest.raises(UsageError, match="name the one column of user ids"):
+        counts(corpus, of=["x"], **ASK).run(ledger=ledger)
+
+
+def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
+    rows = [("ann", "may", "x")]
+    source = source_of(by_month(tmp_path, rows))
+    account = ledger.add("months", source, 1.0, 1e-6)
+    assert account.user == ("who", "month")
+    assert "promised to each combination of who and month; less to a person" in repr(account)
+    assert Source.from_json(source.to_json()) == source
+    for user in ("who", "month", ["month", "who"]):
+        with pytest.raises(BudgetRefused, match="protects combinations of the columns"):
+            items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+    items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+    (entry,) = ledger.runs()
+    assert entry.parameters["user"] == ["who", "month"]
+    assert entry.source.user == ("who", "month")
+
+
+@pytest.mark.parametrize("user", ["", [], [""], ["who", "who"], [1], None, {"who"}])
+def test_what_is_no_unit_is_refused(tmp_path, user):
+    with pytest.raises(UsageError, match="user: found"):
+        Corpus(tmp_path / "corpus.parquet", user=user, text="what")
