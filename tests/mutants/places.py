@@ -17,8 +17,8 @@ SOURCES = ("dphh", "udfs", "sql")
 
 _OPERATOR = r"\*\*|//|<<|>>|->|:=|::|\|\||[-+*/%&|^<>=!]=|[^\w\s]"
 _TOKENS = {
-    ".py": re.compile(rf"#[^\n]*|\w+|{_OPERATOR}"),
-    ".sql": re.compile(rf"--[^\n]*|\$?\w+|{_OPERATOR}"),
+    ".py": re.compile(rf"(?P<comment>#[^\n]*)|\w+|{_OPERATOR}"),
+    ".sql": re.compile(rf"(?P<comment>--[^\n]*)|\$?\w+|{_OPERATOR}"),
 }
 #: A named step of a query; a table or a macro of a script.
 _NAMED = re.compile(r"^\s*(\w+) AS (?:MATERIALIZED )?\(\n|\b(?:MACRO|TABLE) (\w+)", re.MULTILINE)
@@ -42,36 +42,28 @@ def texts_of(tree: Path) -> dict[Path, str]:
 
 def tokens(text: str, suffix: str) -> list[tuple[str, Span]]:
     """Without comments, and without commas that only the layout puts before a closing bracket."""
-    found = [
-        (match.group(), match.span())
-        for match in _TOKENS[suffix].finditer(text)
-        if not match.group().startswith("#" if suffix == ".py" else "--")
-    ]
-    following = [token for token, _ in found[1:]]
+    found = [match for match in _TOKENS[suffix].finditer(text) if match["comment"] is None]
+    following = [match.group() for match in found[1:]]
     return [
-        (token, span)
-        for (token, span), after in zip_longest(found, following)
-        if not (token == "," and after in (")", "]", "}"))
+        (match.group(), match.span())
+        for match, after in zip_longest(found, following)
+        if not (match.group() == "," and after in (")", "]", "}"))
     ]
 
 
-def _python_parts(
-    body: list[ast.stmt], above: str = "", local: bool = False
-) -> Iterator[tuple[str, int, int]]:
-    """Each function, class and global or class attribute, with its first line and its last."""
+def _python_parts(body: list[ast.stmt], above: str = "") -> Iterator[tuple[str, int, int]]:
+    """Each function, class, global and attribute, with its first line and its last."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             yield above + node.name, first, node.end_lineno or first
-            within = local or not isinstance(node, ast.ClassDef)
-            yield from _python_parts(node.body, f"{above}{node.name}.", within)
+            yield from _python_parts(node.body, f"{above}{node.name}.")
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if not local:
-                yield above + ast.unparse(target), node.lineno, node.end_lineno or node.lineno
+            yield above + ast.unparse(target), node.lineno, node.end_lineno or node.lineno
         else:
             for inner in ("body", "orelse"):
-                yield from _python_parts(getattr(node, inner, []), above, local)
+                yield from _python_parts(getattr(node, inner, []), above)
 
 
 def _sql_parts(text: str) -> Iterator[tuple[str, Span]]:
@@ -90,30 +82,25 @@ def _sql_parts(text: str) -> Iterator[tuple[str, Span]]:
 
 
 @lru_cache(maxsize=4096)
-def parts(text: str, suffix: str) -> dict[str, list[Span]]:
+def parts(text: str, suffix: str) -> list[tuple[str, Span]]:
     """The spans of characters that have a name in a file."""
-    found: dict[str, list[Span]] = {}
     if suffix == ".sql":
-        for name, span in _sql_parts(text):
-            found.setdefault(name, []).append(span)
-    else:
-        begins = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
-        for name, first, last in _python_parts(ast.parse(text).body):
-            found.setdefault(name, []).append((begins[first - 1], begins[last]))
-    return found
+        return list(_sql_parts(text))
+    begins = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
+    found = _python_parts(ast.parse(text).body)
+    return [(name, (begins[first - 1], begins[last])) for name, first, last in found]
 
 
 def spans(text: str, suffix: str, name: str, old: str) -> list[Span]:
     """Where the tokens of `old` stand in what is named so."""
     wanted = [token for token, _ in tokens(old, suffix)]
     found = []
-    for start, end in parts(text, suffix).get(name, []):
+    for start, end in (span for named, span in parts(text, suffix) if named == name):
         there = tokens(text[start:end], suffix)
-        said = [token for token, _ in there]
-        for at in range(len(said) - len(wanted) + 1):
-            if said[at : at + len(wanted)] == wanted:
-                first, last = there[at][1][0], there[at + len(wanted) - 1][1][1]
-                found.append((start + first, start + last))
+        for at in range(len(there) - len(wanted) + 1):
+            these = there[at : at + len(wanted)]
+            if [token for token, _ in these] == wanted:
+                found.append((start + these[0][1][0], start + these[-1][1][1]))
     return found
 
 
@@ -125,12 +112,11 @@ def place_of(at: str, old: str, texts: Mapping[Path, str]) -> tuple[Path, Span]:
     `file.sql` for what follows all of its CTEs.
     """
     where, _, name = (at + ":" if at.endswith(".sql") else at).rpartition(":")
-    pattern = where or "*.py"
     last = name.rpartition(".")[2]
     found = [
         (path, span)
         for path, text in texts.items()
-        if path.match(pattern) and last in text
+        if path.match(where or "*.py") and last in text
         for span in spans(text, path.suffix, name, old)
     ]
     if len(found) != 1:

@@ -1,10 +1,29 @@
-"""All mutants, read from the lists beside this file, kind by kind."""
+"""Read mutants from the lists beside this file, plant them in copies of the tree, test those."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.places import DoesNotApply, place_of, replaced, texts_of
+
+ROOT = Path(__file__).parents[2]
+#: Seconds; what runs longer is no verdict. All tests together, before any mutant, may take more.
+PATIENCE, PATIENCE_WITH_ALL = 600, 7200
+#: pytest's exit code where tests ran and some failed.
+TESTS_FAILED = 1
 
 
 @dataclass(frozen=True)
@@ -19,6 +38,13 @@ class Mutant:
     caught_by: tuple[str, ...]
     #: Whether its tests need the long-term line of DuckDB, and are skipped on the current one.
     older: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    mutant: Mutant
+    caught: bool
+    said: str
 
 
 def read(text: str) -> Iterator[Mutant]:
@@ -44,3 +70,114 @@ MUTANTS = tuple(
     for path in sorted(Path(__file__).parent.glob("*.txt"))
     for mutant in read(path.read_text(encoding="utf-8"))
 )
+
+
+@contextmanager
+def planted(mutant: Mutant, tree: Path) -> Iterator[Path]:
+    place, span = place_of(mutant.at, mutant.old, texts_of(tree))
+    path = tree / place
+    before = path.read_text(encoding="utf-8")
+    after = replaced(before, span, mutant.new)
+    if after == before:
+        raise DoesNotApply("it changes nothing")
+    if path.suffix == ".py":
+        ast.parse(after)  # a mutant that does not compile is caught by anything
+    path.write_text(after, encoding="utf-8")
+    try:
+        yield path
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def copy_of_tree(to: Path) -> Path:
+    """The tree as git knows it, importable by itself."""
+    asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    # As the installed package has them.
+    for part in ("sql", "udfs"):
+        (to / "dphh" / part).symlink_to(to / part)
+    return to
+
+
+def tested(
+    tree: Path, tests: Sequence[str], older: bool = False, patience: float = PATIENCE
+) -> tuple[int, str]:
+    """pytest's exit code and the end of what it said; where all was skipped, nothing was tested."""
+    python = str(ROOT / ".venv-duckdb15" / "bin" / "python") if older else sys.executable
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CI": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / ".hypothesis"),
+    }
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--engines", "duckdb,polars"]
+    command = [python, "-m", "pytest", *options, *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=patience,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return -1, f"not done after {patience} seconds"
+    said = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+    if done.returncode == 0 and not re.search(r"^[.sx]*\.", done.stdout, re.MULTILINE):
+        return -1, f"every test was skipped\n{said}"
+    return done.returncode, said
+
+
+def tried(mutant: Mutant, tree: Path) -> Verdict:
+    start = time.monotonic()
+    try:
+        with planted(mutant, tree) as path:
+            code, said = tested(tree, mutant.caught_by, mutant.older)
+            said = f"{path.relative_to(tree)}: pytest gave {code}\n{said}"
+    except (DoesNotApply, SyntaxError) as problem:
+        code, said = -1, f"does not apply: {problem}"
+    caught = code == TESTS_FAILED
+    word = "caught" if caught else "SURVIVED"
+    print(f"{word:8} {time.monotonic() - start:5.0f} s  {mutant.name}", flush=True)
+    if not caught:
+        print(f"         {said}", flush=True)
+    return Verdict(mutant, caught, said)
+
+
+def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
+    """Every mutant's verdict, said as it comes. First, all the tests must pass without any."""
+    with tempfile.TemporaryDirectory(prefix="dphh-mutants-") as folder:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            copy = Path(folder) / str(number)
+            copy.mkdir()
+            trees.put(copy_of_tree(copy))
+
+        @contextmanager
+        def tree() -> Iterator[Path]:
+            taken = trees.get()
+            try:
+                yield taken
+            finally:
+                trees.put(taken)
+
+        def without(older: bool, tests: Sequence[str]) -> None:
+            with tree() as copy:
+                code, said = tested(copy, tests, older, PATIENCE_WITH_ALL)
+            if code:
+                sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
+
+        def one(mutant: Mutant) -> Verdict:
+            with tree() as copy:
+                return tried(mutant, copy)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            for older in (False, True):
+                tests = sorted(
+                    {t for each in mutants if each.older is older for t in each.caught_by}
+                )
+                parts = [part for part in (tests[i::jobs] for i in range(jobs)) if part]
+                list(pool.map(without, [older] * len(parts), parts))
+            return list(pool.map(one, mutants))

@@ -76,12 +76,6 @@ def test_types_that_differ_are_told_and_layouts_of_text_are_one_type(folder, led
     assert "'what'" not in text
 
 
-def test_a_wrong_column_stops_it(folder, ledger):
-    checked = dphh.check(corpus_of(folder, text="waht"), ledger=ledger)
-    assert not checked.ok
-    assert "no column 'waht'" in said(checked, "columns")
-
-
 def test_rows_of_nobody_are_looked_for(folder, ledger):
     pl.DataFrame({"who": [None], "what": ["x"]}).write_parquet(folder / "b.parquet")
     assert ("users", "stops") in verdicts(dphh.check(corpus_of(folder), ledger=ledger))

@@ -72,11 +72,6 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
         dphh.compare("items", corpus, ledger=ledger, delta=1e-8, epsilon=-1)
 
 
-def test_a_list_that_is_one_value_stays_one(corpus, ledger):
-    found = dphh.compare("counts", corpus, ledger=ledger, of=["a", "b"], epsilon=[1, 2], delta=1e-8)
-    assert found.columns[0] == "epsilon" and "of" not in found.columns
-
-
 def test_each_length_has_its_number_of_users():
     found = dphh.compare("ngrams", max_n=2, method=["forecast", "dpne"], epsilon=1, delta=1e-8)
     assert found.columns == [

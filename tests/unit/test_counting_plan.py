@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from math import nan, sqrt
+from math import sqrt
 from typing import Any
 
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
+from dphh import Corpus, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
 from dphh.privacy.accounting import compose
@@ -95,12 +95,6 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     assert f"{number(plan.counting.widest.half_width)} users to either side" in said
 
 
-def test_how_many_sequences_count_is_asked_with_counts_alone():
-    with pytest.raises(UsageError, match="max_items: applies only to counts="):
-        trie(max_length=3, max_items=5, **BUDGET)
-    assert trie(max_length=3, counts=0.3, **BUDGET).counting.max_items == 10
-
-
 def test_who_counts_more_finds_less():
     shares = (None, 0.1, 0.5, 0.9)
     found = [dict(items(counts=share, **BUDGET).finds.users_by_held)[100] for share in shares]
@@ -137,75 +131,22 @@ def test_the_event_of_counts_is_found_by_what_it_is_and_not_by_its_note(how):
     assert found_counts(worded, price.counting.max_items, Counting()) == price.counting
 
 
-def test_numbers_of_people_are_asked_of_one_column_of_users():
-    pairs = Corpus("/not/there.parquet", user=["who", "where"], text="what")
-    assert items(pairs, **BUDGET)
-    with pytest.raises(UsageError, match="name the one column of user ids"):
-        items(pairs, counts=0.3, **BUDGET)
-    with pytest.raises(UsageError, match="name the one column of user ids"):
-        trie(pairs, counts=0.3, max_length=3, **BUDGET)
-
-
-@pytest.mark.parametrize("share", [0, 1, 1.0, -0.3, 0.9999, nan, "0.3", True])
-def test_a_share_is_a_part_of_the_budget(share):
-    with pytest.raises(UsageError, match="counts: found"):
-        items(counts=share, **BUDGET)
-
-
-def test_noise_that_would_hide_every_count_is_refused_before_it_is_paid_for():
-    with pytest.raises(UsageError, match="would hide every count"):
-        items(epsilon=1.0, delta=1e-8, counts=0.001, max_items=10**6)
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "people.parquet"
-    rows = [(user, ["a b", "b", "a b c"][user % 3]) for user in range(300)]
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    return path
-
-
-def test_the_command_sql_and_frames_take_the_same_option(path, tmp_path, ledger):
+def test_the_command_sql_and_frames_take_the_same_option(tmp_path, ledger):
+    path, out = tmp_path / "people.parquet", tmp_path / "out"
+    frame = pl.DataFrame({"who": range(300), "what": ["a b", "b", "a b c"] * 100})
+    frame.write_parquet(path)
     cost = ["--epsilon", "8", "--delta", "1e-4", "--counts", "0.3", "--quiet"]
-    command = ["items", str(path), "--user", "who", "--text", "what", *cost]
-    out = tmp_path / "out"
-    said = CliRunner().invoke(cli, [*command, "--out", str(out)], catch_exceptions=False)
+    command = ["items", str(path), "--user", "who", "--text", "what", *cost, "--out", str(out)]
+    said = CliRunner().invoke(cli, command, catch_exceptions=False)
     assert said.exit_code == 0 and "for all of them together" in said.output
     assert pl.read_parquet(out / "release.parquet")["users"].null_count() == 0
 
-    where = f"'{path}', user_column := 'who', text_column := 'what'"
-    price = "epsilon := 8.0, delta := 1e-4"
-    con = connect(ledger)
-    asked = f"FROM dphh_items({where}, {price}, counts := 0.3)"
-    rows = con.execute(f"SELECT item, low, users, high {asked}").fetchall()
-    assert rows and all(low <= users <= high for _, low, users, high in rows)
-    uncounted = con.execute(f"SELECT users FROM dphh_items({where}, {price})").fetchall()
-    assert {users for (users,) in uncounted} == {None}
+    asked = f"dphh_items('{path}', user_column := 'who', text_column := 'what', epsilon := 8.0"
+    rows = connect(ledger).execute(
+        f"SELECT low, users, high FROM {asked}, delta := 1e-4, counts := 0.3)"
+    )
+    assert all(low <= users <= high for low, users, high in rows.fetchall())
 
     asked = {"epsilon": 8.0, "delta": 1e-4, "counts": 0.3}
-    plan = pl.read_parquet(path).dphh.items(user="who", text="what", **asked)
+    plan = frame.dphh.items(user="who", text="what", **asked)
     assert plan.events == items(Corpus(path, user="who", text="what"), **asked).events
-
-
-def test_a_trie_is_counted_by_the_command_in_sql_and_of_a_frame(path, tmp_path, ledger):
-    cost = ["--epsilon", "8", "--delta", "1e-3", "--max-length", "3", "--counts", "0.3"]
-    command = ["trie", str(path), "--user", "who", "--text", "what", *cost, "--max-items", "2"]
-    out = tmp_path / "out"
-    said = CliRunner().invoke(cli, [*command, "--quiet", "--out", str(out)], catch_exceptions=False)
-    assert said.exit_code == 0 and "for all of them together" in " ".join(said.output.split())
-    rows = pl.read_parquet(out / "release.parquet").to_dicts()
-    assert {row["item"] for row in rows if row["users"] is not None} == {"a b", "b", "a b c"}
-
-    where = f"'{path}', user_column := 'who', text_column := 'what'"
-    price = "epsilon := 8.0, delta := 1e-3, max_length := 3, counts := 0.3"
-    con = connect(ledger)
-    asked = (
-        f"SELECT item, low, users, high FROM dphh_trie({where}, {price}) WHERE users IS NOT NULL"
-    )
-    counted = con.execute(asked).fetchall()
-    assert {item for item, *_ in counted} == {"a b", "b", "a b c"}
-    assert all(low <= users <= high for _, low, users, high in counted)
-
-    asked = {"epsilon": 8.0, "delta": 1e-3, "max_length": 3, "counts": 0.3}
-    plan = pl.read_parquet(path).dphh.trie(user="who", text="what", **asked)
-    assert plan.events == trie(Corpus(path, user="who", text="what"), **asked).events

@@ -85,9 +85,9 @@ def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():
     assert several > first.threshold * 12**0.5 > sips
 
 
-@pytest.mark.parametrize("people", [3_000, 12_000])
-def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(people, own_ledger):
+def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(own_ledger):
     """Words by a power law, of which users hold some 30 each: to within a fifth."""
+    people = 3_000
     plan = dphh.ngrams(max_n=3, epsilon=1.0, delta=1e-6)
     held, few, many = plan.finds.users_of_many
     each, sizes = 40, (round(0.8 * few), round(1.2 * many))
@@ -97,7 +97,8 @@ def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(peop
     rows = {(who, f"w{word}") for who in range(people) for word in others[who]}
     assert abs(len(rows) / people - held) < 3
     # The groups' own words come in place of others, so that users hold as many.
-    rows -= {row for row in rows if row[1] in {f"w{n}" for n in range(4_000, 5_000)}}
+    replaced = {f"w{word}" for word in range(4_000, 5_000)}
+    rows = {row for row in rows if row[1] not in replaced}
     for size in sizes:
         for number in range(each):
             holders = draw.choice(people, size=size, replace=False).tolist()

@@ -9,12 +9,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import dphh
-from dphh.errors import UsageError
-from dphh.testing import SeededRandomness
 from dphh.wording.extras import EXTRAS, missing_extra
 
 ROOT = Path(dphh.__file__).parent
@@ -55,21 +52,10 @@ def test_an_extra_that_is_named_brings_the_package(package):
     assert wanted in {re.split(r"[\[<>=!;~ ]", each)[0] for each in brought}
 
 
-def test_what_the_examples_import_is_of_an_extra():
-    examples = ROOT.parent / "examples"
-    own = {path.stem for path in examples.rglob("*.py")} | {"baselines"}
-    brought = CORE | EXTRAS.keys() | sys.stdlib_module_names | own | {"dphh", "marimo"}
-    assert {*imported_by(examples.rglob("*.py"))} <= brought
-
-
 @pytest.mark.parametrize("package", EXTRAS)
 def test_a_missing_package_names_its_extra(package):
     problem = ModuleNotFoundError(name=f"{package}.inner")
     assert f"pip install 'dphh[{EXTRAS[package]}]'" in str(missing_extra(problem))
-
-
-def test_what_is_of_no_extra_is_no_missing_extra():
-    assert missing_extra(ModuleNotFoundError(name="dphh.nowhere")) is None
 
 
 @pytest.mark.parametrize("command", ["serve", "shell"])
@@ -100,15 +86,3 @@ print(len(dphh.items(corpus, epsilon=1.0, delta=1e-6).run(ledger=r"{tmp_path}/le
     cell = nbformat.v4.new_code_cell(code)
     nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=250).execute()
     assert cell.outputs[-1]["text"].endswith("2\n")
-
-
-def test_a_tests_streams_say_what_to_install(monkeypatch):
-    """Its words for keys are hashes, and need nothing."""
-    for name in [*sys.modules]:
-        if name == "cryptography" or name.startswith("cryptography."):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    source = SeededRandomness(1)
-    assert len(source.words(1, "noise", pa.array(["a"]))) == 1
-    with pytest.raises(UsageError, match=r"pip install 'dphh\[testing\]'"):
-        source.words(1, "noise")

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from dphh import Corpus, items
 from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
@@ -27,7 +26,6 @@ from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.reading import GivenItems, Read, Words
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
-from tests.engines.levels import host_on
 
 Text = tuple[int, list[str]]
 TEXTS = st.lists(
@@ -147,41 +145,6 @@ def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around
         rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
 
 
-def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatch):
-    """2,048 rows at a time, of 2^24 characters each. (A run of 2 GiB in 128 rows is too much for a
-    test: tests/audit/audits.md has its command.)"""
-    path = tmp_path / "corpus.parquet"
-    pq.write_table(pa.table({"who": ["a"], "what": ["a b"]}), path)
-    add, handed = Gathering.add, []
-
-    def watched(self: Gathering, users: Any, tokens: Any, groups: Any) -> Any:
-        handed.append(tokens.type)
-        return add(self, users, tokens, groups)
-
-    monkeypatch.setattr(Gathering, "add", watched)
-    corpus = Corpus(path, user="who", text="what")
-    with host_on("duckdb", corpus, SystemRandomness()) as host:
-        host.gather("users", Words(ends=True))
-    assert handed == [pa.large_list(pa.large_string())]
-
-
-@pytest.mark.parametrize(
-    "users, tokens, found",
-    [
-        (["1", None], [["a"], ["b"]], True),
-        (["1", None], [["a"], [""]], False),
-        ([None], [[]], False),
-    ],
-)
-def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
-    gathering = Gathering(Words().reader(Vocabulary()))
-    nothing = pa.nulls(len(users), pa.string())
-    columns = pa.array(users, pa.string()), pa.array(tokens, pa.list_(pa.string()))
-    gathering.add(*columns, nothing)
-    gathering.end()
-    assert gathering.holds_null_users == found
-
-
 def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
     """Files take the rest, and each part of the users that is read back has no more either."""
     monkeypatch.setattr(module, "BYTES", 1)
@@ -248,18 +211,6 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     with pytest.raises(OSError, match="shorter"):
         list(gathering.rows())
     assert gathering.disk_error is not None
-
-
-def test_a_run_without_memory_says_so_and_not_how_much_it_asked_for(tmp_path, monkeypatch):
-    def none_left(*_: object) -> None:
-        raise MemoryError("Unable to allocate an array with shape (12345,)")
-
-    monkeypatch.setattr(Gathering, "rows", none_left)
-    pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), tmp_path / "c.parquet")
-    plan = items(Corpus(tmp_path / "c.parquet", user="who", text="what"), epsilon=1, delta=1e-6)
-    with pytest.raises(EngineOutOfMemory, match="no memory left") as told:
-        plan.run(engine="duckdb")
-    assert "12345" not in str(told.value)
 
 
 def test_a_run_whose_disk_is_full_says_so(tmp_path, monkeypatch):

@@ -89,13 +89,6 @@ def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
     assert words.ids(pa.array(["b", "c", "a"])).tolist() == [1, 2, 0]
 
 
-def test_runs_number_their_words_apart():
-    one, two = Vocabulary(), Vocabulary()
-    assert one.ids(pa.array(["a", "b"])).tolist() == [0, 1]
-    assert two.ids(pa.array(["b", "a"])).tolist() == [0, 1]
-    assert one.spelled([0]).to_pylist() == ["a"]
-
-
 @pytest.mark.parametrize("slots", [2, 64, 1 << 19])
 @pytest.mark.parametrize("kept", [3, 1 << 20])
 def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):

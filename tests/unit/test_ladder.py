@@ -69,17 +69,6 @@ def in_words(rung, vocabulary):
 @PRUNINGS
 @given(data=st.data())
 @SOME
-def test_valid_grams_are_counted_as_enumeration_counts_them(pruning, data):
-    sets = data.draw(released_sets(pruning))
-    rungs, _ = climbed(sets, pruning)
-    words = {word for (word,) in sets[0]}
-    for rung, below in zip(rungs, sets, strict=True):
-        assert len(valid_grams(rung, rungs[0], pruning)) == len(enumerated(below, words, pruning))
-
-
-@PRUNINGS
-@given(data=st.data())
-@SOME
 def test_each_index_is_another_valid_gram_and_every_valid_gram_has_one(pruning, data):
     sets = data.draw(released_sets(pruning))
     rungs, vocabulary = climbed(sets, pruning)

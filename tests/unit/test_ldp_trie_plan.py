@@ -1,4 +1,4 @@
-"""What a plan of `ldp_trie` fixes, promises, refuses and costs."""
+"""What a plan of `ldp_trie` fixes, promises and costs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binom
 
-from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
+from dphh import Corpus, Ledger, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.ldp_trie.local_reports import (
-    Goal,
-    Reports,
-    of_sums,
-    randomisers,
-)
 from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent, event_from_json
@@ -77,14 +71,12 @@ def test_how_many_values_there_are_follows_from_the_plan_alone():
 
 def test_the_statement_names_unit_and_both_epsilons(gboard):
     privacy = gboard.to_json()["privacy"]
-    assert privacy["epsilon"] == 10
-    assert privacy["delta"] == 1e-10
+    assert (privacy["epsilon"], privacy["delta"]) == (10, 1e-10)
     assert privacy["unit"].startswith("an item")
     assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"] < 1
     assert privacy["shuffled_user_epsilon"] > 12
     assert "Ye & Barg" in privacy["theorem"] and "Theorem B" in privacy["theorem"]
-    assert "a report holds 46 of 1,010,060 values" in " ".join(gboard.describe().split())
-    said = repr(gboard)
+    said = " ".join(repr(gboard).split())
     assert "10-local differential privacy, for one item" in said
     assert "for all of a user's items: what the ledger books" in " ".join(said.split())
     assert "to who sees them without senders" in " ".join(gboard.describe().split())
@@ -104,33 +96,15 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
     assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
 
 
-def test_few_values_of_which_sets_are_half_are_planned():
-    of = Reports(2000, 3, 1e-6)
-    made = randomisers(frozenset({75, 300}), 0.02, of, Goal(3, 1e-3))[75]
-    assert made.size == 38
-    assert of_sums(made, of, 3) <= 1e-3
-
-
-@pytest.mark.parametrize("local", [24.0, 45.0])
-def test_reports_that_tell_nearly_all_are_planned(local):
-    plan = ldp_trie(**SMALL | {"local_epsilon": local, "users_per_level": 300})
-    assert 1 < plan.privacy.central_epsilon <= local
-    assert plan.privacy.user_epsilon <= 2 * local
+def test_reports_that_tell_nearly_all_are_planned():
+    plan = ldp_trie(**SMALL | {"local_epsilon": 45.0, "users_per_level": 300})
+    assert 1 < plan.privacy.central_epsilon <= 45
+    assert plan.privacy.user_epsilon <= 90
 
 
 def test_one_contribution_costs_a_user_what_it_costs_an_item():
     plan = ldp_trie(**SMALL | {"contributions": 1})
     assert plan.privacy.user_epsilon == plan.privacy.central_epsilon
-
-
-def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
-    for more in (
-        {},
-        {"character_set": ["home", "news", "x"], "known": [["home", "news"], ["x"]]},
-        {"known": ["ab", "c"], "pad": True},
-    ):
-        plan = ldp_trie(**SMALL | more)
-        assert plan_from_json(plan.dumps()) == plan
 
 
 def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it():
@@ -144,15 +118,6 @@ def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it():
     more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon)
     assert more.privacy.central_epsilon > 0.5
     assert plan_from_json(plan.dumps()) == plan
-
-
-@pytest.mark.parametrize("epsilons", [{}, {"local_epsilon": 4.0, "central_epsilon": 0.5}])
-def test_one_epsilon_is_asked_for(epsilons):
-    asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
-    with pytest.raises(
-        UsageError, match="local_epsilon, central_epsilon, user_epsilon: give exactly one of them"
-    ):
-        ldp_trie(**asked, **epsilons)
 
 
 def test_what_it_finds_is_found():
@@ -174,35 +139,6 @@ def test_more_passes_find_rarer_words_of_more_users():
     assert one.finds.users < two.finds.users < 2 * one.finds.users
 
 
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ({"local_epsilon": 0}, "local_epsilon: found 0; give a number above 0"),
-        ({"local_epsilon": "ten"}, "local_epsilon: found 'ten'; give a number"),
-        ({"delta": 1}, "delta: found 1; give a number between 0 and 1"),
-        ({"users_per_level": 0}, "users_per_level: found 0; give a whole number from 1"),
-        ({"contributions": 1.5}, "contributions: found 1.5; give a whole number"),
-        ({"max_length": 1001}, "max_length: found 1001; give a whole number from 1 to 1,000"),
-        ({"keep": True}, "keep: found True; give a whole number"),
-        ({"passes": -1}, "passes: found -1; give a whole number"),
-        ({"sampling": "all"}, "sampling: found 'all'; give one of random, greedy"),
-        ({"pad": 1}, "pad: found 1; give True or False"),
-        ({"character_set": ""}, "character_set: give all characters as one text"),
-        ({"character_set": ["a", ""]}, "character_set: give all characters as one text"),
-        ({"character_set": "aba"}, "character_set: found a character twice"),
-        ({"known": "ab"}, "known: found a text; give a list of words"),
-        ({"keep": 10**8, "max_length": 30}, "keep, character_set: "),
-        ({"users_per_level": 1, "contributions": 1, "local_epsilon": 0.5},
-         "users_per_level: with 1 users per level, even an item"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_cannot_be_is_refused_with_what_to_do(change, said):
-    with pytest.raises(UsageError) as refused:
-        ldp_trie(**SMALL | change)
-    assert str(refused.value).startswith(said)
-
-
 def test_a_local_event_costs_no_budget_and_comes_back_from_json():
     event = LocalEvent(600.0, "a user's reports")
     assert event_from_json(event.to_json()) == event
@@ -216,43 +152,6 @@ def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledge
     ledger.add("words", source, 2.0, 1e-6)
     ledger.book(Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7), {})
     assert ledger.status("words").spent.epsilon >= 1.49
-
-
-OPTIONS = [
-    "--user", "who", "--item", "what", "--local-epsilon", "6", "--delta", "1e-6",
-    "--users-per-level", "2000", "--contributions", "1", "--max-length", "2", "--keep", "5",
-    "--character-set", "aet",
-]  # fmt: skip
-
-
-def dphh(*arguments):
-    return CliRunner().invoke(cli, ["ldp-trie", *map(str, arguments)])
-
-
-def test_the_command_line_shows_its_price_and_stops(written):
-    corpus = written([(user, "at") for user in range(10)], text=None, item="what")
-    done = dphh(corpus.where[0], *OPTIONS, "--plan", "--json")
-    shown = json.loads(done.stdout)
-    assert shown["verb"] == "ldp_trie"
-    assert shown["privacy"]["central_epsilon"] <= 6
-    assert shown["finds"]["probability"] == 0.9
-    assert plan_from_json(shown).levels[0].domain == 3 * 4 + 1  # one report: one nothing
-
-
-def test_the_command_line_runs_and_leaves_known_words_out(written, tmp_path):
-    words = ["at", "tea", "a", "té"]
-    corpus = written([(user, words[user % 4]) for user in range(4000)], text=None, item="what")
-    (tmp_path / "known.txt").write_text("at\n", encoding="utf-8")
-    done = dphh(
-        corpus.where[0], *OPTIONS, "--known", tmp_path / "known.txt", "--json",
-        "--out", tmp_path / "out", "--sampling", "greedy",
-    )  # fmt: skip
-    manifest = json.loads(done.stdout)
-    assert {"central_epsilon", "user_epsilon", "unit", "theorem"} <= set(manifest["privacy"])
-    assert [level["kind"] for level in manifest["levels"]] == ["local", "local"]
-    assert manifest["parameters"]["known"] == ["at"]
-    assert (tmp_path / "out" / "release.parquet").exists()
-    assert (tmp_path / "out" / "release.json").exists()
 
 
 def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
@@ -269,12 +168,3 @@ def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
     assert "local epsilon 20 a user" in said
     runs = json.loads(CliRunner().invoke(cli, [*show, "--json"]).stdout)["runs"]
     assert [run["local_epsilon"] for run in runs] == [20.0, None]
-
-
-def test_too_few_users_are_bad_input_and_the_message_says_how_many(written, tmp_path):
-    corpus = written([(user, "at") for user in range(10)], text=None, item="what")
-    done = dphh(corpus.where[0], *OPTIONS)
-    assert "need 4,000 users" in str(done.exception)
-    assert done.exception.exit_code == 2
-    missing = dphh(corpus.where[0], *OPTIONS, "--known", tmp_path / "nowhere.txt")
-    assert "one word a line" in missing.output

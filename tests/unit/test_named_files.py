@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import dphh
-from dphh.sql import place_for
 
 TOP = Path(dphh.__path__[0]).parent
 NAMED = re.compile(
@@ -74,19 +73,3 @@ def test_pages_that_are_named_are_there() -> None:
             text = (TOP / path).read_text(encoding="utf-8")
             for page in re.findall(r"(?:docs|tests/[\w/]+)/[\w-]+\.md", text):
                 assert (TOP / page).is_file(), f"{page} in {path}"
-
-
-@pytest.mark.parametrize(
-    ("engine", "step", "place"),
-    [
-        ("duckdb", "words_level", "set_union/words_level.sql"),
-        ("spark", "other_words", "spark/other_words.sql"),
-        ("spark", "released_grams", "ngrams/released_grams.sql"),
-        ("duckdb", "rows_of_corpus", None),
-    ],
-)
-def test_the_place_of_a_steps_query_is_that_of_its_file(
-    engine: str, step: str, place: str | None
-) -> None:
-    assert place_for(engine, step) == place
-    assert place is None or (TOP / "sql" / place).is_file()

@@ -46,7 +46,7 @@ def pieces_released(gram: Gram, below: set[Gram], words: set[Gram], pruning: str
 
 
 @pytest.mark.parametrize("pruning", ["both", "single"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     rng = np.random.default_rng(seed)
     users = random_texts(rng)
@@ -96,11 +96,11 @@ def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
 
 
 @pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_same_places_matter_wherever_a_piece_ends(seed, piece, monkeypatch):
     monkeypatch.setattr(positions, "PIECE", piece)
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 6, 12)
+    lengths = rng.integers(0, 6, 12) * (seed > 0)  # also of nobody
     grams = rng.integers(-1, 3, lengths.sum()).astype(np.int32)
     numbers = np.array([7, -1, 5, 9], dtype=np.int32)
     assert of_words(numbers, grams).tolist() == [numbers[gram] for gram in grams]
@@ -113,15 +113,7 @@ def test_the_same_places_matter_wherever_a_piece_ends(seed, piece, monkeypatch):
     assert found.tolist() == keys[matter].tolist()
 
 
-def test_of_nobody_nothing_is_left():
-    nothing = np.empty(0, dtype=np.int64)
-    for lengths in (nothing, np.zeros(3, dtype=np.int64)):
-        left, keys = candidates_that_matter(lengths, nothing.astype(np.int32))
-        assert left.tolist() == lengths.tolist()
-        assert keys.tolist() == []
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 1000, 40_000])
+@pytest.mark.parametrize("size", [0, 1, 2, 40_000])
 def test_a_key_is_found_at_its_place_and_no_other_is(size):
     rng = np.random.default_rng(size)
     keys = np.unique(rng.integers(0, 2**62, size) >> rng.integers(0, 60, size))

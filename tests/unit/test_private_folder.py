@@ -42,17 +42,14 @@ with open(folder.path + "/rows", "w") as file:
 os.mkdir(folder.path + "/more")
 open(folder.path + "/more/rows", "w").close()
 print(folder.path, flush=True)
-if len(sys.argv) > 2:
-    if os.fork():
-        os._exit(0)
 time.sleep(600)
 """
 )
 
 
-def living(temporary, *how):
+def living(temporary):
     process = subprocess.Popen(
-        [sys.executable, "-c", LIVING, str(temporary), *how], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", LIVING, str(temporary)], stdout=subprocess.PIPE, text=True
     )
     return process, Path(process.stdout.readline().strip())
 
@@ -103,14 +100,6 @@ def test_a_folder_that_a_killed_process_had_not_named_yet_is_swept_an_hour_later
     assert names(temporary) == ["dphh-new-now"]
 
 
-def test_a_folder_lives_on_with_a_fork_of_its_process(temporary):
-    process, folder = living(temporary, "fork")
-    process.wait()
-    sweep()
-    assert names(folder) == [".lock", "more", "rows"]
-    process.stdout.close()
-
-
 def test_a_fork_does_not_remove_its_parents_folder(temporary):
     folder = PrivateFolder()
     child = os.fork()
@@ -136,21 +125,6 @@ def test_nothing_else_is_swept(temporary):
     sweep()
     assert names(temporary) == before
     assert names(elsewhere) == [".lock"]
-
-
-def test_many_processes_that_sweep_at_once_leave_the_living_alone(temporary):
-    dead = [living(temporary) for _ in range(2)]
-    for process, _ in dead:
-        killed(process)
-    alive, folder = living(temporary)
-    code = QUICK + "import tempfile; tempfile.tempdir = sys.argv[1]\n"
-    code += "from dphh.files.private_folder import PrivateFolder\nfor _ in range(30):\n"
-    code += "    a = PrivateFolder(); open(a.path + '/x', 'w').close(); a.close()"
-    sweepers = [subprocess.Popen([sys.executable, "-c", code, str(temporary)]) for _ in range(2)]
-    assert [sweeper.wait() for sweeper in sweepers] == [0] * 2
-    assert names(temporary) == [folder.name]
-    assert names(folder) == [".lock", "more", "rows"]
-    killed(alive)
 
 
 def test_the_folder_of_a_process_goes_at_its_end(temporary):

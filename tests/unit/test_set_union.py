@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import isqrt
 
 import mpmath
 import pytest
@@ -96,13 +95,6 @@ def test_users_needed_is_the_least_number(held):
     assert exact_tail(5000, threshold - (users - 1) * own) < 0.9
 
 
-def test_the_grid_is_coarser_only_under_large_noise():
-    assert grid_bits(5.0, 100) == 10
-    assert grid_bits(128.0, 100) == 10
-    assert grid_bits(129.0, 100) == 9
-    assert grid_bits(1e4, 64) == 3
-
-
 def test_a_cap_whose_share_would_round_to_nothing_is_refused():
     assert grid_bits(5.0, 4**10) == 10
     with pytest.raises(UsageError, match="at most 1,048,576"):
@@ -113,10 +105,3 @@ def test_the_arithmetic_costs_next_to_nothing():
     assert arithmetic_delta(10**6, 1.0) < 1e-60
     assert arithmetic_delta(1, 100.0) < 1e-24
     assert arithmetic_delta(10, 1.0) >= 10 * (1 + 2.718) * 2.0**-232
-
-
-def test_the_square_root_of_a_floor_is_the_floor_of_the_square_root():
-    """isqrt(floor(x)) = floor(sqrt(x)): what `weight` rests on."""
-    for held in range(1, 5000):
-        low = isqrt(4**10 // held)
-        assert Fraction(low**2) <= Fraction(4**10, held) < Fraction((low + 1) ** 2)

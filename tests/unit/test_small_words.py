@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import dphh
-from dphh import Corpus, CorpusError, UsageError, items
+from dphh import Corpus, CorpusError, items
 from dphh.cli import cli
-from dphh.mechanisms.terms import set_aside
 from dphh.registry import VERBS
 from dphh.testing import SeededRandomness
 
@@ -51,24 +50,9 @@ def test_a_number_below_0_is_a_value_and_no_option(twice):
     assert "epsilon: found -1; give a number above 0" in str(told.exception)
 
 
-def test_no_delta_above_1_is_offered():
-    with pytest.raises(UsageError, match="smaller epsilon") as told:
-        set_aside(1e4, 100.0, 1e-6)
-    assert "e+" not in str(told.value)
-
-
 def test_an_empty_folder_is_no_missing_file(tmp_path, engine):
     with pytest.raises(CorpusError, match=r"in this folder, and below it, is no file \*\.parquet"):
         items(Corpus(tmp_path, user="a", text="b"), epsilon=1, delta=1e-6).run(engine=engine)
-
-
-@pytest.mark.parametrize("database", [":memory:", "kept.db"])
-def test_a_connection_has_help_on_what_it_has(database, tmp_path):
-    con = dphh.connect(database=database if database == ":memory:" else tmp_path / database)
-    calls = con.execute("SELECT costs, call FROM dphh_help()").fetchall()
-    assert ("its price, once", "FROM dphh_ngrams(corpus, ...)") in calls
-    assert ("nothing", "FROM dphh_ledger()") in calls
-    assert ("nothing", "FROM dphh_options(verb)") in calls
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -116,12 +116,6 @@ def test_their_scores_are_the_noise_given_that_it_passed():
     assert chisquare(found, len(scores) * expected).pvalue > FAILS
 
 
-def test_nothing_is_drawn_where_everything_is_held():
-    valid = grams()
-    keys, scores = drawn(valid, all_keys(valid), 1)
-    assert len(keys) == len(scores) == 0
-
-
 def test_the_last_one_that_nobody_holds_is_found():
     """One free gram among some 14 thousand: nearly every proposal is rejected."""
     valid = grams(words=25, dropped=(3, 77))

@@ -1,0 +1,95 @@
+"""What holds of a plan of any verb and method: objects, JSON, the command line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import dphh as api
+from dphh import Corpus, UsageError, plan_from_json
+
+COST = {"epsilon": 1.0, "delta": 1e-7}
+REPORTS = {
+    "local_epsilon": 6.0, "delta": 1e-6, "users_per_level": 2_000, "contributions": 1,
+    "max_length": 2, "keep": 5, "character_set": "aet",
+}  # fmt: skip
+#: A plan of each method, and of what changes how a method is priced.
+PLANS: dict[str, tuple[str, dict[str, Any]]] = {
+    "items": ("items", COST),
+    "sips": ("items", {**COST, "method": "sips", "max_items": 3, "counts": 0.3}),
+    "forecast": ("ngrams", {**COST, "max_n": 2, "max_items": 5}),
+    "dpne": ("ngrams", {**COST, "max_n": 3, "method": "dpne", "decay": 0.8, "pruning": "single"}),
+    "shares": ("ngrams", {**COST, "max_n": 2, "method": "dpne", "shares": (3, 1)}),
+    "trie": ("trie", {**COST, "max_length": 4}),
+    "by hand": ("trie", {**COST, "max_length": 4, "theta": 40, "p": 0.2, "unit": 3}),
+    "paper": ("trie", {**COST, "max_length": 4, "accounting": "paper", "users": 100_000}),
+    "counts": ("counts", {**COST, "of": [["at"], ["tea"]], "by": "week", "groups": ["1", "2"]}),
+    "reports": ("ldp_trie", REPORTS),
+    "tokens": ("ldp_trie", {**REPORTS, "character_set": ["home", "x"], "known": [["home", "x"]]}),
+}
+
+
+def planned(name, corpus=None, **more):
+    verb, asked = PLANS[name]
+    if corpus is None:
+        content = {"item": "what"} if verb.endswith("trie") else {"text": "what"}
+        corpus = Corpus("/not/there/*.parquet", user="who", account="n", lower=True, **content)
+    return getattr(api, verb)(corpus, **{**asked, **more})
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_go_through_json_and_back_and_are_not_edited_there(name):
+    plan = planned(name)
+    found = json.loads(json.dumps(plan.to_json()))
+    assert plan_from_json(plan.dumps()) == plan_from_json(found) == plan
+    assert {plan, plan_from_json(plan.dumps())} == {plan}
+    assert found.keys() >= {"verb", "parameters", "privacy", "levels", "finds"}
+    assert found["privacy"].keys() >= {"epsilon", "delta", "unit", "adjacency", "theorem"}
+    last = found["levels"][-1]
+    number = next(name for name, value in last.items() if name != "level" and type(value) is int)
+    last[number] += 1
+    with pytest.raises(UsageError, match="edited, or written by another version"):
+        plan_from_json(found)
+
+
+@pytest.mark.parametrize("name", [name for name in PLANS if PLANS[name][0] != "ldp_trie"])
+def test_whole_numbers_and_floats_ask_for_the_same(name):
+    assert planned(name, epsilon=1).dumps() == planned(name, epsilon=1.0).dumps()
+
+
+@pytest.mark.parametrize("name", ["sips", "dpne", "by hand", "paper", "reports"])
+def test_the_command_line_makes_the_same_plan(dphh, written, name):
+    verb, asked = PLANS[name]
+    content = {"text": None, "item": "what"} if verb.endswith("trie") else {}
+    corpus = written([("ann", "at")], **content)
+    command = [verb.replace("_", "-"), corpus.where[0], "--user", "who"]
+    command += ["--item" if content else "--text", "what"]
+    for option, value in asked.items():
+        said = ",".join(value) if isinstance(value, list) else value
+        command += [f"--{option.replace('_', '-')}", said]
+    code, out, err = dphh(*command, "--plan", "--json")
+    assert (code, err) == (0, "")
+    assert plan_from_json(out) == planned(name, corpus)
+
+
+def test_the_command_line_runs_reports_and_leaves_known_words_out(dphh, written, tmp_path):
+    words = ["at", "tea", "a", "té"]
+    corpus = written([(user, words[user % 4]) for user in range(4000)], text=None, item="what")
+    (tmp_path / "known.txt").write_text("at\n", encoding="utf-8")
+    command = ["ldp-trie", corpus.where[0], "--user", "who", "--item", "what"]
+    for option, value in REPORTS.items():
+        command += [f"--{option.replace('_', '-')}", value]
+    code, out, _ = dphh(
+        *command, "--known", tmp_path / "known.txt", "--json", "--out", tmp_path / "out"
+    )
+    manifest = json.loads(out)
+    assert code == 0
+    assert {"central_epsilon", "user_epsilon", "unit", "theorem"} <= set(manifest["privacy"])
+    assert manifest["parameters"]["known"] == ["at"]
+    assert (tmp_path / "out" / "release.parquet").exists()
+    code, _, err = dphh(*command, "--known", tmp_path / "nowhere.txt")
+    assert (code, "one word a line" in err) == (2, True)
+    code, _, err = dphh(*command, "--users-per-level", 4_000)
+    assert (code, "need 8,000 users" in err) == (2, True)
