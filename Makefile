@@ -77,16 +77,9 @@ docs: $(VENV)/ready
 wheel-demo: $(VENV)/ready
 	tests/wheel-demo $(BIN)/python
 
+# Time and memory, beside exact counts: `make bench ARGS="text --size 100_000_000"` takes some rows.
 bench: $(VENV)/ready
-	$(BIN)/python tests/benchmarks/bench_noise.py
-	$(BIN)/python tests/benchmarks/bench_items.py
-	$(BIN)/python tests/benchmarks/bench_ngrams.py
-	$(BIN)/python tests/benchmarks/bench_text.py
-	$(BIN)/python tests/benchmarks/bench_path.py
-	$(BIN)/python tests/benchmarks/bench_trie.py
-	$(BIN)/python tests/benchmarks/bench_ldp_trie.py
-	$(BIN)/python tests/benchmarks/bench_spark.py
-	$(BIN)/python tests/benchmarks/bench_engines.py
+	$(BIN)/python -m tests.benchmarks.bench $(ARGS)
 
 $(VENV)/core: pyproject.toml
 	@echo "Installing dphh and what it needs into $(VENV) ..."

@@ -1,6 +1,6 @@
 """Draws a second, ours beside OpenDP's integer Gaussian, and the time to build each table.
 
-    python tests/benchmarks/bench_noise.py [millions of draws of ours, 10 unless told]
+    python -m tests.benchmarks.bench_noise [millions of draws of ours, 10 unless told]
 
 One process, held to one core where the system allows it.
 """

@@ -1,24 +1,16 @@
-"""`ngrams` on Spark beside a plain PySpark job, how its time grows, and what it shuffles.
+"""`ngrams` on Spark beside DuckDB, how its cost grows with users, and what it shuffles.
 
-    python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--tokens 20]
-                                            [--shuffle] [--skip-msnbc]
-    python tests/benchmarks/bench_spark.py --skip-msnbc --scale 0.1 1 10
-    python tests/benchmarks/bench_spark.py --skip-msnbc --short 500000 [--times 2] [--words 10]
-                                            [--runs 3]
+    python -m tests.benchmarks.bench_spark --short 500000 [--words 10] [--runs 3] [--times 2]
+    python -m tests.benchmarks.bench_spark --scale 0.1 1 10
 
-Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
-its processes, which are what to compare on a machine that others use. The plain job is what one
-writes first: at each level it spells out every k-gram as a string, leaves out repetitions of a
-user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each
-and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
-`--shuffle` reads Spark's event log: bytes shuffled and written by each step.
-`--scale` makes the table of scale.md, beside this file: the default `ngrams` to n = 3 of so many
-million users of 10 words each, what more users add between two sizes, and what a billion would
-take by that.
-`--short` compares the default `ngrams` of so many users of 10 words (`--words`), at epsilon 4, with
-DuckDB's: processor seconds of the second run of a process and all below it, in a Spark that dphh
-started. The first run, of 2,000 users, starts Java and workers and reaches each step. With `--runs`
-the corpus is read so often, and the last run is what counts: Java compiles less and less.
+Of the default `ngrams` to n = 3, on `local[2]`, each in a process of its own.
+`--short` compares so many users of 10 words (`--words`), at epsilon 4, with DuckDB: processor
+seconds of the second run of a process and all below it, in a Spark that dphh started. The first
+run, of 2,000 users, starts Java and workers and reaches each step. With `--runs` the corpus is read
+so often, and the last run is what counts: Java compiles less and less.
+`--scale` makes the table of scale.md, beside this file: so many million users of 10 words each,
+what more users add between two sizes, and what a billion would take by that. Steps are read from
+Spark's event log: bytes shuffled and written.
 """
 
 from __future__ import annotations
@@ -29,109 +21,44 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from math import log10
 from pathlib import Path
-from typing import Any
 
-HERE = Path(__file__).parents[2]
-MASTER = "local[2]"
-DEFAULT = "ngrams, forecast"
+from tests.benchmarks.bench import measured
+from tests.benchmarks.corpora import short_texts
+
+COMMAND = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench_spark"]
 
 
-def session(memory: str, log: str | None) -> Any:
+def run(engine: str, path: str, epsilon: float) -> None:
+    import dphh
+
+    corpus = dphh.Corpus(path, user="who", text="what", split="white space", lower=False)
+    plan = dphh.ngrams(corpus, max_n=3, epsilon=epsilon, delta=1e-7)
+    with tempfile.TemporaryDirectory() as folder:
+        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite")
+
+
+def scale_child(path: str, log: str) -> None:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(MASTER).config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", memory)
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    if log is not None:
-        builder = builder.config("spark.eventLog.enabled", "true")
-        builder = builder.config("spark.eventLog.compress", "false")
-        builder = builder.config("spark.eventLog.rolling.enabled", "false")
-        builder = builder.config("spark.eventLog.dir", f"file://{log}")
+    asked = {
+        "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "6g",
+        "eventLog.enabled": "true", "eventLog.compress": "false",
+        "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",
+    }  # fmt: skip
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in asked.items():
+        builder = builder.config(f"spark.{name}", value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    return spark
-
-
-def plain(spark: Any, path: str, max_n: int) -> None:
-    """Counts the users of every k-gram, level by level, over exploded strings."""
-    from pyspark.sql import functions as f
-
-    words = spark.read.parquet(path).select("user_id", f.split("text", " ").alias("words"))
-    for n in range(1, max_n + 1):
-        starts = f.sequence(f.lit(1), f.size("words") - n + 1)
-        grams = f.transform(starts, lambda i: f.array_join(f.slice("words", i, n), " "))  # noqa: B023
-        held = words.filter(f.size("words") >= n).select("user_id", f.explode(grams).alias("gram"))
-        counts = held.distinct().groupBy("gram").count()
-        counts.write.mode("overwrite").format("noop").save()
-
-
-def private(path: str, max_n: int, method: str) -> None:
-    import dphh
-
-    corpus = dphh.Corpus(path, user="user_id", text="text", split="white space", lower=False)
-    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10, method=method)
-    with tempfile.TemporaryDirectory() as folder:
-        plan.run(engine="spark", ledger=Path(folder) / "ledger.sqlite")
-
-
-def child(how: str, path: str, max_n: str, memory: str, log: str) -> None:
-    spark = session(memory, log or None)
-    start = time.perf_counter()
-    if how == "plain":
-        plain(spark, path, int(max_n))
-    else:
-        private(path, int(max_n), "forecast" if how == DEFAULT else "dpne")
-    print(f"{time.perf_counter() - start:.1f}", flush=True)
+    run("spark", path, 1.0)
     java = spark.sparkContext._gateway.proc
     spark.stop()
     java.stdin.close()  # it ends then, and what it took is counted
     java.wait()
-
-
-def measured(how: str, path: Path, max_n: int, log: str = "") -> tuple[float, float]:
-    """Seconds of the job, Spark's start left out; processor seconds of the whole process tree."""
-    out, inlet = os.pipe()
-    arguments = [sys.executable, __file__, "--child", how, str(path), str(max_n), "6g", log]
-    pid = os.posix_spawn(
-        sys.executable,
-        arguments,
-        os.environ,
-        file_actions=[(os.POSIX_SPAWN_DUP2, inlet, 1), (os.POSIX_SPAWN_CLOSE, out)],
-    )
-    os.close(inlet)
-    with os.fdopen(out) as said:
-        seconds = float(said.read().split()[-1])
-    _, status, used = os.wait4(pid, 0)
-    if status:
-        sys.exit(f"{how}: failed")
-    return seconds, used.ru_utime + used.ru_stime
-
-
-def generated(folder: Path, users: int, words: int = 8) -> Path:
-    """So many words a user, frequent words first: word n comes with probability about 1/n."""
-    import duckdb
-
-    path = folder / f"{users}-{words}.parquet"
-    word = "'w' || CAST(floor(pow(100000, hash(u, i) / 18446744073709551616.0)) AS INTEGER)"
-    with duckdb.connect() as con:
-        con.execute(
-            f"COPY (SELECT u AS user_id, string_agg({word}, ' ') AS text "
-            f"FROM range({users}) AS a(u), range({words}) AS b(i) GROUP BY u) TO '{path}' "
-            "(FORMAT parquet)"
-        )
-    return path
-
-
-def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
-    print(f"\n{title}\n{'':28}{'seconds':>9}{'of processors':>15}", flush=True)
-    for how in ways:
-        seconds, processors = measured(how, path, max_n)
-        print(f"{how:<28}{seconds:9.1f}{processors:15.1f}", flush=True)
 
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
@@ -142,26 +69,14 @@ def short_child(engine: str, path: str, few: str, runs: str) -> None:
     if engine == "spark":
         from dphh.engines.spark.cluster import find_spark
 
-        stop = find_spark(
-            Corpus(few, user="user_id", text="text", split="white space", lower=False),
-            Limits(threads=2),
-        )[0].stop
+        stop = find_spark(Corpus(few, user="who", text="what"), Limits(threads=2))[0].stop
     for each in [few, *[path] * (int(runs) - 1)]:
-        short_run(engine, each)
+        run(engine, each, 4.0)
     before = used_by_tree()
-    short_run(engine, path)
+    run(engine, path, 4.0)
     print(f"{used_by_tree() - before:.2f}", flush=True)
     if stop is not None:
         stop()
-
-
-def short_run(engine: str, path: str) -> None:
-    import dphh
-
-    corpus = dphh.Corpus(path, user="user_id", text="text", split="white space", lower=False)
-    plan = dphh.ngrams(corpus, max_n=3, epsilon=4, delta=1e-7)
-    with tempfile.TemporaryDirectory() as folder:
-        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite")
 
 
 def used_by_tree() -> float:
@@ -182,14 +97,16 @@ def used_by_tree() -> float:
 
 
 def show_short(folder: Path, users: int, words: int, times: int, runs: int) -> None:
-    path, few = generated(folder, users, words), generated(folder, 2000, words)
+    path, few = folder / "users.parquet", folder / "few.parquet"
+    short_texts(path, users, words)
+    short_texts(few, 2000, words)
     print(f"\n{users:,} users of {words} words, n up to 3, without start-up, of processors")
     print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
     for _ in range(times):
         duckdb, spark = (
             float(
                 subprocess.run(
-                    [sys.executable, __file__, "--short-child", engine, path, few, str(runs)],
+                    [*COMMAND, "--short-child", engine, path, few, str(runs)],
                     stdout=subprocess.PIPE,
                     check=True,
                 ).stdout.split()[-1]
@@ -231,21 +148,17 @@ def show_steps(totals: dict[str, list[int]]) -> None:
         print(f"{step:<32}" + "".join(f"{number:16,}" for number in found), flush=True)
 
 
-def show_shuffle(path: Path, max_n: int) -> None:
-    with tempfile.TemporaryDirectory() as log:
-        measured("ngrams, private", path, max_n, log)
-        show_steps(by_step(log))
-
-
 def show_scale(folder: Path, millions: list[float]) -> None:
     """Of each size; and for a billion, along the line through the two largest sizes and along the
     power of the number of users that joins them."""
-    heads = ("seconds", "of processors", *HEADS)
+    heads = ("of processors", "seconds", *HEADS)
     sizes = [int(each * 1e6) for each in millions]
     found = []
     for users in sizes:
+        path = folder / f"{users}.parquet"
+        short_texts(path, users, 10)
         with tempfile.TemporaryDirectory() as log:
-            spent = measured(DEFAULT, generated(folder, users, 10), 3, log)
+            spent = measured(*COMMAND, "--scale-child", str(path), log)[:2]
             totals = by_step(log)
         show_steps(totals)
         found.append([*spent, *(sum(column) for column in zip(*totals.values(), strict=True))])
@@ -261,46 +174,23 @@ def show_scale(folder: Path, millions: list[float]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
-    parser.add_argument("--users", type=float, nargs="*", default=[], help="millions")
-    parser.add_argument("--tokens", type=float, nargs="*", default=[], help="millions")
-    parser.add_argument("--shuffle", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
     parser.add_argument("--short", type=int, help="users")
     parser.add_argument("--words", type=int, default=10, help="of a user, with --short")
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--runs", type=int, default=1, help="of a process, with --short")
-    parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
-    msnbc = Path(asked.data) / "msnbc.parquet"
-    if not msnbc.exists():
-        print(f"skipped: {msnbc} is not there")
-    elif not asked.skip_msnbc:
-        show("MSNBC, n up to 6, local[2]", msnbc, 6, ["ngrams, private", "plain"])
     with tempfile.TemporaryDirectory() as folder:
-        for millions in asked.users:
-            path = generated(Path(folder), int(millions * 1e6))
-            title = f"{millions:g} million users of 8 words, n up to 3"
-            show(title, path, 3, ["ngrams, private", "plain"])
-            if asked.shuffle:
-                show_shuffle(path, 3)
-        for millions in asked.tokens:
-            path = generated(Path(folder), int(millions * 1e6) // 500, 500)
-            title = f"{millions:g} million tokens, 500 a user, n up to 5"
-            show(title, path, 5, ["ngrams, private", "plain"])
         if asked.short:
             show_short(Path(folder), asked.short, asked.words, asked.times, asked.runs)
         if asked.scale:
             show_scale(Path(folder), asked.scale)
-    if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
-        show_shuffle(msnbc, 6)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        child(*sys.argv[2:])
-    elif sys.argv[1:2] == ["--short-child"]:
-        short_child(*sys.argv[2:])
+    children = {"--scale-child": scale_child, "--short-child": short_child}
+    if sys.argv[1:2] and sys.argv[1] in children:
+        children[sys.argv[1]](*sys.argv[2:])
     else:
         main()

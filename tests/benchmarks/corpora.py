@@ -1,21 +1,15 @@
-"""A corpus of running text that is nobody's: Zipf's words, phrases, long users and short ones.
+"""Corpora that are made for benchmarks: users `who`, texts or items `what`, in one Parquet file.
 
-    python tests/benchmarks/running_text.py FILE [--words 20_000_000] [--users 20_000]
-        [--vocabulary 1_000_000] [--text 60]
-
-A user's number of words is log-normal (most write little, a few write a hundred times as much), in
-texts of up to 60 words. Blogs have longer texts and more kinds of words (200, and 4 million). Three
-words in ten begin a phrase of two to six, which are as unevenly popular as words are. Texts lie in
-no order of users.
+Each takes the file, a size, a number of users where it asks for one, and the folder of public data.
 """
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,15 +66,19 @@ def some_words(rng: np.random.Generator, spoken: Language, count: int) -> NDArra
     return np.resize(found, count)
 
 
-def write(
-    path: Path, words: int, users: int, vocabulary: int = VOCABULARY, text: int = TEXT
-) -> None:
+def running_text(path: Path, words: int, users: int, *_: Any) -> None:
+    """Zipf's words, phrases, long users and short ones.
+
+    A user's number of words is log-normal (most write little, a few write a hundred times as much),
+    in texts of up to 60 words. Three words in ten begin a phrase of two to six, which are as
+    unevenly popular as words are. Texts lie in no order of users.
+    """
     rng = np.random.default_rng(1)
-    spoken = language(rng, vocabulary)
+    spoken = language(rng, VOCABULARY)
     sizes = rng.lognormal(0, 1.2, users)
     sizes = np.maximum(1, sizes / sizes.sum() * words).astype(np.int64)
     ends = np.cumsum(sizes)
-    schema = pa.schema({"author": pa.int64(), "body": pa.string()})
+    schema = pa.schema({"who": pa.int64(), "what": pa.string()})
     with pq.ParquetWriter(path, schema) as writer:
         first = 0
         while first < users:
@@ -88,7 +86,7 @@ def write(
             last = max(int(np.searchsorted(ends, before + STRETCH)), first + 1)
             of_these = sizes[first:last]
             place = np.arange(of_these.sum()) - np.repeat(np.cumsum(of_these) - of_these, of_these)
-            starts = np.flatnonzero(place % text == 0)
+            starts = np.flatnonzero(place % TEXT == 0)
             codes = some_words(rng, spoken, len(place))
             offsets = pa.array(np.append(starts, len(place)).astype(np.int32))
             lists = pa.ListArray.from_arrays(offsets, spoken.spelled.take(pa.array(codes)))
@@ -98,16 +96,54 @@ def write(
             first = last
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--words", type=int, default=20_000_000)
-    parser.add_argument("--users", type=int, default=20_000)
-    parser.add_argument("--vocabulary", type=int, default=VOCABULARY)
-    parser.add_argument("--text", type=int, default=TEXT, help="words in the longest texts")
-    asked = parser.parse_args()
-    write(asked.path, asked.words, asked.users, asked.vocabulary, asked.text)
+def of_query(path: Path, query: str) -> None:
+    with duckdb.connect() as con:
+        con.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
+        con.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
-if __name__ == "__main__":
-    main()
+def msnbc(path: Path, times: int, _users: int, data: Path) -> None:
+    """MSNBC so many times over: each copy of a user is a user of its own."""
+    of_query(
+        path,
+        f"SELECT user_id + 1_000_000 * copy AS who, text AS what FROM '{data}/msnbc.parquet', "
+        f"range({times}) AS c(copy)",
+    )
+
+
+def ranked(kinds: int | str, *keys: str) -> str:
+    """A number below `kinds` by a long-tailed law: n comes with probability about 1/n."""
+    hashed = f"hash({', '.join(keys)})"
+    return f"CAST(floor(pow({kinds}, {hashed} / 18446744073709551616.0)) AS BIGINT)"
+
+
+def items_of_ten(path: Path, rows: int, *_: Any) -> None:
+    """One item a row, ten rows a user, items of as many kinds as there are rows."""
+    item, user = ranked(rows, "i", "'item'"), f"hash(i, 'user') % {rows // 10}"
+    of_query(path, f"SELECT {user} AS who, 'item-' || {item} AS what FROM range({rows}) AS r(i)")
+
+
+def items_by_name(path: Path, rows: int, *_: Any) -> None:
+    """One item a row and one row a user, who has a name; items of 50,000 kinds."""
+    user, item = "printf('user-%09d', i)", ranked(50_000, "i", "'item'")
+    of_query(path, f"SELECT {user} AS who, 'item-' || {item} AS what FROM range({rows}) AS r(i)")
+
+
+def one_word_each(path: Path, users: int, *_: Any) -> None:
+    """Words of 2 to 9 letters by a long-tailed law over a million of them."""
+    spelled = "translate(CAST(hash(word) AS VARCHAR), '0123456789', 'etaoinshrd')"
+    of_query(
+        path,
+        f"SELECT i AS who, left({spelled}, CAST(2 + hash(word, 'length') % 8 AS INTEGER)) AS what "
+        f"FROM (SELECT i, {ranked('1e6', 'i')} AS word FROM range({users}) AS r(i))",
+    )
+
+
+def short_texts(path: Path, users: int, words: int) -> None:
+    """A text a user, of so many words of 100,000 kinds."""
+    word = f"'w' || {ranked(100_000, 'u', 'i')}"
+    of_query(
+        path,
+        f"SELECT u AS who, string_agg({word}, ' ') AS what "
+        f"FROM range({users}) AS a(u), range({words}) AS b(i) GROUP BY u",
+    )
