@@ -52,10 +52,3 @@ def test_every_command_of_a_page_is_taken(
             taken(line)
         except click.ClickException as problem:
             pytest.fail(f"{page.name}: {line}\n{problem.format_message()}")
-
-
-def test_commands_are_found_and_a_wrong_option_is_told() -> None:
-    assert any("add-analyst" in line for line in commands(ROOT / "docs" / "gateway.md"))
-    assert len(commands(ROOT / "README.md")) >= 6
-    with pytest.raises(click.NoSuchOption):
-        taken("dphh serve add-analyst alice --corpus reviews --epsilom 1 --delta 1e-7")

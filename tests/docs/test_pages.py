@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import dphh
-from tests.docs.pages import ROOT, Running, Shown, alike, same_noise, shown
+from tests.docs.pages import ROOT, Running, alike, same_noise, shown
 
 
 @pytest.fixture
@@ -117,24 +117,6 @@ def test_a_page_runs_as_it_stands(
 
 
 @pytest.mark.usefixtures("reviews")
-def test_what_analysts_ask_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
-) -> None:
-    """By the macros that the gateway has too; `tests/gateway` asks through it."""
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
-    (asked,) = re.findall(r"^```sql\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    (added,) = re.findall(r"^    (dphh ledger add .*)$", text, re.MULTILINE)
-    Running().run(Shown("console", added, None, (0, 0), 0))
-    con = dphh.connect(ledger)
-    left, plan, found, releases = (
-        con.execute(each).fetchall() for each in asked.split(";") if each.strip()
-    )
-    assert plan and found
-    assert (len(left), len(releases)) == (1, 1)
-
-
-@pytest.mark.usefixtures("reviews")
 @pytest.mark.filterwarnings("ignore")
 def test_the_spark_page_runs(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
@@ -150,15 +132,8 @@ def test_the_spark_page_runs(
     assert len(blocks) == 2
 
 
-@pytest.mark.parametrize(
-    ("printed", "said", "same"),
-    [
-        ("a  1,234.5\n", "a 7\n", True),
-        ("a 1\nb 2\nc 3\n", "a 9\n...\nc 1\n", True),
-        ("a 1\nb 2\n", "a 9\n", False),
-        ("cat 1\n", "dog 1\n", False),
-        ("run 0123456789abcdef0123456789abcdef\n", "run ffffffffffffffffffffffffffffffff", True),
-    ],
-)
-def test_numbers_may_differ_and_nothing_else(printed: str, said: str, same: bool) -> None:
-    assert alike(printed, said) is same
+def test_numbers_may_differ_and_nothing_else() -> None:
+    assert alike("a  1,234.5\nb 2\nc 3\n", "a 7\n...\nc 1\n")
+    assert alike(f"run {'0a' * 16}\n", f"run {'ff' * 16}\n")
+    assert not alike("a 1\nb 2\n", "a 9\n")
+    assert not alike("cat 1\n", "dog 1\n")

@@ -78,16 +78,3 @@ def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
     assert run.run_id == "week-47"
     with pytest.raises(GivenUpError, match="Refused"):
         names["publish"]("48")
-
-
-def test_a_corpus_of_the_ledger_is_asked_for_by_its_name(tmp_path, ledger):
-    with pytest.raises(dphh.UsageError, match="no account 'remarks'"):
-        ledger.corpus("remarks")
-    for week in "12":
-        frame = pl.DataFrame({"who": [1], "what": [week]})
-        frame.write_parquet(tmp_path / f"week-{week}.parquet")
-    ledger.add("remarks", dphh.Corpus(tmp_path / "week-1*", user="who", text="what"), 1.0, 1e-7)
-    assert ledger.corpus("remarks").user == "who"
-    assert ledger.corpus("remarks", files=tmp_path / "week-1.parquet").account == "remarks"
-    with pytest.raises(dphh.UsageError, match="account: 'remarks' is of"):
-        ledger.corpus("remarks", files=[tmp_path / "week-2.parquet"])

@@ -102,13 +102,13 @@ def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(own_
     for size in sizes:
         for number in range(each):
             holders = draw.choice(people, size=size, replace=False).tolist()
-            rows |= {(who, f"g{size}-{number}") for who in holders}
+            rows |= {(who, f"g{size}x{number}") for who in holders}
     frame = pl.DataFrame(sorted(rows), schema=["who", "what"], orient="row")
     corpus = Corpus(frame, user="who", text="what")
     made = plan.run(corpus=corpus, engine="polars", randomness=SeededRandomness(people))
     found = {row["item"] for row in made}
     less, more = (
-        sum(f"g{size}-{number}" in found for number in range(each)) / each for size in sizes
+        sum(f"g{size}x{number}" in found for number in range(each)) / each for size in sizes
     )
     assert less < 0.9 <= more
     assert f"{few:,} to {many:,}" in plan.describe()
