@@ -100,7 +100,7 @@ def run(
             say(
                 Note(
                     f"nothing is spent: this is the release of run {run_id}, by the same request "
-                    f"of the same {same}; again=True (--again) spends again"
+                    f"of the same {same}; again=True spends again"
                 )
             )
         return _saved(_stored(before), out)

@@ -33,6 +33,7 @@ from dphh.asking.macros import (
 )
 from dphh.asking.typed import typed
 from dphh.corpus import HELP, Corpus
+from dphh.engines import look_at_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
@@ -40,7 +41,7 @@ from dphh.public.asked import with_public
 from dphh.release import Release
 from dphh.replay import Note, notice
 from dphh.report.plan_lines import plan_sections
-from dphh.wording.options import named_in_words
+from dphh.wording.options import named_in_words, respelled
 
 if TYPE_CHECKING:
     import duckdb
@@ -117,7 +118,7 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
             arguments = {k: v for k, v in json.loads(given).items() if v is not None}
             return answers.with_columns(owner.answer(macro, arguments, statement), columns)
         except DphhError as problem:
-            told = pa.table({"refused": pa.array([str(problem)])})
+            told = pa.table({"refused": pa.array([respelled(str(problem), _in_sql)])})
             return answers.with_columns(told, columns)
 
     def answer_batch(given: Any, statements: Any) -> Any:
@@ -130,6 +131,12 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
         return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _one(rows))])
 
     return answer_batch
+
+
+def _in_sql(name: str, value: str) -> str:
+    """What an error says of Python's `name=value`, as it is said in SQL."""
+    literal = value.lower() if value in ("True", "False") else value
+    return f"{SQL_NAMES.get(name, name)} := {literal}"
 
 
 def _one(column: Any) -> Any:
@@ -167,6 +174,8 @@ class _Owner:
             return self._run_once(macro, given, statement)
         if macro.verb is not None:
             plan = self._plan(macro, given)
+            assert plan.corpus is not None
+            look_at_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         of_the_ledger: dict[str, Callable[[], pa.Table]] = {
             "ledger": lambda: answers.ledger_table(self._ledger.accounts()),

@@ -14,7 +14,7 @@ import click
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by, received, stopping
 from dphh.wording.extras import missing_extra
-from dphh.wording.options import nearest
+from dphh.wording.options import nearest, respelled
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo"}
@@ -129,7 +129,7 @@ def _report_failure(problem: BaseException) -> int:
             problem.show()
             return problem.exit_code
         case DphhError():
-            click.echo(f"dphh: {problem}", err=True)
+            click.echo(f"dphh: {_message_of(problem)}", err=True)
             _say_notes(problem)
             return problem.exit_code
         case ModuleNotFoundError() if (missing := missing_extra(problem)) is not None:
@@ -163,7 +163,11 @@ def _say_as_json(problem: click.ClickException | DphhError) -> None:
 
 
 def _message_of(problem: click.ClickException | DphhError) -> str:
-    return problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
+    if isinstance(problem, click.ClickException):
+        return problem.format_message()
+    from dphh.cli.signatures import as_flag
+
+    return respelled(str(problem), as_flag)
 
 
 def _say_what_was_spent(problem: BaseException) -> None:

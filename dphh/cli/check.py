@@ -17,8 +17,10 @@ from dphh.cli.options import (
     json_option,
     ledger_option,
 )
+from dphh.cli.signatures import as_flag
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.wording.options import respelled
 
 
 @click.command(cls=Command)
@@ -49,5 +51,7 @@ def check(
         raise UsageError(said)  # whoever names a file means one that is there
     read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
-    click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))
+    corpus, lines, found = repr(checked).partition("\n")
+    said = corpus + lines + respelled(found, as_flag)
+    click.echo(json.dumps(checked.to_json()) if as_json else said)
     context.exit(0 if checked.ok else 2)

@@ -12,6 +12,7 @@ import click
 
 from dphh.cli.options import content_options_given, corpus_options, ledger_option
 from dphh.cli.raising import confirm, describe_raise
+from dphh.cli.signatures import as_flag
 from dphh.corpus import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Limits
@@ -25,6 +26,7 @@ from dphh.release import Release
 from dphh.rows.user import ROWS_WITHOUT_USER, counted_by
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
+from dphh.wording.options import respelled
 from dphh.wording.shown import shown
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -97,7 +99,10 @@ def _check_columns(corpus: Corpus) -> None:
     try:
         host = open_host("duckdb", corpus, SystemRandomness(), Limits())
         if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-            click.echo(f"note: {ROWS_WITHOUT_USER}; until then each run is refused", err=True)
+            click.echo(
+                f"note: {respelled(ROWS_WITHOUT_USER, as_flag)}; until then each run is refused",
+                err=True,
+            )
         host.close()
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)

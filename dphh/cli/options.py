@@ -14,13 +14,11 @@ from dphh.asking.corpora_of_ledger import corpus_of_account
 from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus
-from dphh.engines import ENGINES, open_host
-from dphh.engines.host import Limits
+from dphh.engines import ENGINES, look_at_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.report.sentences import items_in
 from dphh.rows.conditions import both, rows_kept
-from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
@@ -174,7 +172,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     if run["plan_only"]:
         from dphh.report.terminal import plan_text  # with Polars
 
-        _open(plan)
+        assert plan.corpus is not None
+        look_at_columns(plan.corpus)
         said = plan_text(plan.price, plan.corpus, book, details=run["details"])
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else said)
         return
@@ -215,13 +214,6 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         if status is not None:
             status.stop()
     _show_release(release, plan, book, run, spent=release.run_id in book.paid_here)
-
-
-def _open(plan: Plan) -> None:
-    """Look at names and types, as a run does before it pays: a path or a column that is not there
-    is an error of the plan."""
-    assert plan.corpus is not None
-    open_host("duckdb", plan.corpus, SystemRandomness(), Limits()).close()
 
 
 def _show_release(

@@ -92,6 +92,13 @@ def flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
+def as_flag(name: str, value: str) -> str:
+    """What an error says of Python's `name=value`, as it is said here."""
+    if value in ("True", "False"):
+        return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
+    return f"{flag(name)} {value}"
+
+
 def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
     """The options that the user gave, including those given with their default value."""
     return {

@@ -11,7 +11,7 @@ from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
 from dphh.rows.user import ROWS_WITHOUT_USER
-from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 from dphh.udfs.text.tokens import tokens_of as tokens_by_duckdb
 
 ENGINES = ("duckdb", "polars", "spark")
@@ -51,6 +51,12 @@ def engine_of(corpus: Corpus) -> str:
     home = type(corpus.source).__module__.split(".")[0]
     home = home.removeprefix("py")  # pyspark -> spark
     return home if home in ENGINES else ENGINES[0]
+
+
+def look_at_columns(corpus: Corpus) -> None:
+    """Look at names and types, as a run does before it pays: a path or a column that is not there
+    is an error of the plan that is shown."""
+    open_host("duckdb", corpus, SystemRandomness(), Limits()).close()
 
 
 def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:

@@ -96,8 +96,7 @@ class Accounts:
             else:
                 raise UsageError(
                     f"The account {account!r} exists. Choose another name, change its cap with "
-                    "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True "
-                    "(--replace)"
+                    "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True"
                 )
             _charge_earlier_runs(con, account_named(con, account).id, source, held)
         return self.status(account)
@@ -249,8 +248,9 @@ def account_named(con: sqlite3.Connection, name: str) -> AccountRow:
         if row.name == name:
             return row
     raise UsageError(
-        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
-        "`dphh ledger add`."
+        f"The ledger has no account {name!r}: `dphh ledger show` lists those there are; "
+        f"`dphh ledger add {name} ...`, or "
+        f"dphh.Ledger().add({name!r}, corpus, epsilon, delta), makes one"
     )
 
 

@@ -162,7 +162,7 @@ def _refuse_undeclared(declared: bool, what: str = "a text or a table of your ow
         raise UsageError(
             f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody "
             "in the data contributed to it, or all of it is published anyway, say "
-            "prior_is_public=True (--prior-is-public); if not, leave prior out"
+            "prior_is_public=True; if not, leave prior out"
         )
 
 

@@ -17,7 +17,7 @@ NO_USERS = (
 )
 ROWS_WITHOUT_USER = (
     "user: found rows with a NULL user id, and dphh cannot bound what they add; "
-    "null_users='drop' (--null-users drop) leaves them out, or give each row a user id"
+    "null_users='drop' leaves them out, or give each row a user id"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import wraps
@@ -71,6 +72,16 @@ def nearest(name: str, known: Collection[str], then: str = "") -> str:
     if not near:
         return then
     return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
+
+
+#: How errors say which option to give: as in Python.
+_SAID_IN_PYTHON = re.compile(r"\b([a-z][a-z_]*)=('[^']*'|True|False)")
+
+
+def respelled(text: str, spell: Callable[[str, str], str]) -> str:
+    """The text of an error for those who do not ask in Python: `spell` writes an option and its
+    value as they do."""
+    return _SAID_IN_PYTHON.sub(lambda found: spell(found[1], found[2]), text)
 
 
 def check_choice(option: str, value: object, known: Collection[str]) -> None:

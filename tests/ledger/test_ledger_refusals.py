@@ -59,8 +59,8 @@ NOT_ITS_FILES = (
     "CORPUS ... --replace`)"
 )
 UNKNOWN = (
-    "The ledger has no account 'typo'. See `dphh ledger show`, or name the corpus with "
-    "`dphh ledger add`."
+    "The ledger has no account 'typo': `dphh ledger show` lists those there are; `dphh ledger add "
+    "typo ...`, or dphh.Ledger().add('typo', corpus, epsilon, delta), makes one"
 )
 
 

@@ -245,7 +245,7 @@ def test_sql_takes_one(private, table, news, ledger):
         f"'{private.where[0]}', user_column := 'who', text_column := 'what', max_n := 2, "
         "epsilon := 4.0, delta := 1e-6"
     )
-    with pytest.raises(Exception, match="say prior_is_public=True"):
+    with pytest.raises(Exception, match="say prior_is_public := true"):
         con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{table}')").fetchall()
     public = f"{asked}, prior_is_public := true"
     told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := '{table}')").fetchall()

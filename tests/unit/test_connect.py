@@ -481,3 +481,13 @@ def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) 
     with pytest.raises(duckdb.Error, match=r"NULL user id.*Nothing was spent"):
         con.sql(f"{asked} delta := 1e-6)").fetchall()
     assert ledger.runs() == []
+
+
+def test_what_is_not_there_is_an_error_of_the_plan_in_the_words_of_sql(ledger: Ledger) -> None:
+    con: Any = dphh.connect(ledger)
+    con.execute("CREATE TABLE held AS SELECT NULL AS who, 'a' AS what")
+    asked = "'held', text_column := 'what', epsilon := 1, delta := 1e-6"
+    with pytest.raises(duckdb.Error, match="user: the corpus has no column 'person'"):
+        con.execute(f"FROM dphh_plan_items({asked}, user_column := 'person')")
+    with pytest.raises(duckdb.Error, match="null_users := 'drop' leaves them out"):
+        con.execute(f"FROM dphh_items({asked}, user_column := 'who')")

@@ -147,7 +147,7 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
     is_list = LIST_TYPE.search(column_type)
     if content.reading == "whole" and not is_list:
         return f"CAST({column} AS VARCHAR)"
-    wanted = "say as_='list' (--as list)" if is_list else "name a text column, or say as_='whole'"
+    wanted = "say as_='list'" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
         f"text or item: as={content.reading!r} needs text, "
         f"but {content.column!r} is {column_type}; "
