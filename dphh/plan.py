@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import Parameter as Option
@@ -201,7 +200,6 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
             )
         if corpus is not None and corpus.source is not None:
             _check_columns(corpus)
-        _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
         given: Any = with_public({name: plain(value) for name, value in options.items()}, corpus)
@@ -225,24 +223,3 @@ def _check_columns(corpus: Corpus) -> None:
     if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns
         refuse_missing_columns(corpus, [str(name) for name in names])
-
-
-#: What other libraries call the values that are asked about.
-_NAMES_IN_OTHER_LIBRARIES = {
-    "categories",
-    "domain",
-    "keys",
-    "keyset",
-    "partitions",
-    "public_partitions",
-}
-
-
-def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: str) -> None:
-    found = sorted(_NAMES_IN_OTHER_LIBRARIES & {*given} - {*takes})
-    if found and "of" not in takes:
-        instead = "dphh.items(corpus, domain=values, epsilon=..., delta=...)"
-        raise UsageError(
-            f"{found[0]}: {verb} has no such option. Of values that are known beforehand all are "
-            f"shown, those that nobody holds too, and no delta goes to new ones: {instead}"
-        )

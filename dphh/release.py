@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -228,18 +227,10 @@ class Release:
         try:
             manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
             data = (out / TABLE).read_bytes()
-        except FileNotFoundError as problem:
-            raise UsageError(
-                f"release: {problem.filename} is not there; give the folder that --out or "
-                "Release.save wrote"
-            ) from None
-        except NotADirectoryError:
-            raise UsageError(
-                f"release: {out} is a file; give the folder that --out or Release.save wrote"
-            ) from None
         except OSError as problem:
             raise UsageError(
-                f"release: {out} could not be read ({problem.strerror}); see that it may be read"
+                f"release: {problem.filename} could not be read ({problem.strerror}); give the "
+                "folder that --out or Release.save wrote"
             ) from None
         except ValueError:
             raise UsageError(f"release: {out / MANIFEST} is not JSON; save it again") from None
@@ -305,25 +296,17 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to. Refuses, before anything is spent, if it holds another release."""
     out = written_here("out", folder).absolute()
     try:
-        nearest = next(folder for folder in (out, *out.parents) if folder.exists())
         taken = not _run_ids_in(out) <= {run_id} - {None}
-    except (OSError, ValueError) as problem:
-        raise UsageError(f"out: {folder} cannot be a folder ({problem}); give another") from None
-    if not nearest.is_dir():
-        raise UsageError(f"out: {nearest} is a file; give a folder")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"out: {nearest} may not be written to; give another folder")
-    if taken:
-        raise UsageError(
-            f"out: {out} already contains another release, which was paid for; "
-            "give a new folder, or move that release"
-        )
-    try:
         _try_to_write(out)
     except OSError as problem:
         raise UsageError(
             f"out: {out} cannot be written ({problem.strerror}); give another folder"
         ) from None
+    if taken:
+        raise UsageError(
+            f"out: {out} already contains another release, which was paid for; "
+            "give a new folder, or move that release"
+        )
     return out
 
 

@@ -33,14 +33,6 @@ def test_an_unknown_option_is_told_with_the_nearest_name():
         TRIE(zzz=1)
 
 
-@pytest.mark.parametrize("option", ["keys", "keyset", "public_partitions"])
-def test_who_lists_the_values_is_told_of_a_domain(option):
-    with pytest.raises(UsageError, match=rf"^{option}: items has .*items\(corpus, domain=values"):
-        ITEMS(epsilon=1.0, delta=1e-8, **{option: ["a", "b"]})
-    with pytest.raises(UsageError, match=rf"^{option}: counts has no such option"):
-        COUNTS(of=[["a"]], epsilon=1.0, delta=1e-8, **{option: ["a", "b"]})
-
-
 def test_what_is_wanting_is_told():
     with pytest.raises(UsageError, match=r"^max_n, delta: ngrams needs each of them; pass max_n="):
         NGRAMS(epsilon=1.0)

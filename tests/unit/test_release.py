@@ -101,22 +101,22 @@ def test_a_folder_with_unknown_files_of_these_names_is_left_alone(tmp_path):
 def test_a_save_that_was_cut_short_can_be_done_again(tmp_path):
     release().save(tmp_path)
     (tmp_path / MANIFEST).unlink()
-    with pytest.raises(UsageError, match="is not there"):
+    with pytest.raises(UsageError, match=r"release.json could not be read"):
         Release.load(tmp_path)
     with pytest.raises(UsageError, match="contains another release"):
         release(run_id="run-2").save(tmp_path)
-    with pytest.raises(UsageError, match="is a file; give the folder"):
+    with pytest.raises(UsageError, match=r"could not be read \(Not a directory\)"):
         Release.load(tmp_path / TABLE)
     assert Release.load(release().save(tmp_path)).run_id == "run-1"
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="is a file; give a folder"):
+    with pytest.raises(UsageError, match=r"cannot be written .Not a directory."):
         release().save(tmp_path / "file")
-    with pytest.raises(UsageError, match=r"^out: .*/file is a file; give a folder"):
+    with pytest.raises(UsageError, match=r"^out: .*/below cannot be written .Not a directory."):
         release().save(tmp_path / "file" / "below")
-    with pytest.raises(UsageError, match="cannot be a folder"):
+    with pytest.raises(UsageError, match=r"cannot be written .File name too long."):
         release().save(tmp_path / ("x" * 300))
 
 
@@ -154,10 +154,10 @@ import sys
 from pathlib import Path
 from dphh.files.whole_files import write_whole
 path, byte = Path(sys.argv[1]), 0
-print("ready", flush=True)
 while True:
     byte = (byte + 1) % 256
     write_whole(path, bytes([byte]) * 3_000_000)
+    print("ready", flush=True)
 """
 
 
