@@ -9,7 +9,6 @@ import pytest
 
 from dphh import (
     Corpus,
-    Ledger,
     Release,
     UsageError,
     connect,
@@ -81,10 +80,6 @@ def test_no_more_than_all_items_are_anybodys_so_the_noise_goes_by_them():
 def test_groups_are_a_set(groups):
     plan = counts(corpus(), of=WORDS, by="country", groups=["DE", "FR"], **BUDGET)
     assert counts(corpus(), of=WORDS, by="country", groups=groups, **BUDGET) == plan
-
-
-def test_an_item_that_is_said_twice_is_counted_once():
-    assert counts(of=[["a"], ["b"], ["a"]], **BUDGET)["of"] == (("a",), ("b",))
 
 
 def test_a_text_is_read_as_a_row_of_the_corpus_would_be():
@@ -168,23 +163,6 @@ def test_within_groups_what_is_not_declared_is_other_and_so_is_null(people):
     for group, truth in {"DE": 60, "FR": 60, "XX": 0, "other": 120}.items():
         assert rows[group]["low"] <= truth <= rows[group]["high"]
     assert "other" in repr(made)
-
-
-def test_the_ledgers_release_can_be_counted_by_the_command_line(people, tmp_path, ledger):
-    from click.testing import CliRunner
-
-    from dphh.cli import cli
-
-    found = released(items(people, epsilon=8.0, delta=1e-4), ledger=ledger)
-    command = ["counts", people.where[0], "--user", "who", "--text", "what", "--of", found.run_id]
-    command += ["--epsilon", "1", "--delta", "1e-8", "--top", "2", "--quiet"]
-    command += ["--by", "country", "--groups", "DE,FR", "--out", str(tmp_path / "counted")]
-    said = CliRunner().invoke(cli, command, catch_exceptions=False)
-    assert said.exit_code == 0
-    made = pl.read_parquet(tmp_path / "counted" / "release.parquet")
-    assert made.columns == ["level", "item", "tokens", "group", "users", "low", "high"]
-    assert len(made) == 6
-    assert len(Ledger(ledger.path).runs()) == 2
 
 
 def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):

@@ -30,11 +30,10 @@ def share_found(plan, groups, level=1):
     return sum(tokens[0].startswith("g") for tokens in found) / groups
 
 
-@pytest.mark.parametrize(("words", "max_items"), [(12, 50), (40, 10)])
-def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_ledger):
+def test_words_are_found_from_as_many_users_as_are_said(own_ledger):
+    words, max_items, groups = 40, 10, 100
     asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items, "method": "gaussian"}
     ((_, ((_, users),)),) = dphh.items(**asked).detection(dphh.profile(words)).scenarios
-    groups = 200
     said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)
     fewer = round(0.75 * users)
     less = share_found(dphh.items(corpus_of(groups, fewer, words, own=True), **asked), groups)

@@ -74,6 +74,12 @@ def test_the_command_line_makes_the_same_plan(dphh, written, name):
     assert plan_from_json(out) == planned(name, corpus)
 
 
+def test_a_number_below_0_is_a_value_and_no_option(dphh):
+    asked = ["items", "/x.parquet", "--user", "who", "--text", "what", "--delta", "0.1"]
+    code, _, err = dphh(*asked, "--epsilon", -1)
+    assert (code, "epsilon: found -1; give a number above 0" in err) == (2, True)
+
+
 def test_the_command_line_runs_reports_and_leaves_known_words_out(dphh, written, tmp_path):
     words = ["at", "tea", "a", "té"]
     corpus = written([(user, words[user % 4]) for user in range(4000)], text=None, item="what")

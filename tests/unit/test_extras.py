@@ -72,6 +72,7 @@ def test_a_command_without_its_packages_ends_in_one_line(command, tmp_path):
     assert f"pip install 'dphh[{command}]'" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_kernel_without_ipywidgets_runs(tmp_path):
     """DuckDB asks for them in kernels, even to be told that no bar is wanted."""
     nbformat, nbclient = map(pytest.importorskip, ("nbformat", "nbclient"))

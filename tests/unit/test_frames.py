@@ -60,9 +60,3 @@ def test_frames_have_the_namespace_in_any_order_of_imports(imports):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "items trie\n"
-
-
-def test_importing_dphh_does_not_import_polars():
-    say = "import dphh, sys; print('polars' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

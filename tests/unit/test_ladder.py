@@ -94,19 +94,6 @@ def test_numbers_depend_on_the_released_sets_alone(pruning, data, shuffle):
 
 
 @PRUNINGS
-@given(data=st.data())
-@SOME
-def test_grams_are_spelled_in_the_words_they_are_made_of(pruning, data):
-    sets = data.draw(released_sets(pruning))
-    rungs, vocabulary = climbed(sets, pruning)
-    for rung, released in zip(rungs, sets, strict=True):
-        items, tokens = spelled(rung, vocabulary, "+")
-        assert sorted(map(tuple, tokens.to_pylist())) == sorted(released)
-        assert items.to_pylist() == ["+".join(gram) for gram in tokens.to_pylist()]
-        assert len(rung) == len(released)
-
-
-@PRUNINGS
 @pytest.mark.parametrize("words", [0, 3])
 def test_above_an_empty_level_nothing_is_valid(pruning, words):
     nothing = np.empty(0, dtype=np.int64)

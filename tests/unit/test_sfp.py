@@ -21,7 +21,6 @@ from baselines.sfp import (
     sfp,
     sketch_sums,
 )
-from baselines.sfp_puzzle import fragment_sums
 from baselines.sfp_sketch import _binomial
 from mpmath import mp, mpf
 
@@ -111,17 +110,6 @@ def test_the_estimator_is_the_papers():
         assert f == pytest.approx(cells / (cells - 1) * (mean - users / cells), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("peak", [7, 3_000_000])
-def test_all_fragments_at_once_are_asked_as_one_by_one(peak):
-    rng = np.random.default_rng(5)
-    hashes = draw_hashes(SeededRandomness(5), 12, 16, [256, 6, 6], "hashes")
-    sketches = rng.integers(0, peak, size=(5, 12, 16), dtype=np.int32)
-    sums = fragment_sums(hashes, sketches, 4)
-    keys = np.array(list(product(range(256), range(4), range(4))))
-    for at in range(5):
-        assert (sums[at] == sketch_sums(hashes, sketches[at], keys)).all()
-
-
 def test_it_is_the_product_of_all_that_share_a_hash():
     rng = np.random.default_rng(6)
     pairs = ["ab", "cd", "a", "", "ef"]
@@ -144,6 +132,7 @@ def test_it_is_the_product_of_all_that_share_a_hash():
 WORDS = ["the", "hello", "watermelon", "a", "don't", "watermelons", "été", "friday"]
 
 
+@pytest.mark.slow
 def test_noiseless_messages_give_back_the_words():
     """At epsilon 200 hardly a bit flips: all is found, cut to ten, but for what Omega lacks."""
     words = WORDS * 2000

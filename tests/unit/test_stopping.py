@@ -93,16 +93,6 @@ def test_where_the_main_thread_does_not_come_back_the_rows_go_all_the_same(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_further_signals_do_not_cut_the_cleaning_short(tmp_path) -> None:
-    process = started(tmp_path, "listens")
-    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        process.send_signal(number)
-        time.sleep(0.01)
-    out, _ = process.communicate(timeout=250)
-    assert out == "Stopped 15\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path) -> None:
     process = started(tmp_path, "nohup")
     process.send_signal(signal.SIGHUP)
