@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
-import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +17,6 @@ from scipy.stats import chisquare
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
-from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import (
     ONCE_A_RUN,
     Randomness,
@@ -140,12 +135,6 @@ def test_uniform_below_rejects_the_surplus_only() -> None:
     assert source.left == []
 
 
-@pytest.mark.parametrize("bound", [0, -1, 2**64 + 1])
-def test_uniform_below_bad_bounds(bound: int) -> None:
-    with pytest.raises(UsageError, match="bound"):
-        uniform_below(SYSTEM, bound, 1, "test")
-
-
 def test_uniform_below_by_key_ignores_order() -> None:
     keys = [f"user {i}" for i in range(500)]
     bound = 2**63 + 12345  # nearly half of all words are rejected
@@ -198,60 +187,6 @@ def test_seeded_keys_decide_whatever_their_order_and_arrow_type() -> None:
     assert numbers[0] != source.words(1, "noise", pa.array(["1"]))[0]
     with pytest.raises(UsageError, match="key"):
         source.words(1, "noise", pa.array([0.5]))
-
-
-@pytest.mark.parametrize("seed", [1.0, "1", True, None])
-def test_a_seed_is_an_integer(seed: object) -> None:
-    with pytest.raises(UsageError, match="seed"):
-        SeededRandomness(seed)  # type: ignore[arg-type]
-
-
-def everything(source: SystemRandomness) -> list[int]:
-    """One of each kind of draw."""
-    return [
-        *draw_rounded_gaussian(source, 1000, 3000, "test").tolist(),
-        *draw_above(source, 1000, 4000, 20, "test").tolist(),
-        draw_binomial(source, 2**70, Fraction(1000, 2**70), "test"),
-    ]
-
-
-def stream(seed: bytes) -> Callable[[int], bytes]:
-    """An os.urandom that `seed` determines."""
-    calls = iter(range(10**9))
-    return lambda size: hashlib.shake_256(seed + b"%d" % next(calls)).digest(size)
-
-
-def test_the_systems_bytes_decide_everything_and_seeds_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def results(urandom: bytes, seed: int) -> list[int]:
-        monkeypatch.setattr(os, "urandom", stream(urandom))
-        np.random.seed(seed)
-        random.seed(seed)
-        return everything(SYSTEM)
-
-    assert results(b"a", 1) == results(b"a", 2)
-    assert results(b"a", 1) != results(b"b", 1)
-
-
-def test_no_generator_but_the_systems_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbidden(*_: object, **__: object) -> None:
-        raise AssertionError("a generator that is not the operating system's")
-
-    for name in np.random.__all__:
-        monkeypatch.setattr(np.random, name, forbidden)
-    for name in random.__all__:
-        monkeypatch.setattr(random, name, forbidden)
-    asked: list[int] = []
-    real = os.urandom
-
-    def counted(size: int) -> bytes:
-        asked.append(size)
-        return real(size)
-
-    monkeypatch.setattr(os, "urandom", counted)
-    everything(SYSTEM)
-    assert sum(asked) >= 8 * 3000 + 20 * 16 + 32
 
 
 def test_no_source_names_another_generator() -> None:

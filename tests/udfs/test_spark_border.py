@@ -158,16 +158,6 @@ def test_users_add_their_weight_to_each_of_their_words_once(parts: tuple[Users, 
     assert of_words(blocks) == weighed(HELD)
 
 
-def test_of_no_rows_nothing_comes() -> None:
-    nothing = blocks_of(USERS).slice(0, 0).combine_chunks()
-    empty = [pa.array([], field.type) for field in nothing.schema]
-    numbers = [pa.array([], pa.int32())] * 3
-    assert len(Spark().call("contributions_of_words", *empty, *numbers, objects=[SALT])) == 0
-    nothing_drawn = (pa.array([], kind) for kind in (pa.string(), pa.int64(), pa.string()))
-    drawn = Spark().call("noise", *nothing_drawn)
-    assert drawn.to_pylist() == []
-
-
 @pytest.mark.parametrize("positions", [1 << 22, 12, 1])
 @pytest.mark.parametrize("cut", [1, 2, 3, 100])
 def test_a_user_is_in_one_block_however_the_texts_come(

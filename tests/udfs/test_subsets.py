@@ -18,7 +18,6 @@ from scipy.stats import binom, chi2, chisquare, norm
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws import subsets as module
 from dphh.udfs.draws.randomness import SystemRandomness, Words
 from dphh.udfs.draws.subsets import draw_subsets
 from tests.draws import register_draws
@@ -126,14 +125,6 @@ def test_epsilon_is_exact_and_not_passed(domain: int, epsilon: float) -> None:
     assert mechanism.epsilon <= epsilon
 
 
-def test_a_domain_of_gboard_has_its_numbers() -> None:
-    mechanism = subset_selection(10**6 + 1, 10.0)
-    assert mechanism.size == 46
-    assert mechanism.p == pytest.approx(0.50329, abs=5e-6)
-    assert mechanism.q == pytest.approx(4.5497e-5, abs=5e-10)
-    assert mechanism.epsilon == 10.0
-
-
 @pytest.mark.parametrize("domain", [2, 3, 10, 101, 10**4, 10**6 + 1])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 10.0])
 def test_the_size_is_next_to_the_best(domain: int, epsilon: float) -> None:
@@ -220,16 +211,6 @@ def test_estimates_are_unbiased_with_the_variance_they_say() -> None:
     assert low < squares.min() <= squares.max() < high
 
 
-@pytest.mark.parametrize("block", [1, 100, 4096])
-def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = subset_selection(40, 1.0)
-    values = np.arange(500) % 40
-    keys = pa.array([f"user {i}" for i in range(500)])
-    expected = draw_subsets(SeededRandomness(1), values, mechanism, "x", keys)
-    monkeypatch.setattr(module, "_BLOCK", block)
-    assert (draw_subsets(SeededRandomness(1), values, mechanism, "x", keys) == expected).all()
-
-
 def test_a_seeds_reports_do_not_hang_on_the_order_of_rows() -> None:
     mechanism = subset_selection(40, 1.0)  # 11 of 40: many are drawn again
     values = np.arange(300) % 40
@@ -288,41 +269,6 @@ def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPy
     held = sum(5 in report for report in found)
     low, high = binom.ppf([CHANCE, 1 - CHANCE], 3000, 0.5)
     assert low <= held <= high
-
-
-def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
-    register_draws(con, SeededRandomness(0))
-    drawn = "dphh_report('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'p')"
-    sql = f"SELECT {drawn} FROM range({{}})"
-    assert con.execute(sql.format(3, 0)).fetchall() == []
-    with pytest.raises(duckdb.Error, match="must not be NULL"):
-        con.execute(sql.format("CAST(NULL AS BIGINT)", 1)).fetchall()
-
-
-# What is refused
-
-
-@pytest.mark.parametrize(
-    "domain, size, numerator",
-    [
-        (1, 1, 2**63),
-        (2**62, 1, 2**63),
-        (10, 0, 2**63),
-        (10, 6, 2**63),
-        (10, 5, 2**63),  # as likely as another: nothing to estimate from
-        (10, 5, 2**64),
-        (10, 5, -1),
-    ],
-)
-def test_selections_that_cannot_be(domain: int, size: int, numerator: int) -> None:
-    with pytest.raises(UsageError):
-        SubsetSelection(domain, size, numerator)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("inf"), float("nan"), 1e-20])
-def test_epsilons_that_cannot_be(epsilon: float) -> None:
-    with pytest.raises(UsageError, match="epsilon"):
-        subset_selection(10, epsilon)
 
 
 def test_values_outside_the_domain_are_refused_and_not_shown() -> None:

@@ -133,17 +133,6 @@ def test_where_theta_is_out_of_reach_or_sure_no_coin_is_tossed() -> None:
     assert drawn([0, 9, sure], rate, theta, Same(2**64 - 1)) == [0, 0, theta]
 
 
-def test_the_smallest_rate_asks_for_more_users_than_there_are() -> None:
-    assert surely_enough(1, 1) > 2**64
-    assert drawn([5, 2**20], 1, 5, Same(0)) == [5, 2**20]
-    assert drawn([5, 2**20], 1, 5, Same(1)) == [0, 0]
-
-
-def test_no_groups_are_no_votes() -> None:
-    assert drawn([], 2**63, 5) == []
-    assert drawn([3, 4], 2**63, 5) == [0, 0]
-
-
 # Blocks
 
 
