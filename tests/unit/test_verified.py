@@ -38,7 +38,7 @@ def test_every_verbs_release_is_right(written, ledger, tmp_path):
         release = plan.run(ledger=ledger, engine="polars", out=tmp_path / str(number))
         assert len(release) or plan.verb == "ldp_trie"
         again = Release.load(tmp_path / str(number))
-        assert dict(again.verify(ledger)).keys() == {"table", "price", "promise", "ledger"}
+        assert dict(again.verify(ledger)).keys() == {"table", "price", "promise", "rows", "ledger"}
         if plan.verb not in ("trie", "ldp_trie"):
             again.top(1).verify()
 
@@ -57,6 +57,7 @@ EDITS = {
     "not the epsilon and delta that its parameters": lambda m: m["parameters"].update(delta=1e-9),
     "hash": lambda m: m.pop(DIGEST),
     "lacks or misspells 'events'": lambda m: m.pop("events"),
+    "level 2 has": lambda m: m["levels"][-2].update(released=3),
 }
 
 
@@ -69,12 +70,22 @@ def test_an_edited_manifest_is_refused(made, tmp_path, why):
         Release.load(tmp_path / "out")
 
 
-def test_a_row_that_was_added_is_refused_and_with_a_hash_of_its_own_the_ledger_shows_it(
-    made, ledger
-):
+def test_a_row_that_was_added_is_refused(made, tmp_path):
     added = with_row(made, ["john", "has", "it"])
+    with pytest.raises(UsageError, match="level 3 has"):
+        added.verify()
+    added.manifest["levels"][-1]["released"] += 1
+    with pytest.raises(UsageError, match="parts were not found"):
+        added.verify()
     with pytest.raises(UsageError, match="whose hash"):
         Release(added.table, made.manifest).verify()
+
+
+def test_what_a_folder_cannot_show_the_ledger_does(made, ledger):
+    """An edit that computes all anew agrees with itself: only the ledger has what was made."""
+    added = with_row(made, ["you", "my"])
+    added.manifest["levels"] = [dict(each) for each in made.manifest["levels"]]
+    next(each for each in added.manifest["levels"] if each["level"] == 2)["released"] += 1
     added.verify()
     with pytest.raises(UsageError, match="not what the ledger has stored"):
         added.verify(ledger)
