@@ -17,8 +17,8 @@ from dphh.mechanisms.trie.triehh import (
     batched,
     check_conditions,
     theorem_epsilon,
-    up,
 )
+from dphh.privacy.search import float_above
 
 FloatArray = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def preprint_plan(users: int, epsilon: float, levels: int, delta: float) -> Fixe
 def _preprint(theta: int) -> float:
     if theta > LARGEST_THETA:
         return math.ulp(0.0)
-    return up(Fraction(1000, 279 * math.factorial(theta)))
+    return float_above(Fraction(1000, 279 * math.factorial(theta)))
 
 
 def lambert_theta(delta: float) -> int:

@@ -21,7 +21,7 @@ from triehh_printed import log10_theta
 from triehh_sizes import unit_levels
 from triehh_votes import Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
-from dphh.mechanisms.trie.path_choice import choose_path
+from dphh.mechanisms.trie.path import choose_path
 from dphh.mechanisms.trie.triehh import fixed_size_plan
 from dphh.udfs.draws.randomness import Randomness
 

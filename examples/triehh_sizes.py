@@ -17,9 +17,9 @@ from dphh.mechanisms.trie.triehh import (
     batched,
     fixed_size_plan,
     fixed_size_price,
-    least,
     published_theta,
 )
+from dphh.privacy.search import least
 
 
 def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> FixedSizePlan:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, hypergeom
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import LARGEST_POPULATION, least
+from dphh.mechanisms.trie.triehh import LARGEST_POPULATION
+from dphh.privacy.search import least
 
 FloatArray = NDArray[np.float64]
 RATE = 0.9

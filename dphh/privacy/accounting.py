@@ -57,6 +57,7 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
+from dphh.privacy.search import float_above, float_below
 from dphh.privacy.special import gammaln, log_expit, ndtr
 
 # Up to this many losses are kept exactly; more are put on a grid of as many points.
@@ -104,7 +105,7 @@ class Composition:
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
-        epsilon = _round_down(Fraction(epsilon) - self.certain_loss)
+        epsilon = float_below(Fraction(epsilon) - self.certain_loss)
         finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
         if self.responses and finite > 0:
             curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
@@ -139,8 +140,7 @@ class Composition:
     def _largest_loss(self) -> float:
         """Basic composition: the sum of all epsilons, rounded up."""
         exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
-        rounded = float(exact)
-        return rounded if rounded >= exact else math.nextafter(rounded, math.inf)
+        return float_above(exact)
 
     @cached_property
     def _losses(self) -> Losses:
@@ -287,11 +287,6 @@ def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
     for shift in np.flatnonzero(kernel):
         result[shift : shift + len(long)] += kernel[shift] * long
     return result
-
-
-def _round_down(exact: Fraction) -> float:
-    near = float(exact)
-    return near if near <= exact else math.nextafter(near, -math.inf)
 
 
 def _round_up(values: FloatArray) -> FloatArray:

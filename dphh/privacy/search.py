@@ -1,8 +1,34 @@
-"""Finds a zero or a minimum of a function of one number, in few evaluations."""
+"""Finds a zero, a minimum or the least number that suffices, and rounds to floats on one side."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
+
+
+def float_above(exact: Fraction) -> float:
+    """The least float that is at least `exact`."""
+    near = float(exact)
+    return near if near >= exact else math.nextafter(near, math.inf)
+
+
+def float_below(exact: Fraction) -> float:
+    """The largest float that is at most `exact`."""
+    return -float_above(-exact)
+
+
+def least(suffices: Callable[[int], bool], low: int, high: int | None = None) -> int:
+    """The least whole number above `low` that suffices; `suffices` is monotone, and true at
+    `high`."""
+    if high is None:
+        high = low + 1
+        while not suffices(high):
+            low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def crossing(

@@ -14,9 +14,14 @@ import pytest
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie import path_bound
-from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
-from dphh.mechanisms.trie.path_choice import choose_path, users_needed
-from dphh.mechanisms.trie.path_rates import rate_numerator
+from dphh.mechanisms.trie.path import (
+    choose_path,
+    path_delta,
+    path_guarantee,
+    rate_numerator,
+    removal_epsilon,
+    users_needed,
+)
 from dphh.privacy.gaussian import FloatArray
 from tests.conftest import full
 
@@ -212,14 +217,6 @@ def law(words: Sequence[str], p: Fraction, theta: int, levels: int) -> Law:
     return found
 
 
-def mixture(parts: Sequence[tuple[Fraction, Law]]) -> Law:
-    found: Law = defaultdict(Fraction)
-    for weight, part in parts:
-        for release, chance in part.items():
-            found[release] += weight * chance
-    return found
-
-
 def hockey_stick(first: Law, second: Law, e: Fraction) -> Fraction:
     return sum(
         (max(first[x] - e * second.get(x, Fraction(0)), Fraction(0)) for x in first), Fraction(0)
@@ -266,15 +263,12 @@ def test_words_drawn_once_by_chance_cost_no_more() -> None:
     draws = [(third, "ab"), (1 - third, "ac")]  # every user's own draw, once a run
 
     def drawn(users: int) -> Law:
-        return mixture(
-            [
-                (
-                    math.prod((weight for weight, _ in choice), start=Fraction(1)),
-                    law([word for _, word in choice], rate, theta, levels),
-                )
-                for choice in itertools.product(draws, repeat=users)
-            ]
-        )
+        found: Law = defaultdict(Fraction)
+        for choice in itertools.product(draws, repeat=users):
+            weight = math.prod((weight for weight, _ in choice), start=Fraction(1))
+            for release, chance in law([word for _, word in choice], rate, theta, levels).items():
+                found[release] += weight * chance
+        return found
 
     joined, left = drawn(4), drawn(3)
     for epsilon in (0.1, 0.5, 1.0):
@@ -301,46 +295,6 @@ def test_one_sample_for_all_levels_would_not_be_covered() -> None:
     alone = 0.2 * math.comb(95, 19) * 0.2**19 * 0.8**76
     assert alone == pytest.approx(0.0204, rel=0.01)
     assert alone > 1e7 * path_delta(1.0, 0.2, 20, 10)
-
-
-def test_simulated_neighbours_stay_below_the_bound_and_near_their_own_sum() -> None:
-    epsilon, p, theta, levels = 0.5, 0.25, 3, 3
-    rng = np.random.default_rng(11)
-    runs = 2_000_000 if full() else 200_000
-    words = ["aaa"] * 7 + ["aab"] * 2 + ["b"] * 6  # u holds "aaa": k = 9, 9, 7
-    ks = (9, 9, 7)
-
-    def depths(users: Sequence[str]) -> FloatArray:
-        alive = {"": np.ones(runs, dtype=bool)}
-        depth = np.zeros(runs, dtype=np.int64)
-        for level in range(1, levels + 1):
-            votes: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(runs, dtype=np.int64))
-            for user in users:
-                if len(user) >= level:
-                    votes[user[:level]] += (rng.random(runs) < p) & alive[user[: level - 1]]
-            alive = {prefix: count >= theta for prefix, count in votes.items()}
-            depth += alive["a" * level]
-        return np.bincount(depth, minlength=levels + 1) / runs
-
-    joined, left = depths(["aaa", *words]), depths(words)
-    excess = joined - math.exp(epsilon) * left
-    exact = float(direct(epsilon, p, theta, ks))
-    error = 5 * math.sqrt((1 + math.exp(2 * epsilon)) / runs)
-    assert float(np.maximum(excess, 0).sum()) == pytest.approx(exact, abs=error)
-    assert exact <= path_delta(epsilon, p, theta, levels)
-    assert np.all(left * (1 - p) <= joined + error)
-
-
-def test_delta_falls_with_epsilon_and_theta_and_rises_with_p_and_levels() -> None:
-    def ordered(values: list[float]) -> bool:
-        # Bounds of one truth may differ by what they are loose by.
-        return all(later <= before * 1.005 for before, later in itertools.pairwise(values))
-
-    assert ordered([path_delta(e, 0.2, 20, 10) for e in np.linspace(0, 6, 25).tolist()])
-    assert ordered([path_delta(1.0, 0.2, theta, 10) for theta in range(1, 60, 3)])
-    rates = [math.ldexp(round(math.ldexp(x, 40)), -40) for x in np.linspace(0.6, 0.01, 20).tolist()]
-    assert ordered([path_delta(1.0, p, 20, 10) for p in rates])
-    assert ordered([path_delta(1.0, 0.2, 20, levels) for levels in (30, 20, 10, 5, 2, 1)])
 
 
 def test_delta_stays_above_what_only_the_user_makes_possible() -> None:
@@ -473,24 +427,5 @@ def test_rates_are_multiples_of_two_to_the_minus_64() -> None:
 )
 def test_rates_that_cannot_be_drawn_are_refused(p: float | int) -> None:
     for ask in (removal_epsilon, lambda rate: path_delta(1.0, rate, 10, 3)):
-        with pytest.raises(UsageError, match=r"^p "):
+        with pytest.raises(UsageError, match=r"^p: "):
             ask(p)
-
-
-def test_other_parameters_that_cannot_be_are_refused() -> None:
-    for epsilon in (-1.0, math.nan, math.inf):
-        with pytest.raises(UsageError, match=r"^epsilon "):
-            path_delta(epsilon, 0.2, 20, 10)
-    for theta in (0, -3, True):
-        with pytest.raises(UsageError, match=r"^theta "):
-            path_delta(1.0, 0.2, theta, 10)
-    with pytest.raises(UsageError, match=r"^levels "):
-        users_needed(0.2, 20, 0)
-    for epsilon, delta, probability, name in [
-        (0.0, 1e-8, 0.9, "epsilon"),
-        (1.0, 0.0, 0.9, "delta"),
-        (1.0, 1.0, 0.9, "delta"),
-        (1.0, 1e-8, 1.0, "probability"),
-    ]:
-        with pytest.raises(UsageError, match=rf"^{name} "):
-            choose_path(epsilon, delta, 10, probability)

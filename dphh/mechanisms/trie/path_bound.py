@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.mechanisms.trie.path_rates import removal
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.special import betaln
 
@@ -79,6 +78,11 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
         curve = next_curve(curve)
     cost = math.exp(epsilon) * grid.last_level(polygon, curve, -epsilon)
     return min(cost * (1 + _SUM_ERROR * (levels + 1)) + _TINY * math.exp(epsilon), 1.0)
+
+
+def removal(p: float, q: float) -> float:
+    """-ln q for q = 1 - p, increased by more than the rounding errors."""
+    return (1 + 2.0**-50) * (-math.log1p(-p) if p < 0.5 else -math.log(q))
 
 
 @dataclass(frozen=True)

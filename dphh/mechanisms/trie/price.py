@@ -40,9 +40,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
     set_aside,
 )
-from dphh.mechanisms.trie.path import path_guarantee
-from dphh.mechanisms.trie.path_choice import choose_path, users_needed
-from dphh.mechanisms.trie.path_rates import RATE_BITS
+from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan, holders_needed
 from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent

@@ -18,12 +18,12 @@ rounded up and batches down; gamma is that of the integer batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
 from dphh.errors import UsageError
+from dphh.privacy.search import float_above, least
 from dphh.wording.options import check_whole
 
 #: What the theorem proves, in words.
@@ -75,18 +75,12 @@ def published_delta(theta: int) -> float:
     """delta = (theta - 2) / ((theta - 3) theta!), for theta >= 4."""
     if theta > LARGEST_THETA:
         return math.ulp(0.0)
-    return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
+    return float_above(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
 def published_theta(delta: float) -> int:
     """The least theta >= 4 within delta. The authors' code searches in the same way, from 5 on."""
     return next(theta for theta in count(4) if published_delta(theta) <= delta)
-
-
-def up(exact: Fraction) -> float:
-    """The least float that is at least `exact`."""
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
 
 
 def check_conditions(users: int, theta: int, batch: int) -> None:
@@ -166,12 +160,3 @@ def holders_needed(plan: FixedSizePlan, probability: float) -> int:
         return bool(one_level**plan.levels >= probability)
 
     return least(found, plan.theta - 1, plan.users)
-
-
-def least(suffices: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number above `low` that suffices; `suffices` is monotone, and true at
-    `high`."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
