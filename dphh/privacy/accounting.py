@@ -43,7 +43,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -57,10 +57,11 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
+from dphh.privacy.losses import LONGEST, on_grid
 from dphh.privacy.search import float_above, float_below
 from dphh.privacy.special import gammaln, log_expit, ndtr
 
-# Up to this many losses are kept exactly; more are put on a grid of as many points.
+# Up to this many losses are kept exactly; more are put on a grid.
 _SUPPORT = 2**14
 _TINY = float(np.finfo(np.float64).tiny)
 # Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, new items
@@ -255,38 +256,12 @@ def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
 
 
 def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Losses:
-    """The sums of losses on a grid of about `_SUPPORT` points from -largest to largest.
-
-    A loss between two points is split over both such that its probability under either data set
-    stays the same. Merging outputs of the new pair gives the old one, so the new pair dominates it.
-    Its curve is higher only by the square of the step, while rounding every loss up would cost one
-    step for each ("connecting the dots", Doroshenko et al., PoPETs 2022).
-    """
-    step = max(2 * largest / _SUPPORT, 1e-12)
-    start, probabilities = 0, np.ones(1)  # the index of the first point, and the probabilities
-    for epsilon, count in responses:
-        more = _losses_of_repeated(epsilon, count)
-        below = np.floor(more.values / step)
-        # Slightly more than the true fraction, so that rounding can only raise losses.
-        fraction = np.clip(more.values / step - below + 1e-9, 0.0, 1.0)
-        upper = more.probabilities * np.expm1(-fraction * step) / np.expm1(-step)
-        first = int(below[0])
-        kernel = np.zeros(int(below[-1]) - first + 2)
-        cells = below.astype(np.int64) - first
-        np.add.at(kernel, cells, more.probabilities - upper)
-        np.add.at(kernel, cells + 1, upper)
-        start, probabilities = start + first, _convolve(probabilities, kernel)
-    points = start + np.arange(len(probabilities), dtype=np.float64)
-    some = probabilities > 0
-    return Losses(_round_up(points[some] * step), probabilities[some])
-
-
-def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
-    """The convolution by direct sums, since a Fourier transform would lose the tail's precision."""
-    result = np.zeros(len(long) + len(kernel) - 1)
-    for shift in np.flatnonzero(kernel):
-        result[shift : shift + len(long)] += kernel[shift] * long
-    return result
+    """The sums of losses on a grid (`dphh.privacy.losses`), whose pair dominates theirs."""
+    step = max(2 * largest / LONGEST, 1e-12)
+    repeated = (_losses_of_repeated(*each) for each in responses)
+    parts = (on_grid(some.probabilities, some.values, 0.0, step, 0.0) for some in repeated)
+    whole = reduce(lambda one, two: one.followed_by(two, cut=0.0), parts)
+    return Losses(_round_up(whole.at), whole.chances * (1 + whole.slack))
 
 
 def _round_up(values: FloatArray) -> FloatArray:

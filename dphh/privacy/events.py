@@ -19,17 +19,6 @@ from dphh.errors import UnpricedEventError, UsageError
 Json = dict[str, str | float]
 
 
-@dataclass(frozen=True)
-class ChosenParts:
-    """A Gaussian release, after which either a set union follows or a Gaussian and a threshold."""
-
-    before: float
-    sigma: float
-    delta: float
-    rounds_sigma: float
-    rounds_delta: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """The amounts that an event costs; None for those that it does not have."""
@@ -46,8 +35,8 @@ class Cost:
     beside: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     either: bool = False
-    #: Of `ChosenUnionEvent`, whose sigma and delta bound all of it: the numbers of its parts.
-    chosen: ChosenParts | None = None
+    #: A `ChosenUnionEvent`, whose sigma and delta here bound all of it.
+    chosen: ChosenUnionEvent | None = None
 
     def __post_init__(self) -> None:
         if not self.is_charged and self.beside is None:
@@ -182,12 +171,10 @@ class ChosenUnionEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        numbers = (getattr(self, name) for name in _names_of_numbers(type(self)))
-        parts = ChosenParts(*(float(number) for number in numbers))
-        least = min(parts.sigma, parts.rounds_sigma)
+        least = min(self.sigma, self.rounds_sigma)
         # Rounded down, so that it bounds both.
-        sigma = (1 - 2.0**-48) / math.hypot(1 / parts.before, 1 / least)
-        return Cost(sigma=sigma, delta=max(parts.delta, parts.rounds_delta), chosen=parts)
+        sigma = (1 - 2.0**-48) / math.hypot(1 / self.before, 1 / least)
+        return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta), chosen=self)
 
 
 @dataclass(frozen=True)

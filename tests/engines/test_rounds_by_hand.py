@@ -27,10 +27,9 @@ from scipy.special import ndtri
 
 from dphh import Corpus
 from dphh.engines import ENGINES
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, ForecastRelease, Passed
 from dphh.mechanisms.ngrams.forecast.levels import draw_level
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.placed import Placed
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Passed, Step, begun, climb
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import Passed
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran

@@ -3,7 +3,7 @@
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
 `TwoRounds` is private but what its three verbs return
-(`dphh.mechanisms.ngrams.ladder.forecast_rounds.Rounds`).
+(`dphh.mechanisms.ngrams.forecast.climb.Rounds`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 from dphh.udfs.draws.noise import draw_rounded_gaussian

@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import begun
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counted_texts import prior_of_items

@@ -10,9 +10,8 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.forecast.masses import deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.masses import deconvolved, estimated_masses, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
-from dphh.mechanisms.ngrams.forecast.score import estimated_masses
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins, list_weight, unit_for

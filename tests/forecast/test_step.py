@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
+from dphh.mechanisms.ngrams.forecast.climb import Climb, FirstRound, Passed, Step, begun
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers
 from dphh.privacy.forecast_rounds import Bins
 

@@ -18,7 +18,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh.errors import UsageError
-from dphh.privacy import accounting
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     DeltaEvent,
@@ -202,25 +201,10 @@ def test_many_different_steps_are_priced_on_a_grid() -> None:
     events += [EpsilonDeltaEvent((50 + k) * INTERVAL, 1e-10) for k in range(100)]
     whole = compose(events)
     found = whole.epsilon(1e-6)
-    assert len(whole._losses.values) < 2**14 + 300
+    assert len(whole._losses.values) <= 2**12
     assert whole.delta(found) <= 1e-6
     assert theirs(events, pessimistic=False).get_epsilon_for_delta(1e-6) <= found
     assert found <= theirs(events).get_epsilon_for_delta(1e-6) * (1 + 1e-3)
-
-
-@few
-@given(steps, st.floats(0.8, 5), st.floats(0, 8))
-def test_a_grid_of_losses_is_a_close_upper_bound(
-    steps: list[EpsilonDeltaEvent], sigma: float, epsilon: float
-) -> None:
-    events: list[Event] = [*steps, GaussianEvent(sigma)]
-    exact, gridded = compose(events), compose(events)
-    if not exact.responses:
-        return
-    on_grid = accounting._grid_losses(gridded.responses, gridded._largest_loss)
-    gridded.__dict__["_losses"] = on_grid  # as if there were too many
-    assert exact.delta(epsilon) <= gridded.delta(epsilon) * (1 + 1e-10)
-    assert gridded.delta(epsilon) <= exact.delta(epsilon) * (1 + 1e-4)
 
 
 @few
@@ -241,15 +225,6 @@ def test_composition_never_passes_the_sums(steps: list[EpsilonDeltaEvent], epsil
     total = sum(step.delta for step in steps)
     assert whole.delta(sum(step.epsilon for step in steps) * (1 + 1e-12)) <= total * (1 + 1e-12)
     assert whole.delta(epsilon) <= compose([*steps, GaussianEvent(9.0)]).delta(epsilon)
-
-
-def test_the_order_of_events_does_not_matter() -> None:
-    events: list[Event] = [
-        EpsilonDeltaEvent(0.4, 1e-6),
-        GaussianEvent(2.0),
-        EpsilonDeltaEvent(0.1, 0.0),
-    ]
-    assert compose(events) == compose(events[::-1])
 
 
 def test_errors_name_the_parameter() -> None:

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
-from dphh.mechanisms.ngrams.forecast.climb import begun, climb
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun, climb
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import FirstRound, Passed
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta

@@ -13,8 +13,8 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.losses import Losses, on_grid
 from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
+from dphh.privacy.losses import Losses, on_grid
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]

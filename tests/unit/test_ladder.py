@@ -113,7 +113,6 @@ def test_more_grams_than_could_be_written_down_have_keys_of_their_own():
     beyond = ValidGrams(
         ending=np.array([many - 1]),
         beginning=np.array([many - 1]),
-        ends=np.array([1]),
         begins=np.array([1]),
         starts_ending=np.array([0]),
         starts_beginning=np.array([0]),

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.losses import LONGEST, FloatArray, Losses, on_grid, spread
+from dphh.privacy.losses import LONGEST, FloatArray, Losses, on_grid, spread
 from dphh.privacy.subset_selection import SubsetSelection
 
 #: The part of delta that sums may cut off; it is charged.

@@ -11,19 +11,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.forecast.masses import Prior, blurred, deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.masses import (
+    Prior,
+    blurred,
+    deconvolved,
+    estimated_masses,
+    mass_grid,
+    precision_weighted,
+)
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
-from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, Way, valid_classes
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import Passed, PassedWords, Rounds
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast_rounds import (
@@ -37,6 +42,54 @@ from dphh.privacy.forecast_rounds import (
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers: a plain weight is so many.
 PLAIN = 64
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """How many valid grams of each class fall into each bin of round 1, and noised list sizes."""
+
+    counts: Integers
+    lists: Integers
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The grams that a level releases, including spurious ones, ascending by key."""
+
+    keys: Integers
+    bins: Integers
+    first: Integers
+    second: Integers
+
+
+@dataclass(frozen=True)
+class OtherPassed:
+    """The released words that the list lacks, in ascending order of their spelling."""
+
+    words: Any
+    #: Whether round 1 released it.
+    early: Integers
+    first: Integers
+    second: Integers
+
+
+@dataclass(frozen=True)
+class PassedWords(Passed):
+    """What level 1 releases: listed words, and words that the list lacks."""
+
+    others: OtherPassed
+
+
+class Rounds(Protocol):
+    """What an engine computes for a level. Only the returned values leave the engine."""
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
+
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        """Takes weights by (class, bin). Returns how many valid grams of each are at 0 or below."""
+        ...
+
+    def passed(self, thresholds: Integers) -> Passed: ...
 
 
 @dataclass(frozen=True, eq=False)

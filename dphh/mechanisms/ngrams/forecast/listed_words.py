@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Ran, Step
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN, PassedWords, Ran, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
-from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import PassedWords
-from dphh.mechanisms.ngrams.ladder.rungs import Integers
-from dphh.mechanisms.ngrams.ladder.word_list import classes_of_listed_words
+from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
+from dphh.mechanisms.ngrams.ladder.lift import STEP
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 
@@ -73,6 +72,36 @@ def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) ->
         spurious=level.spurious,
         sigma_grid=level.sigma_grid,
         words=prior.vocabulary,
+    )
+
+
+def classes_of_listed_words(
+    public_counts: Integers, public_total: int, rule_for_unlisted: RuleForUnlisted
+) -> ValidClasses:
+    """The classes of listed words, from their counts in a public text of `public_total` words.
+
+    A word of the list is its number there, and as a valid gram the pair of the empty gram, number
+    0, and itself: so its key is its number. The class is floor(ln share / STEP), the forecast the
+    public share of the class's middle. Keys from the list's length on are words that it lacks.
+    """
+    step = np.floor(np.log(public_counts / public_total) / STEP).astype(np.int64)
+    lowest = int(step.min())
+    group = step - lowest
+    sizes = np.bincount(group)
+    return ValidClasses(
+        left=np.zeros(len(public_counts), dtype=np.int64),
+        right=group,
+        forecasts=np.exp(STEP * (np.arange(len(sizes)) + lowest + 0.5)),
+        blocks=ValidGrams(
+            ending=np.zeros(1, dtype=np.int64),
+            beginning=np.argsort(group, kind="stable"),
+            starts_ending=np.zeros(len(sizes), dtype=np.int64),
+            starts_beginning=np.cumsum(sizes) - sizes,
+            begins=sizes,
+            cumulative=np.cumsum(sizes),
+        ),
+        ends=np.arange(1, len(sizes) + 1),
+        others=rule_for_unlisted,
     )
 
 

@@ -1,4 +1,5 @@
-"""Estimates the distribution of masses in each class from round 1's histogram, by deconvolution.
+"""Masses: their distribution in each class, by deconvolution of round 1's histogram, and those of
+released grams, from both rounds' noised weights as one estimate, in plain weights.
 
 A gram's mass is the sum of its holders' plain weights, 1/sqrt(n) of a user who holds n grams.
 """
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import EDGES, Floats
+from dphh.privacy.forecast_rounds import EDGES, Floats, Integers
 from dphh.privacy.special import ndtr
 
 #: Between neighbouring masses of the grid, in nats.
@@ -20,6 +21,8 @@ EM_PASSES = 60
 #: So many grams' worth of what the neighbouring classes say.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
+#: Within so many of its own deviations from 0, the prior has a say.
+UNSURE = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,42 @@ def _first_guess(forecasts: Floats, masses: Floats) -> Floats:
     hill /= hill.sum(1, keepdims=True)
     held = np.minimum(0.95, 0.9 * forecasts)[:, None]
     return np.hstack([1 - held, held * hill])
+
+
+def estimated_masses(
+    first: Floats,
+    second: Floats,
+    seen_first: float,
+    seen_second: Floats,
+    sigmas: tuple[float, float],
+    prior: Floats,
+    masses: Floats,
+    group: Integers,
+) -> Floats:
+    """The posterior means of masses. `first`, `second`: both rounds' noised weights, in users.
+    `seen_*`: the weight that a mass of 1 has in each round."""
+    mean, deviation = precision_weighted(first, second, seen_first, seen_second, sigmas)
+    result = mean.copy()
+    for start in range(0, len(mean), 1 << 14):
+        part = np.arange(start, min(start + (1 << 14), len(mean)))
+        part = part[mean[part] <= UNSURE * deviation[part]]
+        away = (mean[part, None] - masses[None, 1:]) / deviation[part, None]
+        log_weight = np.log(prior[group[part], 1:] + 1e-300) - away**2 / 2
+        weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
+        weight /= weight.sum(1, keepdims=True)
+        result[part] = np.exp(weight @ np.log(masses[1:]))
+    return result
+
+
+def precision_weighted(
+    first: Floats,
+    second: Floats,
+    seen_first: float,
+    seen_second: Floats,
+    sigmas: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """The precision-weighted mean of both rounds' estimates, without a prior, and its standard
+    deviation."""
+    precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
+    mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
+    return mean, 1 / np.sqrt(precision)

@@ -14,13 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Object
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.forecast_rounds import (
-    FirstRound,
-    OtherPassed,
-    Passed,
-    PassedWords,
-)
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 

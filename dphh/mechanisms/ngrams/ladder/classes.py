@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS, STEP, Lift, lift_index
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung, ValidGrams
 
 Floats = NDArray[np.float64]
 _RIGHT_HALF = np.int64(2**PAIR - 1)
@@ -57,9 +57,10 @@ class Way:
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without listing it.
 
-    A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
-    its pairs are of one class. With a prior, steps of what the public text lets expect are among
-    what tells blocks apart, and pairs that the text has are moved to classes of their own counts.
+    As in `ValidGrams`, with more than one block for an overlap: a block is an overlap o, a step a
+    of what ends in it and a step b of what begins with it. All its pairs are of one class. With a
+    prior, steps of what the public text lets expect are among what tells blocks apart, and pairs
+    that the text has are moved to classes of their own counts.
     """
 
     #: Class of a pair: left[l] + right[r]; with a prior, and the place of the text's lift.
@@ -67,15 +68,9 @@ class ValidClasses:
     right: Integers
     #: Forecast mass of each class.
     forecasts: Floats
-    #: Grams ordered by (suf, a), and by (pre, b).
-    ending: Integers
-    beginning: Integers
-    #: Blocks ordered by class: where both sides start in these orders, and the right side's size.
-    starts_ending: Integers
-    starts_beginning: Integers
-    begins: Integers
-    #: Valid grams of all blocks up to and including each; the blocks of class c end at `ends[c]`.
-    cumulative: Integers
+    #: The blocks in the order of their classes; those of class c end at `ends[c]`. Grams are in the
+    #: orders of (suf, a) and (pre, b).
+    blocks: ValidGrams
     ends: Integers
     #: With a prior: what the public text says.
     public: PublicClasses | None = None
@@ -89,7 +84,7 @@ class ValidClasses:
     @property
     def sizes(self) -> Integers:
         """How many valid grams each class has."""
-        sizes: Integers = np.diff(np.r_[0, self.cumulative][self.ends], prepend=0)
+        sizes: Integers = np.diff(np.r_[0, self.blocks.cumulative][self.ends], prepend=0)
         if self.public is None:
             return sizes
         classes = len(sizes)
@@ -97,7 +92,7 @@ class ValidClasses:
         return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)
 
     def __len__(self) -> int:
-        return int(self.cumulative[-1]) if len(self.cumulative) else 0
+        return len(self.blocks)
 
     def of(self, keys: Integers) -> Integers:
         one, other = keys >> PAIR, keys & _RIGHT_HALF
@@ -112,31 +107,21 @@ class ValidClasses:
 
     def keys(self, group: int, indices: Integers) -> Integers:
         """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
-        if self.public is None:
-            return self._keys_in_blocks(group, indices)
-        # First what stands in the class's blocks and is not moved, then what is moved here.
         start, end = (
-            int(np.r_[0, self.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
+            int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
         )
+        if self.public is None:
+            return self.blocks.keys(start + indices)
+        # First what stands in the class's blocks and is not moved, then what is moved here.
         away = np.sort(self.public.places[self.public.classes_before == group]) - start
         stay = end - start - len(away)
         here = self.public.keys[self.public.classes == group]
         within = np.minimum(indices, max(stay - 1, 0))
         within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
         keys = np.empty(len(indices), dtype=np.int64)
-        keys[indices < stay] = self._keys_in_blocks(group, within[indices < stay])
+        keys[indices < stay] = self.blocks.keys(start + within[indices < stay])
         keys[indices >= stay] = here[indices[indices >= stay] - stay]
         return keys
-
-    def _keys_in_blocks(self, group: int, indices: Integers) -> Integers:
-        first = self.ends[group - 1] if group else 0
-        indices = indices + (self.cumulative[first - 1] if first else 0)
-        block = np.searchsorted(self.cumulative, indices, side="right")
-        before = np.where(block > 0, self.cumulative[block - 1], 0)
-        within = indices - before
-        left = self.ending[self.starts_ending[block] + within // self.begins[block]]
-        right = self.beginning[self.starts_beginning[block] + within % self.begins[block]]
-        return (left << PAIR) | right
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,12 +231,9 @@ def valid_classes(
         left=lifts * a,
         right=lifts * b,
         forecasts=np.exp(STEP * (np.arange(classes) // lifts + lowest + 1)),
-        ending=ending,
-        beginning=beginning,
-        starts_ending=end_starts[one],
-        starts_beginning=begin_starts[other],
-        begins=begin_counts[other],
-        cumulative=cumulative,
+        blocks=ValidGrams(
+            ending, beginning, end_starts[one], begin_starts[other], begin_counts[other], cumulative
+        ),
         ends=np.searchsorted(group, np.arange(classes), side="right"),
         public=public,
         ways=ways,

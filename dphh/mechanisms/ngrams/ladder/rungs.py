@@ -100,11 +100,10 @@ class ValidGrams:
     #: Grams sorted by the overlap that they end in, and by the overlap that they begin with.
     ending: Integers
     beginning: Integers
-    #: For each overlap: how many grams end and begin with it, and where they start in these orders.
-    ends: Integers
-    begins: Integers
+    #: For each overlap: where both sides start in these orders, and how many grams begin with it.
     starts_ending: Integers
     starts_beginning: Integers
+    begins: Integers
     #: Number of valid grams of all overlaps up to and including each.
     cumulative: Integers
 
@@ -114,8 +113,7 @@ class ValidGrams:
     def keys(self, indices: Integers) -> Integers:
         """The keys of the valid grams at these indices, from 0 to len - 1."""
         overlap = np.searchsorted(self.cumulative, indices, side="right")
-        before = self.cumulative[overlap] - self.ends[overlap] * self.begins[overlap]
-        within = indices - before
+        within = indices - np.where(overlap > 0, self.cumulative[overlap - 1], 0)
         left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
         right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
         return (left << PAIR) | right
@@ -133,10 +131,9 @@ def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
     return ValidGrams(
         ending=np.argsort(ends_in, kind="stable"),
         beginning=np.argsort(begins_with, kind="stable"),
-        ends=ends,
-        begins=begins,
         starts_ending=np.cumsum(ends) - ends,
         starts_beginning=np.cumsum(begins) - begins,
+        begins=begins,
         cumulative=np.cumsum(ends * begins),
     )
 
