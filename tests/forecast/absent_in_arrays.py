@@ -26,20 +26,6 @@ class Spurious:
     first: Integers
     second: Integers
 
-    @classmethod
-    def none(cls) -> Spurious:
-        return cls(*(np.empty(0, dtype=np.int64) for _ in range(4)))
-
-    @classmethod
-    def joined(cls, parts: list[Spurious]) -> Spurious:
-        parts = [cls.none(), *parts]
-        return cls(
-            *(
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("keys", "bins", "first", "second")
-            )
-        )
-
 
 def absent_bins(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
     """The bins of `absent[c]` absent grams of each class c, as counts by (class, bin)."""
@@ -52,19 +38,11 @@ def absent_bins(absent: Integers, law: Bins, randomness: Randomness, purpose: st
 
 def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
     """How many of the absent grams of each (class, bin) are at 0 or below in round 2."""
-    rows, columns = absent.shape
-    return np.array(
-        [
-            [
-                negatives_of_row(
-                    group, column, int(absent[group, column]), law, randomness, purpose
-                )
-                for column in range(columns)
-            ]
-            for group in range(rows)
-        ],
-        dtype=np.int64,
-    ).reshape(absent.shape)
+    numbers = [
+        negatives_of_row(*row, int(absent[row]), law, randomness, purpose)
+        for row in np.ndindex(absent.shape)
+    ]
+    return np.array(numbers, dtype=np.int64).reshape(absent.shape)
 
 
 def spurious_grams(
@@ -78,28 +56,11 @@ def spurious_grams(
     purpose: str,
 ) -> Spurious:
     """The absent grams that pass `thresholds`, which are by (class, bin)."""
-    return Spurious.joined(
-        [
-            spurious_of_class(valid, group, *rows, held, law, randomness, purpose)
-            for group, rows in enumerate(zip(absent, negatives, thresholds, strict=True))
-        ]
-    )
-
-
-def spurious_of_class(
-    valid: Classes,
-    group: int,
-    absent: Integers,
-    negatives: Integers,
-    thresholds: Integers,
-    held: Held,
-    law: Bins,
-    randomness: Randomness,
-    purpose: str,
-) -> Spurious:
-    """The absent grams of one class that pass, from its numbers and thresholds by bin."""
-    lifted = lifted_of_class(valid, group, absent, negatives, thresholds, law, randomness, purpose)
-    if not len(lifted.bins):
-        return Spurious.none()
-    keys = lifted.proposed[~held(lifted.proposed)][: len(lifted.bins)]
-    return Spurious(keys, lifted.bins, lifted.first, lifted.second)
+    nothing = np.empty(0, dtype=np.int64)
+    parts = [(nothing, nothing, nothing, nothing)]
+    for group, rows in enumerate(zip(absent, negatives, thresholds, strict=True)):
+        lifted = lifted_of_class(valid, group, *rows, law, randomness, purpose)
+        if len(lifted.bins):
+            keys = lifted.proposed[~held(lifted.proposed)][: len(lifted.bins)]
+            parts.append((keys, lifted.bins, lifted.first, lifted.second))
+    return Spurious(*map(np.concatenate, zip(*parts, strict=True)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -102,17 +101,6 @@ def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram() -> None:
         assert stats.ks_2samp(one, other).pvalue > 1e-4
 
 
-def test_a_spurious_gram_is_valid_unheld_and_in_its_bin() -> None:
-    valid, held, thresholds, law = small()
-    for _ in range(50):
-        _, _, rows = drawn_lazily("test")
-        keys = [row[0] for row in rows]
-        assert len(set(keys)) == len(keys) and not set(keys) & set(held.tolist())
-        for key, column, first, second in rows:
-            assert law.of(np.array([first]))[0] == column
-            assert second >= thresholds[valid.of(np.array([key]))[0], column]
-
-
 def test_draws_are_asked_for_with_the_noises_own_probabilities() -> None:
     """What a sample would hardly tell: that 0 is not above 0, that what passes is at a threshold or
     above, and that a first weight stays in its bin. Both are asked of the exact table here."""
@@ -142,26 +130,3 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities() -> None:
         floor, end = draw.asked["floor"], draw.asked.get("end")
         wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
         assert [floor, end] in wanted
-
-
-def test_few_absent_grams_among_many_that_are_held_are_found_in_few_attempts() -> None:
-    """Of 40,000 valid pairs a user holds all but one. Proposals are in proportion to that."""
-    words = 200
-    masses = np.ones(words)
-    valid = valid_classes(first_rung(words), masses, np.array([float(words)]))
-    (missing,) = valid.keys(0, np.array([12_345]))
-    rows = np.zeros((1, len(bins(SIGMA_GRID).starts)), dtype=np.int64)
-    absent = rows.copy()
-    absent[0, 3] = 1
-    for _ in range(5):
-        asked: list[int] = []
-
-        def held(keys: Integers, asked: list[int] = asked) -> Any:
-            asked.append(len(keys))
-            return keys != missing
-
-        found = spurious_grams(
-            valid, absent, rows, rows + 1, held, bins(SIGMA_GRID), SYSTEM, "test"
-        )
-        assert found.keys.tolist() == [missing]
-        assert len(asked) < 30

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -57,18 +55,3 @@ def test_a_class_holds_the_pairs_of_its_forecast(levels: int) -> None:
 def test_no_gram_below_leaves_nothing_valid() -> None:
     nothing = valid_classes(first_rung(0), np.empty(0), np.array([0.0]))
     assert len(nothing) == 0 == nothing.sizes.sum()
-
-
-def test_without_overlaps_nothing_is_valid() -> None:
-    words = first_rung(4)
-    pairs = next_rung(words, words, np.array([0 << PAIR | 1, 2 << PAIR | 3]), "both")
-    assert len(valid_classes(pairs, np.ones(2), np.ones(4))) == 0
-
-
-def test_classes_are_as_few_as_the_masses_need() -> None:
-    valid = valid_classes(first_rung(5), np.full(5, 7.0), np.array([35.0]))
-    assert len(valid.forecasts) == 1
-    assert (
-        list(valid.of(np.array([a << PAIR | b for a, b in product(range(5), repeat=2)])))
-        == [0] * 25
-    )

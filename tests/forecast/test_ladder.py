@@ -1,15 +1,13 @@
-"""Whole levels in memory: spurious grams at few released words, and corpora made to hurt."""
+"""Whole levels in memory: spurious grams at few released words."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import begun, climb
-from dphh.mechanisms.ngrams.forecast.shares import WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.climb import begun
 from tests.drawn_again import drawn_again
-from tests.forecast.corpora import HURT
-from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, forecast_ladder
+from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, climb
 
 
 def pairs_of(words: int, held: int, holders: int, rng: np.random.Generator) -> Positions:
@@ -34,22 +32,6 @@ def test_spurious_grams_keep_their_budget(words: int, runs: int, tiny: bool) -> 
             pass
         spurious.append(engine.spurious[0])
     assert np.mean(spurious) <= eta * words + 4 * np.std(spurious) / runs**0.5 + 1 / runs
-
-
-def texts(name: str, seed: int = 1) -> Positions:
-    user, word = HURT[name](np.random.default_rng(seed))
-    return Positions.of_texts(user, user, word)
-
-
-def test_one_word_of_few_users_climbs_to_the_end() -> None:
-    assert forecast_ladder(texts("one word"), 4.0, 1e-7, 5, 10).found == [1, 1, 1, 1, 1]
-
-
-def test_what_is_spent_never_passes_what_was_priced() -> None:
-    run = forecast_ladder(texts("three words"), 4.0, 1e-7, 5, 10)
-    assert (
-        sum(sum(released.shares) for _, released in run.levels) <= 1 - WORDS_ROUNDS[0] / 5 + 1e-12
-    )
 
 
 def test_a_level_that_nobody_holds_a_gram_of_runs_all_the_same() -> None:

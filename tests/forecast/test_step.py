@@ -121,26 +121,6 @@ def test_thresholds_keep_the_rule_of_signs(spurious: float, negative: float) -> 
         assert (chances * engine.negatives).sum() >= 0.02 * budget / 2
 
 
-def test_where_fewer_stand_below_nothing_more_passes_but_less_rarely() -> None:
-    """Signs that are not looked at would leave thresholds as they are."""
-    thresholds = []
-    for negative in (0.25, 0.5, 1.0):
-        engine = Told(negative=negative)
-        start().step().run(engine)
-        thresholds.append(engine.thresholds)
-    low, middle, high = thresholds
-    some = middle <= 9 * SIGMA
-    assert (low <= middle)[some].all() and (middle <= high)[some].all()
-    assert (low < high)[some].all()
-
-
-def test_weights_are_whole_numbers_above_nothing_for_every_row() -> None:
-    engine = Told()
-    start().step().run(engine)
-    assert engine.weights.shape == engine.counts.shape == engine.thresholds.shape
-    assert engine.weights.dtype == np.int64 and (engine.weights >= 1).all()
-
-
 def test_scores_are_masses_in_plain_weights() -> None:
     """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
     weight, where lists are so long that a weight takes from nobody."""
@@ -175,14 +155,6 @@ def test_what_is_journalled_of_a_level_comes_back_as_it_was() -> None:
     assert back.keys.tolist() == released.keys.tolist()
     assert back.masses.tolist() == released.masses.tolist()
     assert (back.shares, back.predicted) == (released.shares, released.predicted)
-
-
-def test_a_step_follows_from_what_was_released_alone() -> None:
-    """The same engine's answers come to the same, whatever ran in between."""
-    step = start().step()
-    one, other = step.run(Told()), step.run(Told())
-    start(levels=3).step().run(Told(negative=1.0))
-    assert one.masses.tolist() == other.masses.tolist() and one.shares == other.shares
 
 
 def test_levels_climb_one_by_one() -> None:

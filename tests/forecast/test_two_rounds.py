@@ -8,16 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, first_rung
-from dphh.privacy.forecast_rounds import bins
-from dphh.testing import SeededRandomness
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_users import weighed
-from tests.forecast.in_memory import SIGMA_GRID
-from tests.forecast.rounds_in_arrays import Rule, TwoRounds
+from tests.forecast.rounds_in_arrays import Rule
 
 WORDS = 6
 KEYS = np.array([a << PAIR | b for a in range(WORDS) for b in range(WORDS)])
@@ -94,86 +89,6 @@ def test_weights_that_are_not_shared_out_would_be_caught() -> None:
 
     rule = NotShared(1_000, Released(KEYS), np.full(len(KEYS), 64))
     assert moved([], everything, rule) > 1_000**2
-
-
-def small() -> ValidClasses:
-    masses = np.array([1.0, 2.0, 5.0, 20.0, 60.0, 100.0])
-    return valid_classes(first_rung(WORDS), masses, np.array([masses.sum()]))
-
-
-def rounds(users: Lists, randomness: SystemRandomness | SeededRandomness) -> TwoRounds:
-    def added(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-        found = sums(users, rule)
-        return np.array([*found], dtype=np.int64), np.array([*found.values()], dtype=np.int64)
-
-    return TwoRounds(added, randomness, "test")
-
-
-@pytest.mark.parametrize(
-    "users", [[], [[0, 1, 7]], [everything] * 40], ids=["nobody", "one", "all"]
-)
-def test_round_1_counts_every_valid_gram_held_or_not(users: Lists) -> None:
-    """The planted bug this catches: bins of absent grams left out."""
-    valid = small()
-    seen = rounds(users, SystemRandomness()).first_round(2, valid, bins(SIGMA_GRID), 900)
-    assert (seen.counts.sum(1) == valid.sizes).all()
-    assert len(seen.lists) == 19
-
-
-def test_round_2_counts_no_gram_twice() -> None:
-    valid = small()
-    both = rounds([[0, 1, 7], [7, 9]], SystemRandomness())
-    seen = both.first_round(2, valid, bins(SIGMA_GRID), 900)
-    negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
-    assert (negatives <= seen.counts).all()
-
-
-def test_both_rounds_have_noise_of_their_own() -> None:
-    """The planted bug this catches: a round's noise used again for the next."""
-    both = rounds([everything] * 3, SystemRandomness())
-    seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
-    both.second_round(np.full(seen.counts.shape, 64), 900)
-    drawn = both.passed(np.full(seen.counts.shape, -(10**9)))
-    assert abs(np.corrcoef(drawn.first, drawn.second)[0, 1]) < 0.9
-
-
-def test_rows_are_ascending_and_each_once() -> None:
-    valid = small()
-    for users in ([], [[0, 1, 7], [7, 9]], [everything] * 3_000):
-        both = rounds(users, SystemRandomness())
-        seen = both.first_round(2, valid, bins(SIGMA_GRID), 900)
-        both.second_round(np.full(seen.counts.shape, 64), 900)
-        passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
-        assert (np.diff(passed.keys) > 0).all()
-        assert (passed.second >= 1).all()
-
-
-def test_what_many_hold_passes_and_stands_in_the_last_bins() -> None:
-    both = rounds([everything] * 3_000, SystemRandomness())
-    seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
-    both.second_round(np.full(seen.counts.shape, 64), 900)
-    passed = both.passed(np.full(seen.counts.shape, 65_536))
-    assert list(passed.keys) == list(KEYS) and passed.bins.min() > 10
-
-
-def test_a_seed_decides_everything() -> None:
-    said = []
-    for users in ([[0, 1, 7], [7, 9]], [[9, 7], [7, 1, 0, 0]]):
-        both = rounds(users, SeededRandomness(3))
-        seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
-        negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
-        passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
-        said.append(
-            (
-                seen.counts.tolist(),
-                seen.lists.tolist(),
-                negatives.tolist(),
-                passed.keys.tolist(),
-                passed.first.tolist(),
-                passed.second.tolist(),
-            )
-        )
-    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(("weight", "is_taken"), [(4_095, True), (4_096, False), (2**23, False)])

@@ -19,7 +19,6 @@ from dphh.privacy.events import (
     EpsilonDeltaEvent,
     Event,
     GaussianEvent,
-    SetUnionEvent,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_delta
@@ -82,24 +81,6 @@ def test_the_larger_of_both_ways_is_not_enough() -> None:
     assert 1.1 * largest < attacked(epsilon, event) <= compose([event]).delta(epsilon)
 
 
-@pytest.mark.parametrize(("epsilon", "event"), EVENTS)
-def test_it_costs_at_least_either_way_and_at_most_all_of_both(
-    epsilon: float, event: ChosenUnionEvent
-) -> None:
-    one = compose([SetUnionEvent(event.sigma, event.delta)]).delta(epsilon)
-    rounds = [GaussianEvent(event.rounds_sigma), DeltaEvent(event.rounds_delta)]
-    several = compose([GaussianEvent(event.before), *rounds]).delta(epsilon)
-    spent = compose([event])
-    assert max(one, several) <= spent.delta(epsilon)
-    least = GaussianEvent(min(event.sigma, event.rounds_sigma))
-    most = DeltaEvent(max(event.delta, event.rounds_delta))
-    apart = [GaussianEvent(event.before), least, most]
-    assert spent.delta(epsilon) <= compose(apart).delta(epsilon) * (1 + 1e-9)
-    found = spent.epsilon(spent.delta(epsilon) * (1 + 1e-9))
-    assert found == pytest.approx(epsilon, rel=1e-6)
-    assert spent.epsilon(event.delta / 2) == math.inf
-
-
 @pytest.mark.parametrize(
     "events",
     [
@@ -142,14 +123,3 @@ def test_the_price_of_auto_is_what_its_levels_cost(
         own = new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
         assert own == priced
     assert 0.98 * delta < compose(plan.events).delta(epsilon) <= delta
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (3, math.exp(-10)), (1, 1e-8)])
-def test_choosing_raises_thresholds_by_little(epsilon: float, delta: float) -> None:
-    _, alone, *rounds = items(epsilon=epsilon, delta=delta, method="auto").levels
-    (one,) = items(epsilon=epsilon, delta=delta, method="gaussian").levels
-    assert alone.threshold <= 1.002 * one.threshold
-    for level, same in zip(
-        rounds, items(epsilon=epsilon, delta=delta, method="adaptive").levels, strict=True
-    ):
-        assert level.threshold <= 1.002 * same.threshold

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
-from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun, climb
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
 from tests.conftest import full
-from tests.forecast.in_memory import SYSTEM, InMemory, Positions
+from tests.forecast.in_memory import SYSTEM, InMemory, Positions, climb
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 GRID = 2**13

@@ -10,7 +10,6 @@ import pytest
 from k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
 from scipy.stats import binom
 
-from dphh.errors import UsageError
 from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
@@ -65,25 +64,3 @@ def test_the_gboard_papers_setting() -> None:
     assert k_anonymity(GBOARD, REPORTS, KEEP) == 48
     assert normal_k(GBOARD, REPORTS, KEEP) == pytest.approx(50.0, abs=0.1)
     assert kept_at_most(GBOARD, REPORTS, KEEP, 45) <= 0.05  # the paper's 45 is true
-
-
-def test_lemma_1_gives_less_than_what_is_true_and_more_reports_end_it() -> None:
-    found = [lemma_1(GBOARD, n, KEEP) for n in (10**6, 3 * 10**6, 6 * 10**6, 10**7)]
-    assert found == [4, 4, 2, None]
-    for n, k in zip((10**6, 3 * 10**6, 6 * 10**6), found, strict=False):
-        assert k is not None and k < (k_anonymity(GBOARD, n, KEEP) or 0)
-    assert lemma_1(subset_selection(1000, 9.0), 10**4, 10) is None  # subsets of one: none left
-
-
-def test_where_all_candidates_are_kept_no_word_is_hidden() -> None:
-    mechanism = subset_selection(100, 2.0)
-    assert k_anonymity(mechanism, 1000, 99) is None
-    assert kept_at_most(mechanism, 1000, 99, 0) == 1.0
-
-
-def test_what_cannot_be_is_refused() -> None:
-    for reports, keep, alpha in ((0, 10, 0.9), (10, 0, 0.9), (10, 10**7, 0.9), (10, 10, 1.0)):
-        with pytest.raises(UsageError):
-            k_anonymity(GBOARD, reports, keep, alpha)
-    with pytest.raises(UsageError, match="holders"):
-        kept_at_most(GBOARD, 10, 5, 11)

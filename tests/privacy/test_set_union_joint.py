@@ -109,21 +109,6 @@ def test_a_users_share_of_new_items_never_costs_more_than_its_ends(
     assert compose([event]).delta(epsilon) <= delta * 0.99
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.01), (0.1, 0.4), (1.0, 0.9)])
-def test_where_delta_is_no_small_part_of_epsilon_each_gets_half(
-    epsilon: float, delta: float
-) -> None:
-    assert delta_shares(epsilon, delta) == (0.5, 0.5)
-
-
-def test_new_items_and_others_do_not_both_cost_in_full() -> None:
-    sigma = gaussian_sigma(1.0, 0.98e-6)
-    joint = compose([SetUnionEvent(sigma, 0.95e-6)]).delta(1.0)
-    apart = compose([GaussianEvent(sigma), DeltaEvent(0.95e-6)]).delta(1.0)
-    assert joint < 1e-6
-    assert apart > 1.9e-6
-
-
 @pytest.mark.parametrize(
     "before", [GaussianEvent(9.0), DeltaEvent(1e-9), EpsilonDeltaEvent(0.1, 0.0)]
 )
@@ -135,38 +120,6 @@ def test_a_set_union_that_was_asked_for_later_pays_for_both(before: Event) -> No
 def test_beside_steps_of_an_epsilon_of_their_own_it_pays_for_both() -> None:
     together = compose([SetUnionEvent(4.0, 1e-6), EpsilonDeltaEvent(0.1, 0.0)])
     assert together == compose([GaussianEvent(4.0), DeltaEvent(1e-6), EpsilonDeltaEvent(0.1, 0.0)])
-
-
-#: Computed for issue 13 by another prototype, over real thresholds: (epsilon, delta, rho).
-LOWEST = [(1.0, 1e-5, 19.50), (4.0, 1e-7, 7.89), (1.0, 1e-8, 32.55)]
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "lowest"), LOWEST)
-def test_thresholds_are_within_half_a_percent_of_the_lowest(
-    epsilon: float, delta: float, lowest: float
-) -> None:
-    sigma = math.ceil(gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta) * 1024)
-    new = NEW_ITEMS_SHARE * delta
-    threshold = new_item_threshold(rounded_gaussian(sigma), 10, 100, new) / 1024
-    assert lowest * 0.999 < threshold < lowest * 1.005
-
-
-def test_an_attacker_who_chooses_later_shares_is_why_only_the_first_is_priced_so() -> None:
-    """Two set unions; whether the second one's items are new follows the first one's outcome."""
-    epsilon, sigma, delta = 1.0, 4.0, 2e-5
-    mu = 1 / sigma
-    answers = np.linspace(-14, 14, 400_001)
-    losses = mu * answers + mu**2 / 2
-    density = norm.pdf(answers)
-    left = epsilon - losses
-    as_noise = norm.sf(left / mu - mu / 2) - np.exp(left) * norm.sf(left / mu + mu / 2)
-    chosen = np.trapezoid(density * np.maximum(as_noise, delta), answers)
-    fixed = max(
-        compose([GaussianEvent(sigma), *second]).delta(epsilon)
-        for second in ([GaussianEvent(sigma)], [DeltaEvent(delta)])
-    )
-    honest = compose([SetUnionEvent(sigma, delta), SetUnionEvent(sigma, delta)]).delta(epsilon)
-    assert fixed < chosen < honest
 
 
 def test_shares_are_covered_without_a_gap() -> None:

@@ -158,13 +158,3 @@ def test_one_count_of_a_shared_nothing_tells_more_than_all_others():
     assert (
         max(np.maximum(a - exp(5.2) * b, 0).sum() for a, b in ((one, other), (other, one))) > DELTA
     )
-
-
-def test_more_users_hide_more_and_a_local_bound_is_no_better_than_none():
-    mechanism = subset_selection(1000, 4.0)
-    found = [
-        epsilon_of_subsets(mechanism, Level(n, 5), 5, 1e-8) for n in (100, 1000, 10_000, 10**6)
-    ]
-    assert found == sorted(found, reverse=True)
-    alone = epsilon_of_subsets(mechanism, Level(1, 1), 1, 1e-8)
-    assert alone == pytest.approx(mechanism.epsilon, rel=0.05)

@@ -6,7 +6,6 @@ says its cost but is none of the kinds.
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,6 @@ import pytest
 
 import dphh
 from dphh import Corpus
-from dphh.cli.ledger import local_epsilon
 from dphh.errors import LedgerError, UnpricedEventError
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.budget import (
@@ -38,7 +36,6 @@ from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     Cost,
-    EpsilonDeltaEvent,
     Event,
     GaussianEvent,
     LocalEvent,
@@ -155,33 +152,6 @@ def asked(source: Source, events: Sequence[Event] = (NOISE,), **named: str) -> R
     return Request(source, "items", {}, events, 0.1, 1e-9, **named)
 
 
-def planted_request(source: Source, unknown: Any, **named: str) -> Request:
-    """A request past its own check."""
-    request = asked(source, **named)
-    object.__setattr__(request, "price", planted([unknown]))
-    return request
-
-
-@pytest.mark.parametrize("capped", [True, False])
-@pytest.mark.parametrize("analyst", [None, "ann"])
-def test_it_is_not_booked(
-    book: Ledger, reviews: Source, unknown: Any, capped: bool, analyst: str | None
-) -> None:
-    named = {}
-    if capped:
-        book.add("reviews", reviews, *_cap())
-        book.set_share("reviews", "ann", *_cap())
-        named = {"account": "reviews"}
-    asking = Ledger(book.path, analyst=analyst if capped else None)
-    with pytest.raises(UnpricedEventError):
-        asking.book(asked(reviews, [NOISE, unknown], **named), {})
-    for look in (lambda request: asking.book(request, {}), asking.outlook):
-        if look != asking.outlook or capped:
-            with pytest.raises(UnpricedEventError):
-                look(planted_request(reviews, unknown, **named))
-    assert book.runs() == []
-
-
 def _cap() -> tuple[float, float]:
     return CAP.epsilon, CAP.delta
 
@@ -237,20 +207,6 @@ def test_an_event_that_says_no_cost_cannot_be_made() -> None:
         Cost(sigma=1.0, either=True)
 
 
-def test_a_new_kind_is_one_class_and_all_else_charges_it(
-    monkeypatch: pytest.MonkeyPatch, book: Ledger, reviews: Source
-) -> None:
-    monkeypatch.setitem(known_events.KINDS, Laplace.kind, Laplace)
-    event, same = Laplace(0.1, "a step"), EpsilonDeltaEvent(0.1, 0.0)
-    assert compose([event, NOISE]) == compose([same, NOISE])
-    assert drawn([event, NOISE], 2.0) == drawn([same, NOISE], 2.0)
-    book.add("reviews", reviews, *_cap())
-    book.book(Request(reviews, "items", {}, [event], 0.1, 0.0), {})
-    assert book.status("reviews").spent.epsilon == pytest.approx(0.1, rel=1e-3)
-    assert [run.events for run in book.runs()] == [(event,)]
-    assert event_from_json(event.to_json()) == event
-
-
 #: Each amount that a cost can have, and what of it is worth seeing.
 AMOUNTS: dict[str, float] = {"sigma": 2.0, "delta": 1e-3, "response": 1.0, "certain": 1.0}
 
@@ -280,37 +236,3 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(
     assert not taken.within(nothing)
     booked = checked_booking([Planted()], 50.0, 0.5)
     assert booked.events == (Planted(),)  # and no claim in the place of what is free
-
-
-def test_what_is_told_beside_costs_nothing_and_is_shown(book: Ledger, reviews: Source) -> None:
-    assert compose([LocalEvent(5.0), NOISE]) == compose([NOISE])
-    assert drawn([LocalEvent(5.0)], 2.0) == drawn([], 2.0)
-    book.book(asked(reviews, [NOISE, LocalEvent(5.0), LocalEvent(2.0)]), {})
-    book.book(asked(reviews), {})
-    assert [local_epsilon(run) for run in book.runs()] == [7.0, None]
-
-
-def test_nobody_but_events_asks_what_class_an_event_is() -> None:
-    """A choice by class passes over the class that it does not know."""
-    kinds = {kind.__name__ for kind in known_events.KINDS.values()}
-    home = Path(dphh.__file__).parent
-    asking = [
-        f"{path.relative_to(home)}:{node.lineno}"
-        for path in home.rglob("*.py")
-        if path != Path(known_events.__file__)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if _chooses_by(node, kinds)
-    ]
-    assert not asking
-
-
-def _chooses_by(node: ast.AST, kinds: set[str]) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        chosen: list[ast.AST] = [*node.args[1:]] if node.func.id == "isinstance" else []
-    else:
-        chosen = [node.cls] if isinstance(node, ast.MatchClass) else []
-    return any(
-        isinstance(name, ast.Name) and name.id in kinds
-        for each in chosen
-        for name in ast.walk(each)
-    )

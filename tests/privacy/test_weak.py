@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from dphh import Ledger, items, ldp_trie, plan_from_json
-from dphh.ledger import Source
-from dphh.ledger.spending import accounts_text
+from dphh import items, plan_from_json
 from dphh.privacy.weak import warnings
 
 
@@ -37,18 +33,3 @@ def test_a_plan_says_it_and_comes_back_from_json() -> None:
     assert plan.describe().count("warning") == 2
     assert plan_from_json(plan.dumps()) == plan
     assert "warnings" not in items(epsilon=1, delta=1e-7).to_json()["privacy"]
-
-
-def test_reports_from_devices_are_judged_by_what_is_published() -> None:
-    plan = ldp_trie(
-        local_epsilon=11, delta=1e-8, max_length=2, keep=1, users_per_level=10**6, contributions=1
-    )
-    assert plan.privacy.central_epsilon is not None
-    assert plan.privacy.central_epsilon < 10
-    assert plan.privacy.warnings == ()
-
-
-def test_a_cap_says_it(ledger: Ledger) -> None:
-    source = Source("path", (str(Path("/nowhere/reviews.parquet")),), "who", {"column": "what"})
-    assert "warning" in accounts_text([ledger.add("reviews", source, 1.0, 0.5)])
-    assert "warning" not in accounts_text([ledger.set_cap("reviews", 1.0, 1e-6)])

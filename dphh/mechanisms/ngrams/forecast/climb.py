@@ -7,7 +7,7 @@ privacy statement; `dphh.privacy.forecast` the arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -328,14 +328,6 @@ def begun(
     return Climb(
         rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious, sigma_grid
     )
-
-
-def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, ForecastRelease]]:
-    """Level by level, up to the last or until nothing is valid."""
-    while start.top.level < start.levels and len((step := start.step()).valid):
-        released = step.run(rounds)
-        yield step, released
-        start = start.after(released)
 
 
 def _thresholds_for_tails(tails: Floats, law: Bins) -> Integers:
