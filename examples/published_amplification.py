@@ -18,14 +18,12 @@ from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
     any_randomiser,
     central_delta,
-    check_delta,
     divergence,
 )
 
 
 def closed_form_2021(epsilon: float, reports: int, delta: float) -> float:
     """Theorem 3.1 of "Hiding among the clones", for whatever is epsilon-LDP."""
-    check_delta(delta)
     if not 0 < epsilon <= math.log(reports / (16 * math.log(2 / delta))):
         raise UsageError(
             f"the closed form of 2021 needs epsilon <= ln(n / (16 ln(2/delta))), found {epsilon!r} "
@@ -42,7 +40,6 @@ def closed_form_2023(epsilon: float, reports: int, delta: float) -> float:
     class of randomisers. Randomised response (subsets of one value) is in it, subset selection with
     d >= 2 was not shown to be: two values' sets that hold both weigh more than the theorem allows.
     """
-    check_delta(delta)
     if not 0 < epsilon <= math.log(reports / (8 * math.log(2 / delta)) - 1):
         raise UsageError(
             f"the closed form of 2023 needs epsilon <= ln(n / (8 ln(2/delta)) - 1), found "
@@ -84,7 +81,6 @@ def epsilon_by_blocks(
 
 def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
     """The least number of reports, within 1 in 100,000, that keeps to central (epsilon, delta)."""
-    check_delta(delta)
     if epsilon <= 0:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 
@@ -116,7 +112,6 @@ def local_epsilon(
 
     `blanket` returns the blanket for a local epsilon, for instance of subset selection on a domain.
     """
-    check_delta(delta)
     if epsilon <= 0:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 

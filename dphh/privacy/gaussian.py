@@ -94,6 +94,11 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     def suffices(sigma: float) -> bool:
         return gaussian_delta(epsilon, sigma) <= delta * (1 - _CLEARANCE)
 
+    return smallest_positive(suffices)
+
+
+def smallest_positive(suffices: Callable[[float], bool]) -> float:
+    """The smallest float above 0 that suffices (`suffices` is monotone)."""
     high = 1.0
     while not suffices(high):
         high *= 2
@@ -151,27 +156,6 @@ def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
         )
     total = max(total, 1.0)
     return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDINGS) for share in shares)
-
-
-def decaying_sigmas(sigma: float, levels: int, decay: float) -> tuple[float, ...]:
-    """Sigmas with sigma_k = decay * sigma_{k-1} that compose to `sigma`.
-
-    A decay below 1 saves budget for the deeper levels, whose counts are smaller.
-    """
-    if levels < 1:
-        raise UsageError(
-            f"levels must be 1 or more, found {levels!r}; give the number of releases."
-        )
-    if not (0 < decay < math.inf and abs((levels - 1) * math.log10(decay)) < 100):
-        raise UsageError(
-            f"decay must be above 0 and decay^(levels - 1) between 1e-100 and 1e100, found decay "
-            f"{decay!r} over {levels} levels; 1.0 splits evenly, 0.8 favours deeper levels."
-        )
-    # Exponents relative to the largest, so that no weight overflows.
-    exponents = [-2 * k * math.log(decay) for k in range(levels)]
-    weights = [math.exp(exponent - max(exponents)) for exponent in exponents]
-    total = math.fsum(weights)
-    return split_sigma(sigma, [weight / total for weight in weights])
 
 
 def _mills_ratio(u: FloatArray) -> FloatArray:

@@ -83,6 +83,19 @@ class SubsetSelection:
         return np.asarray((held * p * (1 - p) + (users - held) * q * (1 - q)) / (p - q) ** 2)
 
 
+@dataclass(frozen=True)
+class Reports:
+    """How many users send how many reports to a level, and the delta of their price."""
+
+    users: int
+    contributions: int
+    delta: float
+
+    @property
+    def number(self) -> int:
+        return self.users * self.contributions
+
+
 def subset_selection(domain: int, epsilon: float, size: int | None = None) -> SubsetSelection:
     """Subset selection of at most this local epsilon, by default of the paper's size,
     ceil(s / (e^epsilon + 1)).

@@ -39,8 +39,8 @@ def absent_bins(absent: Integers, law: Bins, randomness: Randomness, purpose: st
 def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
     """How many of the absent grams of each (class, bin) are at 0 or below in round 2."""
     numbers = [
-        negatives_of_row(*row, int(absent[row]), law, randomness, purpose)
-        for row in np.ndindex(absent.shape)
+        negatives_of_row(group, column, int(absent[group, column]), law, randomness, purpose)
+        for group, column in np.ndindex(*absent.shape)
     ]
     return np.array(numbers, dtype=np.int64).reshape(absent.shape)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import mpmath
-import numpy as np
 import pytest
 from baselines.policy_gaussian import continuous_threshold
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from dphh.errors import UsageError
 from dphh.privacy.gaussian import (
     compose_sigmas,
-    decaying_sigmas,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
@@ -126,17 +124,6 @@ def test_what_was_split_composes_to_no_less(sigma: float, weights: list[float]) 
     assert sigma <= compose_sigmas(split) <= sigma * (1 + 1e-13)
 
 
-@few
-@given(sigmas, st.integers(1, 30), st.floats(0.3, 2.0))
-def test_decaying_sigmas_decay_and_compose_to_the_whole(
-    sigma: float, levels: int, decay: float
-) -> None:
-    split = decaying_sigmas(sigma, levels, decay)
-    assert len(split) == levels
-    assert sigma <= compose_sigmas(split) <= sigma * (1 + 1e-13)
-    assert np.divide(split[1:], split[:-1]) == pytest.approx(decay, rel=1e-12)
-
-
 def test_composing_rounds_down_but_leaves_one_alone() -> None:
     assert compose_sigmas([]) == math.inf
     assert compose_sigmas([0.1]) == compose_sigmas([math.inf, 0.1]) == 0.1
@@ -153,8 +140,6 @@ def test_composing_rounds_down_but_leaves_one_alone() -> None:
         (lambda: gaussian_sigma(1.0, 0.0), "delta"),
         (lambda: split_sigma(1.0, [0.7, 0.7]), "shares"),
         (lambda: split_sigma(1.0, [1.0, 0.0]), "share"),
-        (lambda: decaying_sigmas(1.0, 0, 0.8), "levels"),
-        (lambda: decaying_sigmas(1.0, 6, 0.0), "decay"),
     ],
 )
 def test_errors_name_the_parameter(call: object, named: str) -> None:

@@ -13,12 +13,13 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
+from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
 from dphh.privacy.losses import Losses, on_grid
-from dphh.privacy.subset_selection import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
-GBOARD, DELTA = Level(500_000, 60), 1e-10
+DELTA = 1e-10
+GBOARD = Reports(500_000, 60, DELTA)
 
 
 # All sums of all reports, enumerated
@@ -78,7 +79,7 @@ def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local)
         for held in (before, after)
     )
     for delta in (0.02, 0.1):
-        bound = epsilon_of_subsets(mechanism, Level(2, 2), 2, delta)
+        bound = epsilon_of_subsets(mechanism, Reports(2, 2, delta), 2)
         assert true_epsilon(one, other, delta) <= bound < inf
 
 
@@ -87,7 +88,7 @@ def test_one_report_of_subsets_is_never_below_the_truth(size, others):
     mechanism = subset_selection(6, 1.0, size)
     rest = [of_subsets(mechanism, value) for value in others]
     one, other = (summed([*rest, of_subsets(mechanism, value)]) for value in (0, 1))
-    bound = epsilon_of_subsets(mechanism, Level(5, 1), 1, 0.05)
+    bound = epsilon_of_subsets(mechanism, Reports(5, 1, 0.05), 1)
     truth = true_epsilon(one, other, 0.05)
     assert truth <= bound <= mechanism.epsilon + 1e-6
 
@@ -95,13 +96,13 @@ def test_one_report_of_subsets_is_never_below_the_truth(size, others):
 @pytest.mark.parametrize("local", [12.0, 20.0, 24.0, 28.0, 30.0, 33.0, 45.0])
 def test_a_report_alone_costs_what_it_tells_however_much(local):
     """Nobody hides it: delta at x is P[the own value, not the other] (1 - e^(x - epsilon))."""
-    delta, alone = 1e-6, Level(1, 1)
+    delta = 1e-6
     mechanism = subset_selection(180, local)
     s, d = mechanism.domain, mechanism.size
     with mp.workdps(40):
         p = mpf(mechanism.own_chance.numerator) / mechanism.own_chance.denominator
         epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
-        bound = epsilon_of_subsets(mechanism, alone, 1, delta)
+        bound = epsilon_of_subsets(mechanism, Reports(1, 1, delta), 1)
         truth = epsilon + mp.log(1 - delta / apart)
     assert truth <= bound <= 1.002 * truth
 
@@ -142,18 +143,18 @@ def test_what_is_cut_off_is_paid():
 
 def test_sixty_reports_of_subsets_at_the_papers_setting():
     mechanism = subset_selection(1_000_001, 10.0)
-    assert 0.890 < epsilon_of_subsets(mechanism, GBOARD, 60, DELTA) < 0.894
-    assert 0.106 < epsilon_of_subsets(mechanism, GBOARD, 1, DELTA) < 0.1067
-    assert epsilon_of_subsets(subset_selection(10_101, 10.0), GBOARD, 60, DELTA) > 1.4
+    assert 0.890 < epsilon_of_subsets(mechanism, GBOARD, 60) < 0.894
+    assert 0.106 < epsilon_of_subsets(mechanism, GBOARD, 1) < 0.1067
+    assert epsilon_of_subsets(subset_selection(10_101, 10.0), GBOARD, 60) > 1.4
 
 
 def test_one_count_of_a_shared_nothing_tells_more_than_all_others():
     """Why "nothing" is many values: 60 reports of one value, by that value's count alone."""
     mechanism = subset_selection(1_000_001, 10.0)
-    n, own = GBOARD.reports - 60, np.arange(61)
+    n, own = GBOARD.number - 60, np.arange(61)
     others = binom.pmf(np.arange(700, 2200), n, mechanism.q)
     one, other = (np.convolve(others, binom.pmf(own, 60, c)) for c in (mechanism.p, mechanism.q))
-    epsilon = epsilon_of_subsets(mechanism, GBOARD, 60, DELTA)
+    epsilon = epsilon_of_subsets(mechanism, GBOARD, 60)
     assert np.maximum(one - exp(epsilon) * other, 0).sum() > 0.05
     assert (
         max(np.maximum(a - exp(5.2) * b, 0).sum() for a, b in ((one, other), (other, one))) > DELTA

@@ -13,10 +13,10 @@ from dphh import Corpus, Ledger, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
+from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent, event_from_json
-from dphh.privacy.subset_selection import subset_selection
+from dphh.privacy.subset_selection import Reports, subset_selection
 
 GBOARD = {
     "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
@@ -56,9 +56,9 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
 def test_level_1_is_not_the_dearest(gboard):
     """At the local epsilon of the others its few values would cost a user 1.5."""
     first, second, *_ = (level.mechanism for level in gboard.levels)
-    who = Level(500_000, 60)
-    assert epsilon_of_subsets(subset_selection(first.domain, 10.0), who, 60, 1e-10) > 1.4
-    prices = [epsilon_of_subsets(made, who, 60, 1e-10) for made in (first, second)]
+    who = Reports(500_000, 60, 1e-10)
+    assert epsilon_of_subsets(subset_selection(first.domain, 10.0), who, 60) > 1.4
+    prices = [epsilon_of_subsets(made, who, 60) for made in (first, second)]
     assert 0.98 * prices[1] <= prices[0] <= 1.002 * prices[1]
     assert first.epsilon < 10
 

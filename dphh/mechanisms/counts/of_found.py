@@ -27,7 +27,7 @@ from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
 from dphh.privacy.events import Event, GaussianEvent, cost_of
-from dphh.privacy.gaussian import smallest, split_sigma
+from dphh.privacy.gaussian import smallest_positive, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
@@ -135,12 +135,7 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
     def suffices(sigma: float) -> bool:
         return compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
 
-    enough = 1.0
-    while not suffices(enough):
-        enough *= 2
-    while suffices(enough / 2):
-        enough /= 2
-    return counts_event(smallest(suffices, enough / 2, enough))
+    return counts_event(smallest_positive(suffices))
 
 
 def found_counts(

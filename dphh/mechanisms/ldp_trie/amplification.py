@@ -42,7 +42,6 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom
 
-from dphh.errors import UsageError
 from dphh.privacy.search import crossing
 from dphh.privacy.subset_selection import SubsetSelection
 
@@ -75,23 +74,9 @@ class Blanket:
         """The probability that the report is from the other value's Q."""
         return self.own * math.exp(-self.epsilon)
 
-    def __post_init__(self) -> None:
-        chances = (self.blanket, self.tell, self.own)
-        if not (
-            0 < self.epsilon < 700
-            and all(0 < chance <= 1 for chance in chances)
-            and self.idle >= 0
-            and self.own + self.other + self.idle <= 1 + 1e-12
-        ):
-            raise UsageError(
-                f"a blanket needs an epsilon above 0 and below 700, and probabilities, found {self}"
-            )
-
 
 def any_randomiser(epsilon: float) -> Blanket:
     """The blanket of any randomiser with this local epsilon."""
-    if not 0 < epsilon < 700:
-        raise UsageError(f"a local epsilon must lie above 0 and below 700, found {epsilon!r}")
     return Blanket(
         epsilon, math.exp(-epsilon) * _ROUND_DOWN, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
     )
@@ -115,10 +100,6 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
 def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""
-    if not 1 <= reports < 1 << 52:
-        raise UsageError(f"there must be at least 1 and fewer than 2^52 reports, found {reports}")
-    if epsilon < 0:
-        raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
     hiding, chances, outside = _binomial(reports - 1, hidden.blanket, left_out / 2)
     if hidden.tell == 1.0:  # C = m
         return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
@@ -190,7 +171,6 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
 
     Returns `least` if that is enough, which saves work when only the maximum of several is needed.
     """
-    check_delta(delta)
     wanted = _near_linear(math.log(delta))
     return _smallest_epsilon(
         lambda epsilon: (
@@ -213,9 +193,6 @@ def group_epsilon(
     Group privacy, one report after the other, at epsilon' and delta' each: size epsilon', and
     delta' times the sum of e^(i epsilon') for i < size. `least` as above.
     """
-    check_delta(delta)
-    if size < 1:
-        raise UsageError(f"a group has at least one report, not {size}")
 
     def slack(epsilon: float) -> float:
         growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
@@ -265,8 +242,3 @@ def _log_or_minus_infinity(delta: float) -> float:
 def _near_linear(log_delta: float) -> float:
     """A transform of delta that is nearly linear in epsilon, so that a search needs few steps."""
     return math.sqrt(max(-log_delta, 0.0))
-
-
-def check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; 1e-10 is a common one")

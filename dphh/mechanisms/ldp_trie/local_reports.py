@@ -14,26 +14,13 @@ from functools import lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import LARGEST_EPSILON
-from dphh.privacy.subset_selection import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selection
 
 # `amplification` and `sums` of this folder are imported where they are called: they import
 # scipy.stats, which takes half a second and no other verb needs.
 
 #: A search for the largest local epsilon within a goal stops this close to it, relatively.
 _SEARCH_PRECISION = 4e-3
-
-
-@dataclass(frozen=True)
-class Reports:
-    """How many users send how many reports to a level, and the delta of their price."""
-
-    users: int
-    contributions: int
-    delta: float
-
-    @property
-    def number(self) -> int:
-        return self.users * self.contributions
 
 
 @dataclass(frozen=True)
@@ -143,18 +130,17 @@ def _step_towards_goal(found: float, goal: float) -> float:
 def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
     """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
     by Theorem B, or that of shuffled messages if it does not apply."""
-    from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
+    from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
 
-    finely = epsilon_of_subsets(made, Level(of.users, of.contributions), replaced, of.delta)
+    finely = epsilon_of_subsets(made, of, replaced)
     return min(_epsilon_of_sums_roughly(made, of, replaced), finely)
 
 
 def _epsilon_of_sums_roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
     """`of_sums` with wider blocks, for searches; an upper bound too."""
-    from dphh.mechanisms.ldp_trie.sums import WIDE, Level, epsilon_of_subsets
+    from dphh.mechanisms.ldp_trie.sums import WIDE, epsilon_of_subsets
 
-    who = Level(of.users, of.contributions)
-    found = epsilon_of_subsets(made, who, replaced, of.delta, WIDE)
+    found = epsilon_of_subsets(made, of, replaced, WIDE)
     return found if found < math.inf else _epsilon_of_shuffled(made, of, replaced, 0.0)
 
 

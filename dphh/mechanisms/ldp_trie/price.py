@@ -23,7 +23,7 @@ from __future__ import annotations
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import get_args
@@ -34,7 +34,6 @@ from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel, Sampling
 from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
-    Reports,
     largest_local,
     of_sums,
     randomisers,
@@ -43,7 +42,8 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
-from dphh.privacy.subset_selection import SubsetSelection
+from dphh.privacy.search import least
+from dphh.privacy.subset_selection import Reports, SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
@@ -145,7 +145,7 @@ def price_ldp_trie(
             list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    promised = Promised.of(drawn.values(), of)
+    promised = _promised(drawn.values(), of)
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -184,16 +184,13 @@ def price_ldp_trie(
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),
-            central_epsilon=promised.central,
-            user_epsilon=promised.of_user,
-            shuffled_epsilon=promised.shuffled,
-            shuffled_user_epsilon=promised.shuffled_user,
+            **promised,
             protects="contribution",
         ),
         finds=_holders_needed(ladder, max_length, passes),
         events=(
             EpsilonDeltaEvent(
-                promised.of_user, delta, "LDP TrieHH, what is published, of a whole user"
+                promised["user_epsilon"], delta, "LDP TrieHH, what is published, of a whole user"
             ),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
@@ -216,25 +213,20 @@ THEOREM = (
 )
 
 
-@dataclass(frozen=True)
-class Promised:
+def _promised(drawn: Iterable[SubsetSelection], of: Reports) -> dict[str, float]:
     """The epsilons of the most expensive level: for sums and for shuffled messages."""
-
-    central: float
-    of_user: float
-    shuffled: float
-    shuffled_user: float
-
-    @classmethod
-    def of(cls, drawn: Iterable[SubsetSelection], of: Reports) -> Promised:
-        levels = list(drawn)
-        mixed, mixed_user = shuffled(levels, of)
-        one, all_of_them = (
-            max(of_sums(each, of, replaced) for each in levels)
-            for replaced in (1, of.contributions)
-        )
+    levels = list(drawn)
+    mixed, mixed_user = shuffled(levels, of)
+    one, all_of_them = (
+        max(of_sums(each, of, replaced) for each in levels) for replaced in (1, of.contributions)
+    )
+    return {
         # Sums are computed from shuffled messages, so their guarantee holds for sums too.
-        return cls(min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user)
+        "central_epsilon": min(one, mixed),
+        "user_epsilon": min(all_of_them, mixed_user),
+        "shuffled_epsilon": mixed,
+        "shuffled_user_epsilon": mixed_user,
+    }
 
 
 def _randomisers_of_run(
@@ -319,13 +311,9 @@ def _holders_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) 
             f"of them hold is found only with probability {found(everyone):.2g}; ask more users, "
             "or give a larger local_epsilon"
         )
-    low, high = 0, everyone
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) >= wanted else (middle, high)
     return Finds(
         wanted,
-        high,
+        least(lambda holders: found(holders) >= wanted, 0, everyone),
         note=f"of the {everyone:,} users asked, {one_pass[0].users:,} a level; a sequence of "
         f"{max_length} characters that shares no prefix, whose holders have no other sequence, if "
         "fewer than `keep` other prefixes are more frequent",

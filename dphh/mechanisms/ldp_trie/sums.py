@@ -12,7 +12,6 @@ grid (`losses.py`), with cuts charged to delta, and groups of cases treated as t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dphh.privacy.losses import LONGEST, FloatArray, Losses, on_grid, spread
-from dphh.privacy.subset_selection import SubsetSelection
+from dphh.privacy.subset_selection import Reports, SubsetSelection
 
 #: The part of delta that sums may cut off; it is charged.
 _CUT = 1e-5
@@ -34,35 +33,23 @@ _ROUND_DOWN = 1 - 1e-12
 NARROW, WIDE = 0.15, 0.6
 
 
-@dataclass(frozen=True)
-class Level:
-    """How many users send how many reports."""
-
-    users: int
-    contributions: int
-
-    @property
-    def reports(self) -> int:
-        return self.users * self.contributions
-
-
 @lru_cache(maxsize=256)
 def epsilon_of_subsets(
-    mechanism: SubsetSelection, level: Level, replaced: int, delta: float, narrow: float = NARROW
+    mechanism: SubsetSelection, of: Reports, replaced: int, narrow: float = NARROW
 ) -> float:
     """The epsilon if `replaced` reports of one user, for different values, change. `WIDE` blocks
     take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
     nothing at this delta."""
-    cut = _CUT * delta / (8 * replaced)
-    one = _losses_of_triple(mechanism, level, replaced, cut, narrow)
+    cut = _CUT * of.delta / (8 * replaced)
+    one = _losses_of_triple(mechanism, of, replaced, cut, narrow)
     if one is None:
         return math.inf
     # `with_more`: the probability that more reports than expected fell into earlier triples, once.
-    return one.times(replaced, cut / replaced).with_more(cut).epsilon(delta)
+    return one.times(replaced, cut / replaced).with_more(cut).epsilon(of.delta)
 
 
 def _losses_of_triple(
-    mechanism: SubsetSelection, level: Level, replaced: int, cut: float, narrow: float
+    mechanism: SubsetSelection, of: Reports, replaced: int, cut: float, narrow: float
 ) -> Losses | None:
     """The losses of one replaced report, which falls on a triple's three values as T others do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
@@ -83,8 +70,8 @@ def _losses_of_triple(
     )  # the own value is one of them
     throws_if_held = (1 - marked) * plain * 3 * _ROUND_DOWN
     throws = throws_if_held + marked * beside * 3 * _ROUND_DOWN
-    others = level.reports - replaced
-    holders = min(3 * level.users, others)
+    others = of.number - replaced
+    holders = min(3 * of.users, others)
     taken = 0
     if replaced > 1:
         earlier = min(special * max(plain, beside, held) / _ROUND_DOWN, 1.0)

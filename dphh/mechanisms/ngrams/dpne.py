@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil
 
 from dphh.levels.level import Level
@@ -29,8 +30,9 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.search import least
 from dphh.privacy.set_union import (
     arithmetic_delta,
     grid_bits,
@@ -71,11 +73,9 @@ def price_dpne(
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
     finding = counting.finding(total)
-    sigmas = (
-        decaying_sigmas(finding, len(bounds), decay)
-        if shares is None
-        else split_sigma(finding, [share / sum(shares) for share in shares])
-    )
+    if shares is None:  # sigma_k = decay sigma_(k-1)
+        shares = [decay ** (-2 * k) for k in range(len(bounds))]
+    sigmas = split_sigma(finding, [share / sum(shares) for share in shares])
     bits = grid_bits(max(sigmas), max(bounds))
     grid = [ceil(sigma * 2**bits) for sigma in sigmas]
     noise = rounded_gaussian(grid[0])
@@ -148,23 +148,13 @@ def finds_grams(levels: Sequence[Level]) -> Finds:
             failure += pieces * (1 - noise.tail_lower(threshold - users * own))
         return failure <= 1 - FOUND_WITH
 
-    def needed(length: int) -> int:
-        most = 1
-        while not found(length, most):
-            most *= 2
-        least = most // 2
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (least, middle) if found(length, middle) else (middle, most)
-        return most
-
     # Where a user may not count for all pieces of a gram, no number is promised.
     counted = [
         length
         for length in range(1, len(steps) + 1)
         if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
     ]
-    by_length = tuple((length, needed(length)) for length in counted)
+    by_length = tuple((length, least(partial(found, length), 0)) for length in counted)
     note = "where each of these users holds that n-gram alone"
     if len(steps) > 1:
         note += f", and at most {ASSUMED_WORDS:,} words are released"

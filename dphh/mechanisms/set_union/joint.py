@@ -22,6 +22,7 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.search import least
 from dphh.privacy.set_union import (
     arithmetic_delta,
     delta_shares,
@@ -112,18 +113,18 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
 
     first_new = CHOICE_DELTA * delta
     always = (DeltaEvent(first_new), DeltaEvent(spare))
-    least, most = 0, PARTS
-    while most - least > 1:  # with least / PARTS of delta it fits, with most / PARTS it does not
-        middle = (least + most) // 2
-        event, counts = priced(middle / PARTS)
-        fits = compose([event, *counts, *always]).delta(epsilon) <= delta
-        least, most = (middle, most) if fits else (least, middle)
-    if not least:
+
+    def is_too_much(parts: int) -> bool:
+        event, counts = priced(parts / PARTS)
+        return compose([event, *counts, *always]).delta(epsilon) > delta
+
+    most = least(is_too_much, 0, PARTS) - 1
+    if not most:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
             f"{epsilon:g}; give a larger delta"
         )
-    event, counts = priced(least / PARTS)
+    event, counts = priced(most / PARTS)
     # So much noise may need so coarse a grid that users count for fewer items.
     bits = grid_bits(event.before, 1)
     first = level_of(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
@@ -149,7 +150,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     shared_out = (
         (
             "one round: users without new items, the Gaussian curve",
-            for_curve * least / PARTS * delta,
+            for_curve * most / PARTS * delta,
         ),
         ("one round: users with only new items instead, new items over the threshold", event.delta),
         ("several rounds instead: the Gaussian curve", event.rounds_delta),
