@@ -145,7 +145,7 @@ def price_ldp_trie(
             list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    promised = _promised(drawn.values(), of)
+    one_report, whole_user, one_shuffled, user_shuffled = _promised(drawn.values(), of)
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -184,14 +184,15 @@ def price_ldp_trie(
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),
-            **promised,
+            central_epsilon=one_report,
+            user_epsilon=whole_user,
+            shuffled_epsilon=one_shuffled,
+            shuffled_user_epsilon=user_shuffled,
             protects="contribution",
         ),
         finds=_holders_needed(ladder, max_length, passes),
         events=(
-            EpsilonDeltaEvent(
-                promised["user_epsilon"], delta, "LDP TrieHH, what is published, of a whole user"
-            ),
+            EpsilonDeltaEvent(whole_user, delta, "LDP TrieHH, what is published, of a whole user"),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
     )
@@ -213,20 +214,16 @@ THEOREM = (
 )
 
 
-def _promised(drawn: Iterable[SubsetSelection], of: Reports) -> dict[str, float]:
-    """The epsilons of the most expensive level: for sums and for shuffled messages."""
+def _promised(drawn: Iterable[SubsetSelection], of: Reports) -> tuple[float, float, float, float]:
+    """The epsilons of the most expensive level, of one report and of a whole user: for sums, and
+    for shuffled messages."""
     levels = list(drawn)
     mixed, mixed_user = shuffled(levels, of)
     one, all_of_them = (
         max(of_sums(each, of, replaced) for each in levels) for replaced in (1, of.contributions)
     )
-    return {
-        # Sums are computed from shuffled messages, so their guarantee holds for sums too.
-        "central_epsilon": min(one, mixed),
-        "user_epsilon": min(all_of_them, mixed_user),
-        "shuffled_epsilon": mixed,
-        "shuffled_user_epsilon": mixed_user,
-    }
+    # Sums are computed from shuffled messages, so their guarantee holds for sums too.
+    return min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user
 
 
 def _randomisers_of_run(
