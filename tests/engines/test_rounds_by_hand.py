@@ -31,12 +31,13 @@ from dphh.mechanisms.ngrams.forecast.climb import FirstRound, ForecastRelease, P
 from dphh.mechanisms.ngrams.forecast.levels import draw_level
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.placed import Placed
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, first_ladder, first_rung
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, first_ladder, first_rung
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.levels import host_on
-from tests.forecast.test_two_rounds import rounds
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
+from tests.forecast.test_two_rounds import sums
 
 SIGMA, UNITS = 2**11, (700, 500)
 WORDS = 6
@@ -153,7 +154,12 @@ Drive = Callable[[Any], Passed]
 
 def in_memory(users: Lists, noted: Noted, drive: Drive, _: Path) -> None:
     """Over sums that plain Python adds up."""
-    drive(rounds(users, noted))  # type: ignore[arg-type]
+
+    def added(rule: Rule) -> tuple[Integers, Integers]:
+        found = sums(users, rule)
+        return np.array([*found], dtype=np.int64), np.array([*found.values()], dtype=np.int64)
+
+    drive(TwoRounds(added, noted, "test"))  # type: ignore[arg-type]
 
 
 def on_engine(engine: str, users: Lists, noted: Noted, drive: Drive, folder: Path) -> None:
