@@ -15,13 +15,15 @@ from pyspark.sql.types import (
 )
 
 from dphh.corpora.files import refuse_missing_columns
-from dphh.corpora.tables import has_rows_without_user
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import tokens_sql
+from dphh.engines.duckdb.content import Loader, tokens_sql
+from dphh.engines.duckdb.failures import engine_errors as of_duckdb
+from dphh.engines.duckdb.rows import Rows
+from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
-from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
+from dphh.engines.spark.rows import ROWS, Opening, find_rows, identifier
 from dphh.engines.spark.users import PLAIN, is_text, user_sql
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.patterns import check_patterns
 from dphh.rows.user import columns_of
@@ -29,18 +31,60 @@ from dphh.udfs.text.tokens import tokens_of
 
 
 def open_corpus(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
-    """Look at the names and types of the columns, then define the view. Reads no row.
+    """Look at the names and types of the columns. Reads no row.
 
     Returns a function that makes the rows available, to be called when the run has begun, and one
     that says whether any row has no user. DuckDB tokenises the content on the executors, so that
     all engines read it alike.
     """
-    load = find_rows(host, corpus)
+    if corpus.content.where is not None:
+        raise UsageError(
+            "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
+            "(frame.where(...)) and name its account (account=), or use another engine"
+        )
+    if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
+        load, look, content_type = _read_by_spark(host, corpus)
+    else:
+        load, look, content_type = _read_by_duckdb(host, corpus)
+    name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
+    host.tokens = name, expression
+
+    def tokens(content: pa.Array) -> pa.Array:
+        return tokens_of(content, name, expression)
+
+    def load_and_define() -> None:
+        load()
+        register_arrow(host.spark, "dphh_tokens", tokens, "array<string>")
+        host.spark.sql(
+            "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
+            "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
+        )
+
+    return load_and_define, look
+
+
+def _read_by_duckdb(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool], str]:
+    """A table in memory, which comes in as Arrow; and the type of its content in DuckDB."""
+    rows = Rows(corpus, Limits())
+    host.when_closed(rows.close)
+    described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
+
+    def load() -> None:
+        rows.open()
+        with of_duckdb("rows_of_corpus"):
+            read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
+        host.spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
+
+    return load, rows.has_rows_without_user, described[0][1]
+
+
+def _read_by_spark(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool], str]:
+    """Files and frames; and the type of their content in DuckDB."""
+    find_rows(host, corpus)
     types = {field.name: field.dataType for field in host.spark.table(ROWS).schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
     content, content_type = _content_and_duckdb_type(corpus.content, types[name])
-    expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content.patterns)
     user = user_sql(corpus, types)
@@ -48,32 +92,20 @@ def open_corpus(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], boo
     users = [identifier(column) for column in columns_of(corpus.user)]
     needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
-    host.tokens = name, expression
 
-    def read(rows: pa.Array) -> pa.Array:
-        return tokens_of(rows, name, expression)
-
-    def load_and_define() -> None:
-        load()
-        register_arrow(host.spark, "dphh_tokens", read, "array<string>")
+    def load() -> None:
         host.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
             f"WHERE {counted}"
         )
-        host.spark.sql(
-            "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
-            "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
-        )
 
     def look() -> bool:
-        if corpus.kind != "path" and not isinstance(corpus.source, DataFrame):
-            return has_rows_without_user(corpus)
         nulls = " AND ".join(f"{column} IS NULL" for column in users)
         found = host.spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
-    return load_and_define, look
+    return load, look, content_type
 
 
 def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:

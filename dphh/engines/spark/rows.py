@@ -1,4 +1,4 @@
-"""Where Spark finds a corpus's rows: files, frames of Spark's own, or tables in memory."""
+"""Where Spark finds a corpus's rows: files, or a frame of Spark's own."""
 
 from __future__ import annotations
 
@@ -7,28 +7,18 @@ import uuid
 from collections.abc import Callable, Iterable
 from os.path import commonpath
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
-from dphh.corpora.tables import rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import CorpusError
 from dphh.files.paths import files_named
 
 ROWS = "corpus_rows"
-Loader = Callable[[], None]
-_TEXT_TYPES = (
-    pa.types.is_null, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_decimal256,
-    pa.types.is_time,
-)  # fmt: skip
-_BINARY_TYPES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
-
-
 #: Names that Spark takes for no data; a _ with a = is a folder's that spells a column.
 _SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
 _METADATA_FILES = ("_metadata", "_common_metadata")
@@ -46,24 +36,10 @@ class Opening(Protocol):
     def when_closed(self, undo: Callable[[], object]) -> None: ...
 
 
-def find_rows(host: Opening, corpus: Corpus) -> Loader:
+def find_rows(host: Opening, corpus: Corpus) -> None:
     """Define the view corpus_rows. Only names and types are asked for until the run begins."""
-    load: Loader = _load_nothing
-    if corpus.content.where is not None:
-        raise UsageError(
-            "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
-            "(frame.where(...)) and name its account (account=), or use another engine"
-        )
-    if corpus.kind == "path":
-        rows = _path_rows(host, corpus)
-    elif isinstance(corpus.source, DataFrame):
-        rows = _frame_rows(host, corpus)
-    else:
-        schema = schema_in_memory(corpus)
-        refuse_missing_columns(corpus, schema.names)
-        rows, load = _table_in_memory(host, corpus, schema)
+    rows = _path_rows(host, corpus) if corpus.kind == "path" else _frame_rows(host, corpus)
     rows.createOrReplaceTempView(ROWS)
-    return load
 
 
 def _path_rows(host: Opening, corpus: Corpus) -> DataFrame:
@@ -146,72 +122,6 @@ def _frame_rows(host: Opening, corpus: Corpus) -> DataFrame:
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
     host.when_closed(lambda: host.owner.catalog.dropGlobalTempView(view))
     return host.spark.table(f"global_temp.{view}")
-
-
-def _table_in_memory(host: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
-    """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
-
-    def load() -> None:
-        rows = _with_spark_types(corpus, pa.table(rows_in_memory(corpus)))
-        host.spark.createDataFrame(rows).createOrReplaceTempView(ROWS)
-
-    wanted = list(dict.fromkeys(corpus.columns.values()))
-    empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
-    return host.spark.createDataFrame(_with_spark_types(corpus, empty)), load
-
-
-def _with_spark_types(corpus: Corpus, table: pa.Table) -> pa.Table:
-    """The same values in types that Spark has."""
-    columns = []
-    try:
-        for column in table.columns:
-            wanted = _spark_type(column.type)
-            chunks = [
-                _without_extension_or_dictionary(chunk).cast(wanted) for chunk in column.chunks
-            ]
-            columns.append(pa.chunked_array(chunks, wanted))
-    except (pa.ArrowException, ValueError) as problem:
-        raise CorpusError(
-            f"source: {corpus.where[0]} has a user or content column of a type that Spark cannot "
-            f"take ({type(problem).__name__}); cast it to text"
-        ) from None
-    return pa.table(columns, names=table.column_names)
-
-
-def _without_extension_or_dictionary(values: Any) -> Any:
-    if isinstance(values, pa.ExtensionArray):
-        return values.storage
-    if isinstance(values, pa.DictionaryArray):
-        return values.dictionary.cast(_spark_type(values.type)).take(values.indices)
-    return values
-
-
-def _spark_type(kind: Any) -> Any:
-    """Spark has one kind of list, of text and of bytes, and no unsigned numbers."""
-    types = pa.types
-    if isinstance(kind, pa.BaseExtensionType):
-        plain = _spark_type(kind.storage_type)
-    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        plain = pa.list_(_spark_type(kind.value_type))
-    elif types.is_dictionary(kind):
-        plain = _spark_type(kind.value_type)
-    elif any(check(kind) for check in _TEXT_TYPES):
-        plain = pa.string()
-    elif any(check(kind) for check in _BINARY_TYPES):
-        plain = pa.binary()
-    elif types.is_unsigned_integer(kind):
-        plain = pa.decimal128(20, 0) if kind.bit_width == 64 else pa.int64()
-    elif types.is_float16(kind):
-        plain = pa.float32()
-    elif types.is_timestamp(kind):
-        plain = pa.timestamp("us", kind.tz)
-    else:
-        plain = kind
-    return plain
-
-
-def _load_nothing() -> None:
-    """Files are read where they are."""
 
 
 def identifier(name: str) -> str:
