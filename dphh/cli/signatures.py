@@ -96,7 +96,8 @@ def as_flag(name: str, value: str) -> str:
     """What an error says of Python's `name=value`, as it is said here."""
     if value in ("True", "False"):
         return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
-    return f"{flag(name)} {value}"
+    # A shell needs no quotes around one word.
+    return f"{flag(name)} " + (value if " " in value else value.strip("'"))
 
 
 def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:

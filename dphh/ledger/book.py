@@ -274,8 +274,7 @@ class Ledger(Analysts):
         if rows and not named and source.kind != "path":
             raise BudgetRefused(
                 "Refused: which account pays? This ledger has accounts, so a table in memory names "
-                f"one of them: account={rows[0].name!r} (account := {rows[0].name!r} in SQL). "
-                "Nothing was spent."
+                f"one of them: account={rows[0].name!r}. Nothing was spent."
             )
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")

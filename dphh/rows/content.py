@@ -110,10 +110,12 @@ class Content:
                     f"1 to {_LARGEST_LIMIT:,}"
                 )
         if not isinstance(self.split, str) or not self.split:
-            raise UsageError(f"split: found {self.split!r}; give {SPLITS} or a regular expression")
+            raise UsageError(
+                f"split: found {self.split!r}; give {', '.join(SPLITS)} or a regular expression"
+            )
         if self.reading != "words" and self.split != SPLITS[0]:
             raise UsageError(
-                f"split: applies only to as='words', found as={self.reading!r}; leave split out"
+                f"split: applies only to as_='words', found as_={self.reading!r}; leave split out"
             )
         if self.unit is None:
             return
@@ -122,7 +124,7 @@ class Content:
         if self.reading != "whole":
             raise UsageError(
                 f"unit: cuts whole items (item=) into tokens of so many characters; found "
-                f"as={self.reading!r}, so leave unit out"
+                f"as_={self.reading!r}, so leave unit out"
             )
 
     @property

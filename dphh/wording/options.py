@@ -104,10 +104,10 @@ def check_places(given: int, places: Collection[str], known: Collection[str], wh
     """Refuse more positional values than are allowed."""
     if given > len(places):
         alone = f"only {', '.join(places)} may be" if places else "none may be"
-        named = ", ".join(f"{name}=" for name in known if name not in places)
+        first = next(name for name in known if name not in places)
         raise UsageError(
-            f"{what}: found {given} positional values, and {alone} positional. Pass the others by "
-            f"name: {named}"
+            f"{what}: found {given} positional values, and {alone} positional; pass the others by "
+            f"name, as in {first}=..."
         )
 
 
@@ -122,7 +122,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
                 )
             raise UsageError(
                 f"{name}: {what} has no such option; "
-                + nearest(name, known, f"the options are {', '.join(known)}")
+                + (nearest(name, known) or f"the options are {', '.join(known)}")
             )
 
 
@@ -137,10 +137,7 @@ def check_given(given: Collection[str], options: Mapping[str, Parameter], what: 
     ]
     if lacking:
         needs = "it" if len(lacking) == 1 else "each of them"
-        raise UsageError(
-            f"{', '.join(lacking)}: {what} needs {needs}; pass "
-            f"{', '.join(f'{n}=' for n in lacking)}"
-        )
+        raise UsageError(f"{', '.join(lacking)}: {what} needs {needs}")
 
 
 def plain(value: object) -> object:

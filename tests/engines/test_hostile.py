@@ -277,7 +277,7 @@ def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
         ({"user": 'who" FROM x; --'}, "^user: the corpus has no column"),
         (
             {"text": "who"},
-            "^text or item: as='words' needs text, but 'who' is (BIGINT|Int64|bigint)",
+            "^text or item: as_='words' needs text, but 'who' is (BIGINT|Int64|bigint)",
         ),
         ({"text": "listed"}, "say as_='list'"),
         ({"item": "listed"}, "say as_='list'"),

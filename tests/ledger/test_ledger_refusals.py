@@ -46,7 +46,7 @@ ELSEWHERE = (
 )
 WHICH = (
     "Refused: which account pays? This ledger has accounts, so a table in memory names one of "
-    "them: account='sums' (account := 'sums' in SQL). Nothing was spent."
+    "them: account='sums'. Nothing was spent."
 )
 UNIT = (
     "Refused: the account 'sums' protects users by the column 'author', but this run counts them "

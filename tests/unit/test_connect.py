@@ -293,29 +293,6 @@ def test_a_release_comes_back_by_its_run_id(con: Any) -> None:
     assert again == made
 
 
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("FROM dphh_items('nothing', epsilon := 1, delta := 1e-6)", "the ledger has no corpus"),
-        ("FROM dphh_items('reviews', epsilon := 99, delta := 1e-6)", "Refused: epsilon 99"),
-        ("FROM dphh_items('reviews', epsilon := 1)", "delta: items needs it"),
-        ("FROM dphh_items('reviews', epsilon := 'much', delta := 1e-6)", "epsilon"),
-        ("FROM dphh_items(NULL, epsilon := 1, delta := 1e-6)", "corpus: is missing"),
-        ("FROM dphh_options('itmes')", "verb: found 'itmes'"),
-        ("FROM dphh_ngrams('reviews', epsilon := 1, delta := 1e-6)", "max_n"),
-        ("FROM dphh_items('reviews', lower := true, epsilon := 1, delta := 1e-6)", "lower"),
-        ("FROM dphh_release('none')", "no run 'none'"),
-    ],
-)
-def test_what_is_refused_says_why_and_costs_nothing(
-    con: Any, ledger: Ledger, query: str, said: str
-) -> None:
-    with pytest.raises(duckdb.InvalidInputException, match=said) as refused:
-        con.execute(query).fetchall()
-    assert "Traceback" not in str(refused.value) and ".py" not in str(refused.value)
-    assert ledger.runs() == []
-
-
 def test_user_ids_of_several_spellings_are_refused_in_sql(
     con: Any, ledger: Ledger, tmp_path: Path
 ) -> None:

@@ -85,40 +85,6 @@ def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
     assert (corpus.kind, corpus.where) == (kind, (where,))
 
 
-@pytest.mark.parametrize(
-    "asked, message",
-    [
-        ({"user": ""}, "^user: found ''"),
-        ({"user": None}, "^user: found None"),
-        ({"text": None}, "^text, item: give exactly one of them"),
-        ({"item": "x"}, "^text, item: .* exactly one"),
-        ({"as_": "sentences"}, "^as_: found 'sentences'; give one of words, characters"),
-        ({"too_long": "cry"}, "^too_long: found 'cry'; give one of truncate, drop, error"),
-        ({"max_text_length": 0}, "^max_text_length: found 0"),
-        ({"max_text_length": 2**31}, "^max_text_length: found 2147483648"),
-        ({"max_token_length": 0}, "^max_token_length: found 0"),
-        ({"max_token_length": 1.5}, "^max_token_length: found 1.5"),
-        ({"max_token_length": True}, "^max_token_length: found True"),
-        ({"split": ""}, "^split: found ''"),
-        ({"split": "white space", "as_": "whole"}, "^split: applies only to as='words'"),
-        ({"source": ""}, "^source: found the path ''"),
-        ({"source": "a\0b"}, "^source: found the path"),
-        ({"source": []}, "^source: found an empty or mixed list"),
-        ({"source": [pl.DataFrame()]}, "^source: found an empty or mixed list"),
-        ({"source": {"a": 1}}, "^source: found a dict; give a Parquet path"),
-        ({"source": None}, "^source: found a NoneType"),
-        ({"source": "~no-such-user-here/x.parquet"}, "^source: .* home folder"),
-        (
-            {"source": Path("x"), "connection": "any"},
-            "^connection: applies only if the source is the name",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(asked, message):
-    with pytest.raises(UsageError, match=message):
-        Corpus(**{"source": "/a.parquet", **HERE, **asked})
-
-
 @pytest.mark.parametrize("name", ["nope", "a; DROP TABLE b", '"', ""])
 def test_a_table_that_is_not_there_is_named(name):
     with pytest.raises(CorpusError, match=r"^source: the connection has no table or view"):

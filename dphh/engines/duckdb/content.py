@@ -149,7 +149,7 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
         return f"CAST({column} AS VARCHAR)"
     wanted = "say as_='list'" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
-        f"text or item: as={content.reading!r} needs text, "
+        f"text or item: as_={content.reading!r} needs text, "
         f"but {content.column!r} is {column_type}; "
         f"{wanted}"
     )
