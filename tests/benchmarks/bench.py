@@ -7,7 +7,7 @@ runs the rows of TABLE with a WORD in their names. Every line is a process of it
 seconds, imports and planning included, the processor seconds of all threads, which say more on a
 busy machine, how many times those of the row's first line they are, and peak memory. dphh runs as
 it does where it is installed: compiled beforehand. Of several runs the one of fewest processor
-seconds counts. `bench_spark.py` has Spark, `bench_noise.py` noise, `items_found.py` what is found.
+seconds counts. `bench_spark.py` has Spark, `items_found.py` what is found.
 """
 
 from __future__ import annotations
