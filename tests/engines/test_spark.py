@@ -420,7 +420,7 @@ def test_nothing_drawn_is_shuffled_before_it_is_written_and_nothing_private_is_t
     path = tmp_path / "c.parquet"
     pl.DataFrame({"who": range(600), "what": texts}).write_parquet(path)
     ASKED[verb]().run(corpus=Corpus(path, user="who", text="what"), engine="spark")
-    assert len(queries) > 3
+    assert len(queries) > 1
     assert any(query.description.startswith("dphh: ") for query in queries)
     for query in queries:
         told = query.frame._jdf.queryExecution().toString()

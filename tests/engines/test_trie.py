@@ -25,6 +25,7 @@ from dphh.ledger import source_of
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.testing import SeededRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import CHANCE, few, host_on
 from tests.engines.tries import (
     Heads,
@@ -253,14 +254,25 @@ def test_a_trie_that_stops_growing_is_done(engine, written, stops):
 # Batches of a fixed size, as the papers draw them
 
 
+class BeginAlike:
+    """The system's words, all with the same 16 leading bits, by which a batch is first cut."""
+
+    is_test = False
+
+    def words(self, count, purpose, keys=None):
+        return SystemRandomness().words(count, purpose, keys) >> np.uint64(16)
+
+
+@pytest.mark.parametrize("draws", [SystemRandomness, BeginAlike])
 @pytest.mark.parametrize("batch", [1, 37, 200])
-def test_just_so_many_different_users_vote_and_anew_at_each_level(engine, written, batch):
+def test_just_so_many_different_users_vote_and_anew_at_each_level(engine, written, batch, draws):
     """Everybody holds a sequence of their own: who votes is released."""
     n = 200
     corpus = written([(u, [f"u{u}", "x"]) for u in range(n)], text="what", as_="list")
     both = 0
     for _ in range(5):
-        one, two = grown_of_batches(engine, corpus, 2, 1, users=n, batch=batch)
+        asked = {"users": n, "batch": batch, "randomness": draws()}
+        one, two = grown_of_batches(engine, corpus, 2, 1, **asked)
         assert one.rows.num_rows == batch
         both += two.rows.num_rows
     # Of `batch` who voted at first, Hypergeometric(n, batch, batch) are drawn again.
