@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level, level_from_json
-from dphh.prior import GivenPrior
+from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.rows.user import PROVIDED, UserColumns, named
@@ -177,7 +177,7 @@ class Price:
     #: How users are counted for what was found, after all levels; None if they are not.
     counting: FoundCounts | None = None
     #: Of a run with a prior; its digest is a parameter, and tells it from any other.
-    prior: GivenPrior | None = field(default=None, compare=False, repr=False)
+    prior: Prior | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         costs_of(self.events)

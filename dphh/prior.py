@@ -4,13 +4,13 @@ they are from."""
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
@@ -26,7 +26,6 @@ PRIOR_HELP = {
 }
 #: Options of reading under which tokens stay the same.
 _SAME_TOKENS = ("column", "unit", "max_text_length", "where")
-_DIGEST_FORMAT = b"dphh prior 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class PublicGrams:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The public counts of words and n-grams."""
+    """The public counts of words and n-grams, and where they are from."""
 
     #: The listed words: an Arrow array of strings, ascending by bytes, each once.
     vocabulary: Any
@@ -55,40 +54,20 @@ class Prior:
     total: int
     #: SHA-256 of all of the above, in hexadecimal.
     digest: str
+    #: A public text, a table of public items and their counts, or an earlier release.
+    kind: Literal["text", "table", "release"] = "table"
+    #: How texts became tokens, as `Content.to_json` says it.
+    reading: dict[str, Any] = field(default_factory=dict)
+    #: Of a release its run.
+    run_id: str | None = None
 
     def __len__(self) -> int:
         return len(self.vocabulary)
 
-
-def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
-    """Make a prior, with the digest that identifies it."""
-    digest = hashlib.sha256(_DIGEST_FORMAT)
-    lengths = pc.binary_length(vocabulary).to_numpy(zero_copy_only=False).astype("<i8")
-    arrays = [np.array([total]), lengths, *(a for each in grams for a in (each.words, each.counts))]
-    for array in arrays:
-        digest.update(np.array(array.shape, "<i8").tobytes())
-        digest.update(np.ascontiguousarray(array, "<i8").data)
-    for piece in range(0, len(vocabulary), 1 << 16):
-        digest.update("".join(vocabulary[piece : piece + (1 << 16)].to_pylist()).encode())
-    return Prior(vocabulary, tuple(grams), total, digest.hexdigest())
-
-
-@dataclass(frozen=True, eq=False)
-class GivenPrior:
-    """A prior, what it was read from, and how."""
-
-    prior: Prior
-    #: A public text, a table of public items and their counts, or an earlier release.
-    kind: Literal["text", "table", "release"]
-    #: How texts became tokens, as `Content.to_json` says it.
-    reading: dict[str, Any]
-    #: Of a release its run.
-    run_id: str | None = None
-
     @property
     def caveat(self) -> str:
         """The caveat that every privacy statement of a run with this prior shows."""
-        words = f"with {len(self.prior):,} listed words (SHA-256 {self.prior.digest})"
+        words = f"with {len(self):,} listed words (SHA-256 {self.digest})"
         if self.kind == "release":
             source = f"an earlier release, run {self.run_id}"
             return f"the prior is {source}, {words}: what that run cost is on its own account"
@@ -98,22 +77,31 @@ class GivenPrior:
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
-            "words": len(self.prior),
-            "total": self.prior.total,
-            "grams": [len(grams) for grams in self.prior.grams],
-            "digest": self.prior.digest,
+            "words": len(self),
+            "total": self.total,
+            "grams": [len(grams) for grams in self.grams],
+            "digest": self.digest,
             "caveat": self.caveat,
             **({} if self.run_id is None else {"run_id": self.run_id}),
         }
 
 
-def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> GivenPrior | None:
+def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
+    """Make a prior, with the digest that identifies it."""
+    said = [total, vocabulary.to_pylist(), [len(each) for each in grams]]
+    digest = hashlib.sha256(json.dumps(said).encode())
+    for array in (array for each in grams for array in (each.words, each.counts)):
+        digest.update(np.ascontiguousarray(array, "<i8").data)
+    return Prior(vocabulary, tuple(grams), total, digest.hexdigest())
+
+
+def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> Prior | None:
     """Check the options of a verb about a prior, which was read before."""
     if prior is None:
         if text is not None or is_public:
             raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
         return None
-    if not isinstance(prior, GivenPrior):
+    if not isinstance(prior, Prior):
         raise UsageError(
             f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
             "its digest: its words do not travel with it, so make the plan anew"
@@ -121,9 +109,9 @@ def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -
     return prior
 
 
-def check_same_tokens(given: GivenPrior | None, content: Content) -> None:
+def check_same_tokens(prior: Prior | None, content: Content) -> None:
     """Refuse a prior whose words are not the corpus's."""
-    if given is not None and (differ := other_tokens(given.reading, content)):
+    if prior is not None and (differ := other_tokens(prior.reading, content)):
         raise UsageError(
             f"prior: it is read with {differ}, and the corpus otherwise, so its words would not be "
             "the corpus's; read both alike"

@@ -11,17 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dphh.columns import interleaved_by_level
 from dphh.corpus import Corpus, replace_corpus
+from dphh.engines import tokens_of
 from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
 from dphh.ledger import Ledger
-from dphh.prior import GivenPrior, Prior, check_same_tokens, other_tokens
-from dphh.public.cache import keep, kept, name_of
+from dphh.prior import Prior, check_same_tokens, other_tokens
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
 
 Options = dict[str, Any]
-#: The version of the counting queries; a cached prior of another version is not used.
-_FORMAT_OF_COUNTS = 1
 #: The values that `ngrams` accepts for `max_n`; it refuses others itself.
 _ALLOWED_LENGTHS = range(1, 101)
 #: Options that name items: a verb has one of them at most.
@@ -46,124 +45,17 @@ def with_public(
     if all(named.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
         return named
     book = ledger or Ledger()
-    named = _with_prior(named, corpus, book, files=files)
     content = None if corpus is None else corpus.content
+    named = _with_prior(named, content, book, files=files)
     for option in _OPTIONS_WITH_ITEMS:
         of = named.get(option)
         if isinstance(of, (str, Path)):
-            of = _read(option, of, book, files=files)
+            of = _named_release(of, book, files=files) or _lines(option, of, files=files)
         if isinstance(of, Release):
             named[option] = _released_items(option, of, content)
         elif isinstance(of, Sequence):
-            named[option] = _tokens_of_items(option, of, content)
+            named[option] = _items_as_read(option, of, content)
     return named
-
-
-def _read(option: str, of: str | Path, ledger: Ledger, *, files: bool) -> Release | list[str]:
-    if (release := _named_release(of, ledger, files=files)) is not None:
-        return release
-    if not (files and Path(of).is_file()):
-        raise UsageError(
-            f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
-            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
-        )
-    try:
-        return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
-    except (OSError, ValueError) as problem:
-        raise UsageError(
-            f"{option}: {of} could not be read ({type(problem).__name__}); give a release's folder "
-            "or a text file with an item on each line"
-        ) from None
-
-
-def _released_items(
-    option: str, release: Release, content: Content | None
-) -> list[tuple[str, ...]]:
-    """The items of a release: the first of each level, then the second of each, and so on, because
-    scores do not compare between levels.
-
-    From a trie, only complete sequences; as one token each if the corpus reads items whole.
-    """
-    made = release.manifest["parameters"]["content"]
-    if content is not None and (differ := other_tokens(made, content)):
-        raise UsageError(
-            f"{option}: the release was made with {differ}, and this corpus is read differently, "
-            "so its tokens would differ; read it in the same way, or give the items as lists of "
-            "tokens"
-        )
-    joined = made["reading"] == "whole"
-    rank: dict[int, int] = {}
-    ranked: list[tuple[int, int, tuple[str, ...]]] = []
-    for row in release.table.to_pylist():
-        if row.get("ended") is False or not row["tokens"]:
-            continue
-        level = row["level"]
-        rank[level] = rank.get(level, 0) + 1
-        item = (row["item"],) if joined else tuple(row["tokens"])
-        ranked.append((rank[level], level, item))
-    return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
-
-
-def _tokens_of_items(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
-    """The analyst's list, each of its texts tokenised as the corpus reads a row."""
-    texts = [item for item in items if isinstance(item, str)]
-    if not texts:
-        return [*items]
-    if content is None:
-        raise UsageError(
-            f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
-            "to the verb, or give each item as a list of its tokens"
-        )
-    if content.reading == "list":
-        return [(item,) if isinstance(item, str) else item for item in items]
-    from dphh.engines import tokens_of
-
-    tokens = iter(tokens_of(texts, content))
-    return [next(tokens) if isinstance(item, str) else item for item in items]
-
-
-def _with_prior(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:
-    """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
-    no `files` may be read, the prior must be a release in the ledger."""
-    prior, column = options.get("prior"), options.get("prior_text")
-    declared = options.get("prior_is_public") or False
-    if prior is None or isinstance(prior, GivenPrior):
-        return options
-    if options.get("method") not in (None, "forecast", "auto"):
-        return options  # refused when it is priced
-    if not isinstance(declared, bool):
-        raise UsageError(f"prior_is_public: found {declared!r}; it is True or False")
-    content = None if corpus is None else corpus.content
-    max_n = options.get("max_n")
-    longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1
-    if (release := _named_release(prior, ledger, files=files)) is not None:
-        if column is not None:
-            raise UsageError("prior_text: names a column of raw text, and the prior is a release")
-        given = _of_release(release, longest, declared)
-    elif not files:
-        raise UsageError(
-            "prior: give the run id of a release that you may see; FROM dphh_releases() names these"
-        )
-    else:
-        _refuse_undeclared(declared)
-        given = _of_text_or_table(prior, column, content, longest)
-    if content is not None:
-        check_same_tokens(given, content)
-    if len(given.prior) == 0:
-        raise UsageError(
-            "prior: no word is listed: a text lists the words that occur twice (in a large one "
-            "three times), a table its items of one token; give a longer text, or leave prior out"
-        )
-    return {**options, "prior": given, "prior_text": None, "prior_is_public": False}
-
-
-def _refuse_undeclared(declared: bool, what: str = "a text or a table of your own") -> None:
-    if not declared:
-        raise UsageError(
-            f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody "
-            "in the data contributed to it, or all of it is published anyway, say "
-            "prior_is_public=True; if not, leave prior out"
-        )
 
 
 def _named_release(named: Any, ledger: Ledger, *, files: bool) -> Release | None:
@@ -183,8 +75,100 @@ def _named_release(named: Any, ledger: Ledger, *, files: bool) -> Release | None
     return Release.from_parquet(parquet, manifest)
 
 
-def _of_release(release: Release, max_n: int, declared: bool) -> GivenPrior:
-    from dphh.public.counted_texts import of_release  # an engine
+def _lines(option: str, of: str | Path, *, files: bool) -> list[str]:
+    try:
+        text = Path(of).read_text(encoding="utf-8") if files else None
+    except (OSError, ValueError):
+        text = None
+    if text is None:
+        raise UsageError(
+            f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
+            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+        )
+    return [line for line in text.splitlines() if line]
+
+
+def _released_items(
+    option: str, release: Release, content: Content | None
+) -> list[tuple[str, ...]]:
+    """The items of a release: the first of each level, then the second of each, and so on. From a
+    trie, only complete sequences; as one token each if the corpus reads items whole."""
+    made = release.manifest["parameters"]["content"]
+    if content is not None and (differ := other_tokens(made, content)):
+        raise UsageError(
+            f"{option}: the release was made with {differ}, and this corpus is read differently, "
+            "so its tokens would differ; read it in the same way, or give the items as lists of "
+            "tokens"
+        )
+    rows = release.table
+    if "ended" in rows.column_names:
+        rows = rows.filter(rows.column("ended"))
+    rows = rows.take(interleaved_by_level(rows.column("level").to_numpy())).to_pylist()
+    are_whole = made["reading"] == "whole"
+    return [(row["item"],) if are_whole else tuple(row["tokens"]) for row in rows if row["tokens"]]
+
+
+def _items_as_read(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
+    """The items of a list: texts as the corpus reads its rows, and others as they are."""
+    texts = [item for item in items if isinstance(item, str)]
+    if not texts:
+        return [*items]
+    if content is None:
+        raise UsageError(
+            f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
+            "to the verb, or give each item as a list of its tokens"
+        )
+    if content.reading == "list":
+        return [(item,) if isinstance(item, str) else item for item in items]
+    tokens = iter(tokens_of(texts, content))
+    return [next(tokens) if isinstance(item, str) else item for item in items]
+
+
+def _with_prior(
+    options: Options, content: Content | None, ledger: Ledger, *, files: bool
+) -> Options:
+    """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
+    no `files` may be read, the prior must be a release in the ledger."""
+    asked, column = options.get("prior"), options.get("prior_text")
+    if asked is None or isinstance(asked, Prior):
+        return options
+    if options.get("method") not in (None, "forecast", "auto"):
+        return options  # refused when it is priced
+    max_n = options.get("max_n")
+    longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1
+    declared = options.get("prior_is_public") is True
+    if (release := _named_release(asked, ledger, files=files)) is not None:
+        if column is not None:
+            raise UsageError("prior_text: names a column of raw text, and the prior is a release")
+        prior = _of_release(release, longest, declared)
+    elif not files:
+        raise UsageError(
+            "prior: give the run id of a release that you may see; FROM dphh_releases() names these"
+        )
+    else:
+        _refuse_undeclared(declared, "a text or a table of your own")
+        prior = _of_text_or_table(asked, column, content, longest)
+    if content is not None:
+        check_same_tokens(prior, content)
+    if len(prior) == 0:
+        raise UsageError(
+            "prior: no word is listed: a text lists the words that occur twice (in a large one "
+            "three times), a table its items of one token; give a longer text, or leave prior out"
+        )
+    return {**options, "prior": prior, "prior_text": None, "prior_is_public": False}
+
+
+def _refuse_undeclared(declared: bool, what: str) -> None:
+    if not declared:
+        raise UsageError(
+            f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody "
+            "in the data contributed to it, or all of it is published anyway, say "
+            "prior_is_public=True; if not, leave prior out"
+        )
+
+
+def _of_release(release: Release, max_n: int, declared: bool) -> Prior:
+    from dphh.public.counting import of_release
 
     if (verb := release.manifest["verb"]) not in ("ngrams", "items"):
         raise UsageError(
@@ -193,49 +177,35 @@ def _of_release(release: Release, max_n: int, declared: bool) -> GivenPrior:
     if release.is_test:
         _refuse_undeclared(declared, "a test's release, which promises nothing")
     reading = release.manifest["parameters"]["content"]
-    return GivenPrior(of_release(release, max_n), "release", reading, release.run_id)
+    prior = of_release(release, max_n)
+    return replace(prior, kind="release", reading=reading, run_id=release.run_id)
 
 
-def _of_text_or_table(
-    prior: Any, column: str | None, content: Content | None, max_n: int
-) -> GivenPrior:
-    if isinstance(prior, Corpus):
+def _of_text_or_table(asked: Any, column: str | None, content: Content | None, max_n: int) -> Prior:
+    from dphh.public.counting import of_table, of_text
+
+    if type(asked).__module__.startswith("pyspark."):
+        raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
+    if isinstance(asked, Corpus):
         if column is not None:
             raise UsageError(
                 "prior_text: the prior is a Corpus, which names its text; leave it out"
             )
-        return GivenPrior(_counted_text(prior, max_n), "text", prior.content.to_json())
-    if type(prior).__module__.startswith("pyspark."):
-        raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
-    if content is None:
+        text = asked
+    elif content is None:
         raise UsageError(
             "prior: how its texts become tokens is the corpus's to say; pass the corpus to the "
             "verb, or give the prior as a dphh.Corpus"
         )
-    if column is None:
-        from dphh.public.counted_texts import of_table
-
-        return GivenPrior(of_table(prior, content, max_n), "table", content.to_json())
-    of_text = replace(content, column=column, unit=None, where=None)  # of all its rows
-    text = replace_corpus(Corpus(prior, user=column, text=column), content=of_text)
-    return GivenPrior(_counted_text(text, max_n), "text", of_text.to_json())
-
-
-def _counted_text(text: Corpus, max_n: int) -> Prior:
-    """The cached counts if the files are unchanged since they were counted, else new counts."""
-    from dphh.public import counted_texts as texts
-
-    rule = [_FORMAT_OF_COUNTS, texts.LEAST, texts.LEAST_OF_SMALL, texts.SMALL, texts.LARGE_TEXT]
-    name = name_of(text, [*rule, max_n])
-    if name is not None and (found := kept(name)) is not None:
-        return found
+    elif column is None:
+        return replace(of_table(asked, content, max_n), kind="table", reading=content.to_json())
+    else:
+        of_all_rows = replace(content, column=column, unit=None, where=None)
+        text = replace_corpus(Corpus(asked, user=column, text=column), content=of_all_rows)
     try:
-        prior = texts.of_text(text, max_n)
+        prior = of_text(text, max_n)
     except CorpusError as problem:
-        if isinstance(problem, NoColumnError) and text.user == text.content.column:
-            # prior_text names the one column of a text that is not given as a corpus.
+        if column is not None and isinstance(problem, NoColumnError):
             raise NoColumnError("prior_text", f"of the prior, {problem.told}") from None
         raise CorpusError(f"prior: {problem}") from None
-    if name is not None and name_of(text, [*rule, max_n]) == name:
-        keep(name, prior)
-    return prior
+    return replace(prior, kind="text", reading=text.content.to_json())

@@ -1,6 +1,6 @@
 -- Grams that stand side by side in a public text: each pair is a gram one word longer.
--- In: places (place, gram). Out: pairs (place, left_gram, right_gram), and of those that occur
--- $least times or more, numbered in order, grams (gram, left_gram, right_gram, occurs).
+-- In: places (place, gram). Out: of those that occur $least times or more, numbered in order, grams
+-- (gram, left_gram, right_gram, occurs); and places (place, gram), where these stand.
 CREATE OR REPLACE TEMP TABLE pairs AS
 SELECT one.place, one.gram AS left_gram, next.gram AS right_gram
 FROM places AS one
@@ -22,3 +22,9 @@ SELECT
     occurs
 FROM counts
 WHERE occurs >= $least;
+
+CREATE OR REPLACE TEMP TABLE places AS
+SELECT pairs.place, grams.gram
+FROM pairs
+INNER JOIN grams
+    ON pairs.left_gram = grams.left_gram AND pairs.right_gram = grams.right_gram;

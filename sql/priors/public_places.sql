@@ -1,6 +1,16 @@
--- Where the listed words stand: neighbours in a text have places side by side. A word that is not
--- listed leaves a gap, and so does a text's end: no text has more than $longest words.
--- In: rows_of_corpus (content), listed (gram, word). Out: places (place, gram).
+-- The words that occur at least $least times in a public text, numbered from 0 in the order of
+-- their bytes; and where they stand: neighbours in a text have places side by side. A word that is
+-- not listed leaves a gap, and so does a text's end: no text has more than $longest words.
+-- In: word_counts (word, occurs); rows_of_corpus (content). Out: listed (gram, word, occurs);
+-- places (place, gram).
+CREATE OR REPLACE TEMP TABLE listed AS
+SELECT
+    row_number() OVER (ORDER BY word) - 1 AS gram,
+    word,
+    occurs
+FROM word_counts
+WHERE occurs >= $least;
+
 CREATE OR REPLACE TEMP TABLE places AS
 WITH
 

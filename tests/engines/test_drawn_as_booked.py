@@ -173,7 +173,7 @@ def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
 def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     """Either round once for each word of the list that is held and each other one that somebody
     counts for, and the list sizes."""
-    listed = {(word,) for word in run.plan.price.prior.prior.vocabulary.to_pylist()}
+    listed = {(word,) for word in run.plan.price.prior.vocabulary.to_pylist()}
     held, released = run.held(1), run.released(1)
     assert level["listed"] == len(listed)
     most = max(len(set(tokens)) for _, tokens in run.rows)

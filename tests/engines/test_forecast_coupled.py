@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.ladder.placed import Placed
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import bins
-from dphh.public.counted_texts import prior_of_items
+from dphh.public.counting import prior_of_items
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.levels import host_on

@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.forecast.levels import draw_words_by_list
 from dphh.mechanisms.ngrams.forecast.listed_words import OUTSIDE, WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import budget_of, listed_words
 from dphh.privacy.forecast_rounds import LIST_SIZES
-from dphh.public.counted_texts import prior_of_items
+from dphh.public.counting import prior_of_items
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.levels import host_on

@@ -10,7 +10,7 @@ from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.public.counted_texts import prior_of_items
+from dphh.public.counting import prior_of_items
 
 
 def step(mass, shared):

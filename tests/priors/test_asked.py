@@ -9,8 +9,7 @@ import dphh
 from dphh import Corpus, UsageError
 from dphh.errors import NoColumnError
 from dphh.ledger import Request
-from dphh.public import counted_texts as texts
-from dphh.public.cache import folder
+from dphh.public.counting import cache_folder
 
 ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}
 PUBLIC = {"prior_is_public": True}
@@ -44,22 +43,18 @@ def of_text(path, **options):
 
 
 def listed(plan):
-    return plan.price.prior.prior.vocabulary.to_pylist()
+    return plan.price.prior.vocabulary.to_pylist()
 
 
-def test_a_text_is_given_as_a_corpus_or_by_its_column(private, news):
-    one = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    other = dphh.ngrams(private, prior=news, prior_text="body", **PUBLIC, **ASK)
-    assert listed(one) == ["all", "good", "morning", "you"]
-    assert one.price == other.price
-    assert one["prior"] == other["prior"]
-
-
-def test_a_table_is_given_as_a_file_or_a_frame(private, table):
-    one = dphh.ngrams(private, prior=table, **PUBLIC, **ASK)
-    other = dphh.ngrams(private, prior=pl.read_parquet(table), **PUBLIC, **ASK)
-    assert listed(one) == ["good", "morning"]
-    assert one.price == other.price
+def test_a_text_or_a_table_is_given_as_a_corpus_a_file_or_a_frame(private, news, table):
+    for priors, words in (
+        ([{"prior": of_text(news)}, {"prior": news, "prior_text": "body"}],
+         ["all", "good", "morning", "you"]),
+        ([{"prior": table}, {"prior": pl.read_parquet(table)}], ["good", "morning"]),
+    ):  # fmt: skip
+        one, other = (dphh.ngrams(private, **prior, **PUBLIC, **ASK) for prior in priors)
+        assert listed(one) == words
+        assert (one.price, one["prior"]) == (other.price, other["prior"])
 
 
 def test_a_release_is_given_as_it_is_by_its_folder_or_its_run_and_needs_no_word(
@@ -83,7 +78,7 @@ def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path
     assert len(earlier) == 2 * len({row["item"] for row in earlier})
     plan = dphh.ngrams(private, prior=earlier, **ASK)
     assert listed(plan) == ["good", "morning"]
-    assert [len(grams) for grams in plan.price.prior.prior.grams] == [2, 1]
+    assert [len(grams) for grams in plan.price.prior.grams] == [2, 1]
 
 
 def test_a_release_of_another_verb_has_no_counts(private, ledger):
@@ -97,7 +92,7 @@ def test_what_is_not_declared_public_is_refused(private, news, table, kind):
     prior = {"text": of_text(news), "table": table, "frame": pl.read_parquet(table)}[kind]
     with pytest.raises(UsageError, match=r"prior_is_public: .* say prior_is_public=True"):
         dphh.ngrams(private, prior=prior, **ASK)
-    assert not folder().exists()
+    assert not cache_folder().exists()
 
 
 def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news):
@@ -168,22 +163,10 @@ def test_the_digest_is_of_the_request(private, news, table):
     assert one.parameters["prior"] != other.parameters["prior"]
 
 
-def test_the_same_prior_comes_to_the_same_release_and_another_to_another(
-    private, news, table, ledger
-):
-    def run(**prior):
-        return dphh.ngrams(private, **prior, **ASK).run(ledger=ledger)
-
-    one = run(prior=of_text(news), **PUBLIC)
-    assert run(prior=news, prior_text="body", **PUBLIC).run_id == one.run_id
-    assert run(prior=table, **PUBLIC).run_id != one.run_id
-    assert run().run_id != one.run_id
-
-
 def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger):
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     digest = plan["prior"]
-    assert plan.price.prior.prior.digest == digest
+    assert plan.price.prior.digest == digest
     said = " ".join(plan.describe().split())
     assert "the promise does not cover the prior's text" in said
     assert f"4 listed words (SHA-256 {digest})" in said
@@ -202,22 +185,6 @@ def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news)
         dphh.plan_from_json(plan.dumps())
 
 
-def test_a_text_of_files_is_counted_once(private, news, monkeypatch):
-    first = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    (kept,) = folder().iterdir()
-    monkeypatch.setattr(texts, "of_text", None)
-    again = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    assert again["prior"] == first["prior"]
-    assert kept.suffix == ".npz"
-
-
-def test_a_text_that_has_changed_is_counted_anew(private, news):
-    first = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    pl.DataFrame({"body": [*NEWS, "new new"]}).write_parquet(news)
-    second = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    assert second["prior"] != first["prior"]
-
-
 def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
     """Neighbours by a whole corpus: the same file, to the byte, and the same plan's words."""
     kept = []
@@ -226,17 +193,10 @@ def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
         pl.DataFrame({"who": range(len(rows)), "what": rows}).write_parquet(path)
         private = Corpus(str(path), user="who", text="what")
         plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-        (file,) = folder().iterdir()
+        (file,) = cache_folder().iterdir()
         kept.append((file.name, file.read_bytes(), plan.describe(), plan.dumps()))
         file.unlink()
     assert kept[0] == kept[1]
-
-
-def test_a_frame_takes_one(news):
-    frame = pl.DataFrame({"who": range(9), "what": ["good morning"] * 9})
-    asked = {"user": "who", "text": "what", **ASK, **PUBLIC}
-    plan = frame.dphh.ngrams(prior=str(news), prior_text="body", **asked)
-    assert listed(plan) == ["all", "good", "morning", "you"]
 
 
 def test_sql_takes_one(private, table, news, ledger):

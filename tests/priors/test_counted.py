@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, UsageError
-from dphh.public import counted_texts as texts
-from dphh.public.counted_texts import of_table
-from dphh.public.counted_texts import of_text as counted
+from dphh.public import counting as texts
+from dphh.public.counting import cache_folder, counted, of_table, of_text
 
 
 def spelled(prior):
@@ -48,14 +47,11 @@ def corpus(rows, **options):
 def test_every_run_of_listed_words_is_counted(rows):
     prior = counted(corpus([" ".join(row) for row in rows]), 3)
     assert spelled(prior) == by_hand(rows, 3, texts.LEAST_OF_SMALL)
-    assert prior.total == sum(map(len, rows))
-
-
-def test_words_and_grams_ascend_by_their_bytes():
-    prior = counted(corpus(["b a ä Z", "Z ä a b", "a b Z a"], lower=False), 2)
-    assert prior.vocabulary.to_pylist() == sorted("abäZ", key=str.encode)
     for grams in prior.grams:
         assert grams.words.tolist() == sorted(grams.words.tolist())
+    words = prior.vocabulary.to_pylist()
+    assert words == sorted(words, key=str.encode)
+    assert prior.total == sum(map(len, rows))
 
 
 def test_the_text_is_read_as_the_corpus_says():
@@ -111,3 +107,36 @@ def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
         source = str(tmp_path / "words.parquet")
     with pytest.raises(CorpusError, match=r"a column 'item', .* prior_text names the column"):
         of_table(source, corpus([]).content, 1)
+
+
+# What is kept
+
+
+@pytest.fixture
+def text(tmp_path):
+    pl.DataFrame({"body": ["a b ü", "a b ü", "b a"]}).write_parquet(tmp_path / "text.parquet")
+    return Corpus(tmp_path / "text.parquet", user="body", text="body")
+
+
+def test_a_text_of_files_is_counted_once_until_it_changes(text, monkeypatch):
+    counted = []
+    count = texts.counted
+    monkeypatch.setattr(texts, "counted", lambda *asked: counted.append(asked) or count(*asked))
+    first, again = (of_text(text, 3) for _ in range(2))
+    assert (again.digest, spelled(again)) == (first.digest, spelled(first))
+    assert len(counted) == 1
+    (kept,) = cache_folder().iterdir()
+    assert (cache_folder().stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o700, 0o600)
+    kept.write_bytes(kept.read_bytes()[:200])
+    assert of_text(text, 3).digest == first.digest
+    assert len(counted) == 2
+    pl.DataFrame({"body": ["a b"] * 3}).write_parquet(text.where[0])
+    assert of_text(text, 3).digest != first.digest
+
+
+def test_what_is_not_in_files_or_has_nowhere_to_be_kept_is_counted_all_the_same(text, monkeypatch):
+    frame = Corpus(pl.read_parquet(text.where[0]), user="body", text="body")
+    assert of_text(frame, 2).digest == of_text(frame, 2).digest
+    assert not cache_folder().exists()
+    monkeypatch.setenv("DPHH_CACHE", "/proc/none")
+    assert of_text(text, 2).digest == of_text(frame, 2).digest

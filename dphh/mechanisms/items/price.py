@@ -31,7 +31,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
-from dphh.prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, Prior, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
@@ -116,10 +116,10 @@ def price_items(
 
 
 def _price_with_prior(
-    given: GivenPrior, epsilon: float, delta: float, max_items: int, counting: Counting
+    given: Prior, epsilon: float, delta: float, max_items: int, counting: Counting
 ) -> Price:
     levels, events, delta_shares = price_forecast(
-        epsilon, delta, 1, max_items, SPURIOUS, counting, given.prior
+        epsilon, delta, 1, max_items, SPURIOUS, counting, given
     )
     return Price(
         verb="items",
@@ -129,7 +129,7 @@ def _price_with_prior(
             ("delta", delta),
             ("max_items", max_items),
             *counting.parameters,
-            ("prior", given.prior.digest),
+            ("prior", given.digest),
         ),
         levels=levels,
         privacy=Privacy(

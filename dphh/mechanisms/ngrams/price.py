@@ -115,7 +115,7 @@ def price_ngrams(
         ("spurious", float(spurious)),
         ("method", method),
         *counting.parameters,
-        *(() if given is None else (("prior", given.prior.digest),)),
+        *(() if given is None else (("prior", given.digest),)),
     )
     if method != "forecast":
         parameters += (
@@ -131,7 +131,7 @@ def price_ngrams(
             bounds[0],
             float(spurious),
             counting,
-            None if given is None else given.prior,
+            given,
         )
         found = finds_words(levels)
     else:

@@ -83,11 +83,11 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         above[0].sigma_grid,
     )
     placed = Placed(host)
-    numbers = None if price.prior is None else _numbers_of(price.prior.prior, found.words)
+    numbers = None if price.prior is None else _numbers_of(price.prior, found.words)
     for planned in above:
         lift = None
         if price.prior is not None and numbers is not None:
-            lift = public_lift(price.prior.prior, numbers, ladder.rungs)
+            lift = public_lift(price.prior, numbers, ladder.rungs)
         step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
             yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
@@ -114,7 +114,7 @@ def listed_words(
     """With a prior: both rounds in one step, within an even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
-    prior = price.prior.prior
+    prior = price.prior
     step = words_step(level, prior, lengths, 1 / level.total_sigma)
     purpose = "ngrams/forecast, level 1"
     words = prior.vocabulary
