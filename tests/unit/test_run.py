@@ -195,7 +195,7 @@ def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engin
     bad = written([*ROWS, (None, "b")])
     if is_in_memory:
         bad = Corpus(pl.read_parquet(*bad.where), user="who", text="what")
-    with pytest.raises(CorpusError, match=r"NULL.*--null-users drop.*Nothing was spent"):
+    with pytest.raises(CorpusError, match=r"NULL.*null_users='drop'.*Nothing was spent"):
         items(bad, **ASK).run(ledger=ledger, engine=engine)
     assert ledger.runs() == []
 
