@@ -53,10 +53,9 @@ class Asked:
         found = _runs_on_tables.get(self._key)
         if found is not None and found[0]() is self.corpus.source:
             return found[1]
-        if (last := self.ledger.last_like(self.request)) is None:
+        if (earlier := self.ledger.last_like(self.request)) is None:
             return None
-        earlier, files = last
-        if self.files and self.files == files:
+        if self.files and self.files == earlier.files:
             return earlier.run_id
         if self.files:
             return None  # the files have changed since

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dphh.cli.options import ledger_option
-from dphh.errors import UnknownRunError
+from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import Release
 
@@ -22,8 +22,8 @@ def verify(folder: str, ledger_file: str | None) -> None:
     release = Release.load(folder)
     lines = release.verify()
     book = Ledger(ledger_file)
-    if ledger_file is not None:
-        book.refuse_absent()
+    if ledger_file is not None and (why := book.absent()) is not None:
+        raise UsageError(why)
     try:
         lines = release.verify(book)
     except UnknownRunError:

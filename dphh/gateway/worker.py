@@ -163,4 +163,4 @@ def _run_of_data_that_cannot_be_compared(plan: Plan, sight: Sight) -> str | None
     cannot be seen, and an analyst must not pay twice by accident."""
     assert plan.corpus is not None
     last = sight.book.last_like(Request.of(plan.price, plan.corpus))
-    return None if last is None or last[1] else last[0].run_id
+    return None if last is None or last.files else last.run_id

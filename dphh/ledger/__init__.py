@@ -1,10 +1,9 @@
 """The ledger: accounts with caps, runs with their prices, and the releases that were made.
 
 Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
-`accounts` (a corpus by name, its cap, and which runs it paid for), `analysts` (shares and tokens at
-the gateway), `budget` (whether one more run fits under a cap, and what is left), `source` (whether
-a path is an account's), `schema` (the SQLite file), `entries` (requests and answers), `spending`
-(what is left, in words) and `export` (tables).
+`accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
+(whether one more run fits under a cap), `source` (whether a path is an account's), `schema` (the
+SQLite file), `entries` (requests, answers, tables) and `spending` (what is left, in words).
 
 A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
 """

@@ -1,24 +1,30 @@
-"""The ledger's accounts: corpora by name, what caps them, and what each has spent and has left."""
+"""The ledger's accounts: corpora by name, what caps them, and analysts' shares and tokens.
+
+A share is a separate cap on the runs of one analyst. It does not add to the account's cap, which
+holds for all runs: shares may sum to more than the cap, and then the first runs get it.
+"""
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import json
 import os
 import re
+import secrets
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from dphh.columns import checked_groups
 from dphh.corpus import Corpus, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import absolute, written_here
-from dphh.ledger.budget import Booking, Cap, Kept, checked_cap, default_rule, left, spent, used
-from dphh.ledger.entries import Change, Groups, canonical
+from dphh.ledger.budget import Booking, Budget, Cap, Kept, checked_budget, checked_cap, default_rule
+from dphh.ledger.entries import Change, canonical, checked_name
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, accounts_text
@@ -78,28 +84,27 @@ class Accounts:
         if isinstance(source, Corpus):
             source = source_of(source)
         text = canonical(source.to_json(), "the source's content")
-        held = self._sources_held(source)
         with writing(self.path) as con:
-            there = next((row for row in accounts_in(con) if row.name == account), None)
+            there = next(iter(accounts_in(con, lambda name, _: name == account)), None)
             if there is None:
                 con.execute(
                     "INSERT INTO accounts (name, source, epsilon, delta, kept) "
                     "VALUES (?, ?, ?, ?, ?)",
                     (account, text, cap.epsilon, cap.delta, cap.kept),
                 )
-                note(con, "cap", account, None, cap_as_text(cap))
+                note(con, "cap", account, None, _cap_as_text(cap))
             elif replace:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
                 note(con, "corpus", account, _corpus_as_text(there.source), _corpus_as_text(source))
-            elif if_missing and _is_same(there.source, source):
-                return there.account(prices(con, there.id))
+            elif if_missing and there.source == source:
+                return there
             else:
                 raise UsageError(
                     f"The account {account!r} exists. Choose another name, change its cap with "
                     "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True"
                 )
-            _charge_earlier_runs(con, account_named(con, account).id, source, held)
-        return self.status(account)
+            _charge_earlier_runs(con, account_named(con, account))
+            return account_named(con, account)
 
     @named_in_words
     def set_cap(
@@ -108,57 +113,54 @@ class Accounts:
         """Change a cap; its rule stays, unless `kept` is given. A cap below what was spent is
         allowed, and refuses all further runs."""
         with writing(self.path) as con:
-            row = account_named(con, account)
+            before = account_named(con, account)
             if kept is None and delta > 0:
-                kept = row.cap.kept
+                kept = before.cap.kept
             cap = checked_cap(epsilon, delta, kept)
             con.execute(
                 "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
-                (cap.epsilon, cap.delta, cap.kept, row.id),
+                (cap.epsilon, cap.delta, cap.kept, before.id),
             )
-            note(con, "cap", account, cap_as_text(row.cap), cap_as_text(cap))
-        return self.status(account)
+            note(con, "cap", account, _cap_as_text(before.cap), _cap_as_text(cap))
+            return account_named(con, account)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
         """Declare which values of a column are public, so that users may be counted within them.
         No groups: none are public any more."""
         values = checked_groups(column, groups) if groups else ()
         with writing(self.path) as con:
-            row = account_named(con, account)
-            if values and column in columns_of(row.source.user):
+            found = account_named(con, account)
+            if values and column in columns_of(found.user):
                 raise UsageError(
                     f"by: {column!r} identifies the users of {account!r}, and each user would be a "
                     "group: name another column. Nothing was declared"
                 )
-            before = declared_in(con).get(account, {}).get(column)
-            if not values and before is None:
+            before = found.groups.get(column, ())
+            if not values and not before:
                 raise UsageError(f"groups: none are declared of {column!r} in {account!r}")
-            con.execute("DELETE FROM declared WHERE account = ? AND by = ?", (row.id, column))
-            if values:
-                as_list = json.dumps(list(values))
-                con.execute("INSERT INTO declared VALUES (?, ?, ?)", (row.id, column, as_list))
+            now = {name: said for name, said in (found.groups | {column: values}).items() if said}
+            con.execute(
+                'UPDATE accounts SET "groups" = ? WHERE id = ?',
+                (json.dumps(now, sort_keys=True), found.id),
+            )
             said = [f"{column}: {', '.join(each)}" if each else None for each in (before, values)]
             note(con, "groups", account, *said)
 
-    def declared_groups(self) -> dict[str, Groups]:
+    def declared_groups(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """The declared columns and values of every account that has any, by the account's name."""
-        with reading(self.path) as con:
-            return declared_in(con)
+        return {each.name: each.groups for each in self.accounts() if each.groups}
 
     def names(self) -> list[str]:
         with reading(self.path) as con:
-            return [row.name for row in accounts_in(con)]
+            return names_in(con)
 
     def accounts(self) -> list[Account]:
         with reading(self.path) as con:
-            found = [(row, prices(con, row.id)) for row in accounts_in(con)]
-        return [row.account(paid) for row, paid in found]
+            return accounts_in(con)
 
     def status(self, account: str) -> Account:
         with reading(self.path) as con:
-            row = account_named(con, account)
-            paid = prices(con, row.id)
-        return row.account(paid)
+            return account_named(con, account)
 
     def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
         """The corpus of an account, read as its owner said when it was added; its account pays.
@@ -189,10 +191,6 @@ class Accounts:
             "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add ACCOUNT CORPUS` makes it."
         )
 
-    def refuse_absent(self) -> None:
-        if (why := self.absent()) is not None:
-            raise UsageError(why)
-
     def history(self, account: str | None = None) -> list[Change]:
         """Owners' changes of one account, or of all and of analysts' tokens."""
         with reading(self.path) as con:
@@ -203,50 +201,101 @@ class Accounts:
             found = con.execute(query, {"account": account})
             return [Change(day_of(day), *rest) for day, *rest in found]
 
-    def _sources_held(self, source: Source) -> dict[str, bool]:
-        """The sources of all runs, and whether this one holds them. Files are listed, so this is
-        done before a transaction for which others wait."""
+    @named_in_words
+    def set_share(self, account: str, analyst: str, epsilon: float, delta: float) -> None:
+        """Give an analyst a share of an account, or change it. One below what was spent refuses all
+        further runs of the analyst."""
+        checked_name("analyst", analyst, 100)
+        budget = checked_budget(epsilon, delta)
+        with writing(self.path) as con:
+            whole = account_named(con, account)
+            if budget.epsilon > whole.cap.epsilon or budget.delta > whole.cap.delta:
+                raise UsageError(
+                    f"share: {budget} is more than the cap of {account!r}, {whole.cap}; give at "
+                    "most that"
+                )
+            before = share_of(con, whole, analyst)
+            if before is not None and (before.cap.epsilon, before.cap.delta) == (epsilon, delta):
+                return  # no change, so no row of the history
+            con.execute(
+                "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
+                (whole.id, analyst, budget.epsilon, budget.delta),
+            )
+            was = None if before is None else _as_text(before.cap)
+            note(con, "share", account, was, _as_text(budget), analyst)
+
+    def shares(self, analyst: str | None = None) -> list[Account]:
+        """Every share, or one analyst's, in the order of the accounts."""
+        query = """
+            SELECT analyst FROM shares
+            WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
+        """
         with reading(self.path) as con:
-            texts = [text for (text,) in con.execute("SELECT DISTINCT source FROM runs")]
-        return {text: _is_on_files_of(source, text) for text in texts}
+            return [
+                share
+                for whole in accounts_in(con)
+                for (name,) in con.execute(query, {"account": whole.id, "analyst": analyst})
+                if (share := share_of(con, whole, name)) is not None
+            ]
 
+    def give_token(self, analyst: str) -> str:
+        """Make a new token for an analyst, in place of an earlier one. Only its hash is stored, so
+        it is shown once."""
+        checked_name("analyst", analyst, 100)
+        token = secrets.token_urlsafe(32)
+        with writing(self.path) as con:
+            before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
+            con.execute("INSERT INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
+            note(con, "token", None, "given" if before else None, "given", analyst)
+        return token
 
-class AccountRow(NamedTuple):
-    """An account as the ledger stores it."""
+    def withdraw_token(self, analyst: str) -> bool:
+        """Withdraw an analyst's token; returns whether there was one."""
+        with writing(self.path) as con:
+            found = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
+            if found:
+                note(con, "token", None, "given", None, analyst)
+        return found
 
-    id: int
-    name: str
-    source: Source
-    cap: Cap
+    def analyst_with(self, token: str) -> str | None:
+        """The analyst who has this token now, or None. It is looked up by its hash, so the time
+        that this takes discloses nothing of the tokens that there are."""
+        with reading(self.path) as con:
+            query = "SELECT analyst FROM tokens WHERE sha256 = ?"
+            found = con.execute(query, (_hash_of(token),)).fetchone()
+        return None if found is None else str(found[0])
 
-    def account(self, runs: list[Booking]) -> Account:
-        """The account with what its runs have spent."""
-        return Account(
-            name=self.name,
-            source=self.source,
-            runs=len(runs),
-            cap=self.cap,
-            spent=spent(runs, self.cap),
-            left=left(runs, self.cap),
-            used=used(runs, self.cap),
-        )
+    def analysts(self) -> list[str]:
+        """The analysts who have a token."""
+        with reading(self.path) as con:
+            query = "SELECT analyst FROM tokens ORDER BY analyst"
+            return [name for (name,) in con.execute(query)]
 
 
 # What follows works inside the caller's transaction.
 
 
-def accounts_in(con: sqlite3.Connection) -> list[AccountRow]:
-    query = "SELECT id, name, source, epsilon, delta, kept FROM accounts ORDER BY id"
+def names_in(con: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in con.execute("SELECT name FROM accounts ORDER BY id")]
+
+
+def accounts_in(
+    con: sqlite3.Connection, which: Callable[[str, Source], bool] = lambda name, source: True
+) -> list[Account]:
+    """The accounts with what they paid for, of those with a name and a source that `which` takes:
+    to read the prices of all takes long."""
+    query = 'SELECT id, name, source, epsilon, delta, kept, "groups" FROM accounts ORDER BY id'
     return [
-        AccountRow(number, name, Source.from_json(json.loads(source)), Cap(epsilon, delta, kept))
-        for number, name, source, epsilon, delta, kept in con.execute(query)
+        Account(number, name, source, Cap(epsilon, delta, kept), prices(con, number), groups)
+        for number, name, text, epsilon, delta, kept, declared in con.execute(query)
+        if which(name, source := Source.from_json(json.loads(text)))
+        for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
     ]
 
 
-def account_named(con: sqlite3.Connection, name: str) -> AccountRow:
-    for row in accounts_in(con):
-        if row.name == name:
-            return row
+def account_named(con: sqlite3.Connection, name: str) -> Account:
+    for account in accounts_in(con, lambda each, _: each == name):
+        return account
     raise UsageError(
         f"The ledger has no account {name!r}: `dphh ledger show` lists those there are; "
         f"`dphh ledger add {name} ...`, or "
@@ -254,23 +303,26 @@ def account_named(con: sqlite3.Connection, name: str) -> AccountRow:
     )
 
 
-def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
+def prices(
+    con: sqlite3.Connection, account: int, analyst: str | None = None
+) -> tuple[Booking, ...]:
     """The prices of an account's runs in their order, of all or of one analyst."""
-    query = f"""
+    query = """
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
-        WHERE account = :account {"" if analyst is None else "AND analyst = :analyst"}
-        ORDER BY sequence
+        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
     """
     found = con.execute(query, {"account": account, "analyst": analyst})
-    return [Booking(events_of(events), epsilon, delta) for events, epsilon, delta in found]
+    return tuple(Booking(events_of(events), epsilon, delta) for events, epsilon, delta in found)
 
 
-def declared_in(con: sqlite3.Connection) -> dict[str, Groups]:
-    found: dict[str, Groups] = {}
-    query = 'SELECT name, by, "groups" FROM declared JOIN accounts ON id = account ORDER BY id, by'
-    for name, column, groups in con.execute(query):
-        found.setdefault(name, {})[column] = tuple(json.loads(groups))
-    return found
+def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account | None:
+    """The analyst's share of an account, kept by the account's rule; None if there is none."""
+    query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
+    for epsilon, delta in con.execute(query, (whole.id, analyst)):
+        cap = Cap(epsilon, delta, whole.cap.kept if delta > 0 else default_rule(delta))
+        own = prices(con, whole.id, analyst)
+        return replaced(whole, cap=cap, prices=own, analyst=analyst, whole=whole)
+    return None
 
 
 def events_of(text: str) -> tuple[Event, ...]:
@@ -296,19 +348,14 @@ def note(
     )
 
 
-def _charge_earlier_runs(
-    con: sqlite3.Connection, account: int, source: Source, held: dict[str, bool]
-) -> None:
+def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
     """Charge an account for the runs that were made on its files before it was named."""
-    for run, text in con.execute("SELECT sequence, source FROM runs").fetchall():
-        if text not in held:  # booked since the files were listed
-            held[text] = _is_on_files_of(source, text)
-        if held[text]:
-            con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", (run, account))
-
-
-def _is_on_files_of(source: Source, text: str) -> bool:
-    return holds(source, places_of(Source.from_json(json.loads(text))))
+    for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
+        if holds(account.source, places_of(Source.from_json(json.loads(text)))):
+            con.execute(
+                "INSERT OR IGNORE INTO charges SELECT sequence, ? FROM runs WHERE source = ?",
+                (account.id, text),
+            )
 
 
 def today() -> float:
@@ -322,18 +369,19 @@ def day_of(seconds: float) -> datetime:
 
 
 def system_user() -> str:
-    """The operating system's name of the user, which is a note and not a proof."""
+    """The system's name of the user, which is a note and not a proof."""
     try:
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):  # no such table here, or a container's number without a name
-        return os.environ.get("USERNAME") or f"user {getattr(os, 'getuid', lambda: 'unknown')()}"
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # such as a container's number without a name
+        return f"user {getattr(os, 'getuid', lambda: 'unknown')()}"
 
 
-def cap_as_text(cap: Cap) -> str:
-    kept = "" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}"
-    return f"epsilon {cap.epsilon:g}, delta {cap.delta:g}{kept}"
+def _as_text(budget: Budget) -> str:
+    return f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+
+
+def _cap_as_text(cap: Cap) -> str:
+    return _as_text(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
 
 
 def not_of_account(name: str, account: Source, asked: Source) -> UsageError:
@@ -348,14 +396,13 @@ def _corpus_as_text(source: Source) -> str:
     return f"{source.label}, {counted_by(source.user)}"
 
 
-def _is_same(one: Source, other: Source) -> bool:
-    """Whether two sources name the same paths and the same users."""
-    return (one.kind, set(one.where), one.user) == (other.kind, set(other.where), other.user)
-
-
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
         raise UsageError(
             f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
             "glob would be taken for a file."
         )
+
+
+def _hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

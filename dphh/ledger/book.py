@@ -11,59 +11,57 @@ The ledger holds parameters, prices and releases: nothing that may not leave the
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
-    AccountRow,
+    Accounts,
     account_named,
     accounts_in,
     day_of,
     events_of,
+    names_in,
     not_of_account,
-    prices,
+    share_of,
     system_user,
     today,
 )
-from dphh.ledger.analysts import Analysts, share_cap, share_refusal
 from dphh.ledger.budget import fits, number_that_fit, refusal, used
 from dphh.ledger.entries import (
+    CHANGES,
+    RUNS,
     Booked,
     Entry,
     Manifest,
     Request,
     Setting,
     StoredRelease,
+    as_table,
     canonical,
     checked_run_id,
+    export_table,
 )
-from dphh.ledger.export import export_table, history_table, runs_table
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_to_json
 from dphh.rows.user import asked_by, counted_by
 
-CHUNK = 32 * 2**20  # bytes in one row; SQLite's own limit for a blob is 1e9
 #: The release, among the names of steps that were drawn.
 RELEASE = "the release"
 #: The number of attempts is limited, because a failed attempt may disclose something of the data
 #: that no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
-Row = dict[str, Any]
 
-
-class Ledger(Analysts):
+class Ledger(Accounts):
     """One SQLite file. Each method is one transaction, safe among any number of processes.
 
     With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
@@ -98,19 +96,18 @@ class Ledger(Analysts):
                 booked = _repeated(con, found, setting)
             else:
                 paying = self._payers(con, request.source, request.account, places)
-                if (why := self._refusal(con, request, paying)) is not None:
-                    raise why
+                self._refuse(con, request, paying)
                 run = checked_run_id(run_id or uuid.uuid4().hex)
                 booked = self._insert(con, run, request, setting, files, paying)
         if booked.release is None:
             self.paid_here.add(booked.run_id)
         return booked
 
-    def last_like(self, request: Request) -> tuple[Entry, str] | None:
-        """The last run of an equal request by the same caller, and what recognises its data."""
+    def last_like(self, request: Request) -> Entry | None:
+        """The last run of an equal request by the same caller."""
         with reading(self.path) as con:
             found = self._last_like(con, request)
-        return None if found is None else (_entry(found, ()), found["files"])
+            return None if found is None else self._entry(con, found)
 
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
         """What `book` would do, asked before anything of the data is read: the settled run of this
@@ -120,8 +117,7 @@ class Ledger(Analysts):
             found = None if run_id is None else self._find(con, request, None, run_id)
             if found is None:
                 paying = self._payers(con, request.source, request.account, places)
-                if (why := self._refusal(con, request, paying)) is not None:
-                    raise why
+                self._refuse(con, request, paying)
                 return None
             return _repeated(con, found, {}) if found["state"] == "settled" else None
 
@@ -129,24 +125,27 @@ class Ledger(Analysts):
         """What the ledger would say of this request now. Changes nothing."""
         places = places_of(request.source)
         with reading(self.path) as con:
+            paying, refused = [], None
             try:
                 paying = self._payers(con, request.source, request.account, places)
+                self._refuse(con, request, paying)
             except BudgetRefused as problem:
-                return Outlook((), str(problem), None)
-            why = self._refusal(con, request, paying)
-            spent = [(row, prices(con, row.id)) for row in paying]
-            caps = [(row.name, row.cap, paid) for row, paid in spent]
+                refused = str(problem)
+            caps = paying
             if self.analyst is not None:  # an analyst may know of their share alone
-                cap = share_cap(con, paying[0], self.analyst)
-                own = prices(con, paying[0].id, self.analyst)
-                spent, caps = [], [] if cap is None else [(paying[0].name, cap, own)]
+                shares = [share_of(con, each, self.analyst) for each in paying[:1]]
+                paying, caps = [], [each for each in shares if each is not None]
         ahead = [
-            (name, used([request.price], cap), number_that_fit(paid, cap, request.price))
-            for name, cap, paid in caps
+            (
+                each.name,
+                used([request.price], each.cap),
+                number_that_fit(each.prices, each.cap, request.price),
+            )
+            for each in caps
         ]
         return Outlook(
-            tuple(row.account(paid) for row, paid in spent),
-            None if why is None else str(why),
+            tuple(paying),
+            refused,
             min(ahead, key=lambda each: (each[2], -each[1]), default=None),
         )
 
@@ -155,8 +154,7 @@ class Ledger(Analysts):
         source = source_of(corpus)
         places = places_of(source)
         with reading(self.path) as con:
-            paying = self._payers(con, source, corpus.account, places)
-            return [row.account(prices(con, row.id)) for row in paying]
+            return self._payers(con, source, corpus.account, places)
 
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
@@ -166,7 +164,7 @@ class Ledger(Analysts):
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
-        with writing(self.path, create=False) as con:
+        with writing(self.path) as con:
             number = _unfinished(con, run)
             if (stored := _stored(con, number, step)) is not None:
                 return stored
@@ -176,7 +174,7 @@ class Ledger(Analysts):
     def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
-        with writing(self.path, create=False) as con:
+        with writing(self.path) as con:
             found = _run(con, run.run_id)
             if found is not None and found["state"] == "settled":
                 return _release(con, found)
@@ -186,7 +184,7 @@ class Ledger(Analysts):
                 (today(), canonical(manifest, "the manifest"), number),
             )
             # The release contains all levels, and nothing draws by the key any more.
-            con.execute("DELETE FROM pieces WHERE run = ?", (number,))
+            con.execute("DELETE FROM drawn WHERE run = ?", (number,))
             con.execute("DELETE FROM unfinished WHERE run = ?", (number,))
             _store(con, number, RELEASE, parquet)
         return StoredRelease(manifest, parquet)
@@ -194,7 +192,7 @@ class Ledger(Analysts):
     def failed(self, run: Booked) -> None:
         """Record that an attempt has ended without a release. Its price stays spent, and a repeated
         request continues it."""
-        with writing(self.path, create=False) as con:
+        with writing(self.path) as con:
             con.execute(
                 "UPDATE runs SET state = 'failed', changed = ? "
                 "WHERE run_id = ? AND state = 'running'",
@@ -221,21 +219,18 @@ class Ledger(Analysts):
             query = """
                 SELECT * FROM runs WHERE :analyst IS NULL OR analyst = :analyst ORDER BY sequence
             """
-            found = [
-                _entry(run, _payers_of(con, run["sequence"], self.analyst))
-                for run in _rows(con, query, {"analyst": self.analyst})
-            ]
+            found = [self._entry(con, run) for run in con.execute(query, {"analyst": self.analyst})]
         return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
         """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
         all."""
-        table = history_table(self.history()) if history else runs_table(self.runs())
-        export_table(table, written_here("export", path), self.path)
+        table = as_table(CHANGES, self.history()) if history else as_table(RUNS, self.runs())
+        export_table(table, written_here("export", path))
 
     def _find(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
-    ) -> Row | None:
+    ) -> sqlite3.Row | None:
         """The run with this id, or else the last of an equal request on the same files."""
         if run_id is None:
             found = self._last_like(con, request) if files else None
@@ -250,14 +245,15 @@ class Ledger(Analysts):
             )
         return found
 
-    def _last_like(self, con: sqlite3.Connection, request: Request) -> Row | None:
+    def _last_like(self, con: sqlite3.Connection, request: Request) -> sqlite3.Row | None:
         """Only the last run is compared: `files` has few bits, which would soon be equal by chance
         among many earlier states of the data."""
         query = """
             SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
             ORDER BY sequence DESC LIMIT 1
         """
-        return next(iter(_rows(con, query, (request.digest, self.analyst))), None)
+        found = con.execute(query, (request.digest, self.analyst)).fetchall()
+        return found[0] if found else None
 
     def _payers(
         self,
@@ -265,53 +261,55 @@ class Ledger(Analysts):
         source: Source,
         account: str | None,
         places: frozenset[str],
-    ) -> list[AccountRow]:
+    ) -> list[Account]:
         """The accounts that pay: the one that the request names, then those that hold its files."""
         named = [] if account is None else [account_named(con, account)]
-        rows = accounts_in(con)
         if named and source.kind == "path" and not holds(named[0].source, places):
             raise not_of_account(named[0].name, named[0].source, source)
-        if rows and not named and source.kind != "path":
+        if not named and source.kind != "path" and (names := names_in(con)):
             raise BudgetRefused(
                 "Refused: which account pays? This ledger has accounts, so a table in memory names "
-                f"one of them: account={rows[0].name!r}. Nothing was spent."
+                f"one of them: account={names[0]!r}. Nothing was spent."
             )
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
-        others = [row for row in rows if row not in named and holds(row.source, places)]
+        others = accounts_in(con, lambda name, own: name != account and holds(own, places))
         return [*named, *others]
 
-    def _refusal(
-        self, con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow]
-    ) -> BudgetRefused | None:
-        """Why this request is refused, if it is."""
-        if self.analyst is not None:
-            for row in paying:
-                # Of several accounts with these files, each keeps the share that it gave.
-                if row.name == request.account or share_cap(con, row, self.analyst) is not None:
-                    why = share_refusal(con, self.analyst, row, request.price)
-                    if why is not None:
-                        return why
-        for row in paying:
-            paid = prices(con, row.id)
-            same_user = row.source.user == request.source.user
-            if same_user and fits([*paid, request.price], row.cap):
+    def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
+        """Refuse what a share or a cap does not allow."""
+        for account in paying:
+            if self.analyst is None:
+                break
+            # Of several accounts with these files, each keeps the share that it gave.
+            share = share_of(con, account, self.analyst)
+            if share is not None and not fits([*share.prices, request.price], share.cap):
+                label = f"{self.analyst}'s share of the account {account.name!r}"
+                raise BudgetRefused(refusal(label, share.prices, share.cap, request.price))
+            if share is None and account.name == request.account:
+                raise BudgetRefused(
+                    f"Refused: {self.analyst} has no share of the account {account.name!r}. "
+                    "Nothing was spent. Only the account's owner can give one."
+                )
+        for account in paying:
+            same_user = account.user == request.source.user
+            if same_user and fits([*account.prices, request.price], account.cap):
                 continue
-            if self.analyst is not None and row.name != request.account:
+            if self.analyst is not None and account.name != request.account:
                 # An analyst must not learn of other accounts, nor what is spent of them.
-                return ElsewhereRefused(
+                raise ElsewhereRefused(
                     "Refused: another corpus of the ledger has rows in the same files, and does "
                     "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
                     "owner."
                 )
             if not same_user:
-                return BudgetRefused(
-                    f"Refused: the account {row.name!r} protects {counted_by(row.source.user)}, "
+                raise BudgetRefused(
+                    f"Refused: the account {account.name!r} protects {counted_by(account.user)}, "
                     f"but this run counts them by {asked_by(request.source.user)}, which does "
                     "not protect them. Nothing was spent. Use the account's user columns."
                 )
-            return BudgetRefused(refusal(f"the account {row.name!r}", paid, row.cap, request.price))
-        return None
+            label = f"the account {account.name!r}"
+            raise BudgetRefused(refusal(label, account.prices, account.cap, request.price))
 
     def _insert(
         self,
@@ -320,28 +318,21 @@ class Ledger(Analysts):
         request: Request,
         setting: Setting,
         files: str | None,
-        paying: Sequence[AccountRow],
+        paying: Sequence[Account],
     ) -> Booked:
         day = today()
-        values = {
-            "run_id": run_id,
-            "digest": request.digest,
-            "files": files,
-            "analyst": self.analyst,
-            "who": system_user(),
-            "verb": request.verb,
-            "parameters": canonical(request.parameters, "the parameters"),
-            "source": canonical(request.source.to_json(), "the source's content"),
-            "events": canonical(events_to_json(request.price.events), "the events"),
-            "epsilon": request.price.epsilon,
-            "delta": request.price.delta,
-            "state": "running",
-            "recorded": day,
-            "changed": day,
-        }
-        places = ", ".join("?" * len(values))
+        values = (
+            *(run_id, request.digest, files, self.analyst, system_user(), request.verb),
+            canonical(request.parameters, "the parameters"),
+            canonical(request.source.to_json(), "the source's content"),
+            canonical(events_to_json(request.price.events), "the events"),
+            *(request.price.epsilon, request.price.delta, "running", day, day),
+        )
         run = con.execute(
-            f"INSERT INTO runs ({', '.join(values)}) VALUES ({places})", tuple(values.values())
+            "INSERT INTO runs (run_id, digest, files, analyst, who, verb, parameters, source, "
+            "events, epsilon, delta, state, recorded, changed) "
+            f"VALUES ({', '.join('?' * len(values))})",
+            values,
         ).lastrowid
         assert run is not None
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, row.id) for row in paying))
@@ -352,11 +343,24 @@ class Ledger(Analysts):
         )
         return Booked(run_id, run, tuple(row.name for row in paying), new=True, key=key)
 
+    def _entry(self, con: sqlite3.Connection, found: sqlite3.Row) -> Entry:
+        kept = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
+        return Entry(
+            **{name: found[name] for name in kept},
+            accounts=_payers_of(con, found["sequence"], self.analyst),
+            source=Source.from_json(json.loads(found["source"])),
+            parameters=json.loads(found["parameters"]),
+            events=events_of(found["events"]),
+            when=day_of(found["recorded"]),
+            changed=day_of(found["changed"]),
+            files=found["files"] or "",
+        )
+
 
 # What follows works inside the caller's transaction.
 
 
-def _repeated(con: sqlite3.Connection, found: Row, setting: Setting) -> Booked:
+def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
     """The run as a repeated request gets it: with its release, or continued."""
     run, run_id = found["sequence"], found["run_id"]
     accounts = _payers_of(con, run)
@@ -402,43 +406,22 @@ def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
 
 
 def _store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
-    """Store what was drawn, cut into numbered pieces: data may be too large for one row."""
-    digest, whole = hashlib.sha256(data).hexdigest(), memoryview(data)
-    con.executemany(
-        "INSERT INTO pieces VALUES (?, ?, ?, ?, ?)",
-        (
-            (run, step, number, whole[start : start + CHUNK], digest)
-            for number, start in enumerate(range(0, len(whole) or 1, CHUNK))  # one of no bytes too
-        ),
-    )
+    con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, step, data))
 
 
 def _stored(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
-    query = "SELECT data, sha256 FROM pieces WHERE run = ? AND step = ? ORDER BY number"
-    found = con.execute(query, (run, step)).fetchall()
-    if not found:
-        return None
-    whole = b"".join(data for data, _ in found)
-    if {hashlib.sha256(whole).hexdigest()} != {digest for _, digest in found}:
-        raise _damaged(run, step)
-    return whole
+    query = "SELECT data FROM drawn WHERE run = ? AND step = ?"
+    found = con.execute(query, (run, step)).fetchone()
+    return None if found is None else found["data"]
 
 
-def _damaged(run: int, step: str) -> LedgerError:
-    return LedgerError(
-        f"What is stored of run number {run} ({step}) is damaged. Restore the ledger from a "
-        "backup; the run stays spent."
-    )
-
-
-def _release(con: sqlite3.Connection, found: Row) -> StoredRelease:
-    if found["state"] != "settled":
+def _release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
+    parquet = _stored(con, found["sequence"], RELEASE)
+    if parquet is None:
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
             "stays spent; the same request with this run id makes it."
         )
-    if (parquet := _stored(con, found["sequence"], RELEASE)) is None:
-        raise _damaged(found["sequence"], RELEASE)
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
@@ -452,32 +435,6 @@ def _payers_of(con: sqlite3.Connection, run: int, analyst: str | None = None) ->
     return tuple(name for (name,) in con.execute(query, {"run": run, "analyst": analyst}))
 
 
-def _run(con: sqlite3.Connection, run_id: str) -> Row | None:
-    return next(iter(_rows(con, "SELECT * FROM runs WHERE run_id = ?", (run_id,))), None)
-
-
-def _rows(
-    con: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any] = ()
-) -> list[Row]:
-    cursor = con.execute(query, values)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
-
-
-def _entry(found: Row, payers: tuple[str, ...]) -> Entry:
-    return Entry(
-        sequence=found["sequence"],
-        run_id=found["run_id"],
-        accounts=payers,
-        source=Source.from_json(json.loads(found["source"])),
-        verb=found["verb"],
-        parameters=json.loads(found["parameters"]),
-        events=events_of(found["events"]),
-        epsilon=found["epsilon"],
-        delta=found["delta"],
-        state=found["state"],
-        when=day_of(found["recorded"]),
-        changed=day_of(found["changed"]),
-        who=found["who"],
-        analyst=found["analyst"],
-    )
+def _run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
+    found = con.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchall()
+    return found[0] if found else None

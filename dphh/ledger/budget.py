@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.privacy.accounting import Composition, compose
+from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
@@ -122,7 +122,7 @@ def default_rule(delta: float) -> Kept:
 def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
     """Check that a run's claimed (epsilon, delta) covers the composition of its events.
 
-    A run whose events do not cost a budget anything is composed as one (epsilon, delta) step.
+    Events that cost nothing are composed with one step of the claim.
     """
     claim = checked_budget(epsilon, delta)
     if not any(cost.is_charged for cost in costs_of(events)):
@@ -138,17 +138,17 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together, in the order in which they were asked for, keep the cap."""
-    costs_of([event for price in prices for event in price.events])  # refuses what has no price
+    costs_of(_events(prices))  # refuses what has no price
     if not prices:
         return True
     alone = len(prices) == 1
     if cap.kept == "divergence" and not alone:
         most = allowed(cap.epsilon, cap.delta)
-        return _drawn(prices, most).within(most)
+        return drawn(_events(prices), most.order).within(most)
     epsilon, delta = _sums_of_claims(prices)
     if epsilon <= _as_fraction(cap.epsilon) and delta <= _as_fraction(cap.delta):
         return True
-    return alone and _composition_of(prices).delta(cap.epsilon) <= cap.delta
+    return alone and compose(_events(prices)).delta(cap.epsilon) <= cap.delta
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
@@ -177,10 +177,9 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
 def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
     """The smallest epsilon that holds at the cap's delta."""
     epsilon, delta = _sums_of_claims(prices)
-    basic = _rounded_up(epsilon) if delta <= _as_fraction(cap.delta) else math.inf
-    return Budget(
-        min(basic, _composition_of(prices).epsilon(cap.delta)) if prices else 0.0, cap.delta
-    )
+    summed = _rounded_up(epsilon) if delta <= _as_fraction(cap.delta) else math.inf
+    composed = compose(_events(prices)).epsilon(cap.delta) if prices else 0.0
+    return Budget(min(summed, composed), cap.delta)
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
@@ -222,7 +221,7 @@ def _shares(prices: Sequence[Booking], cap: Cap) -> tuple[float, float]:
     """The shares that runs draw of the cap's divergence (or epsilon), and of its delta."""
     if cap.kept == "divergence":
         most = allowed(cap.epsilon, cap.delta)
-        took = _drawn(prices, most)
+        took = drawn(_events(prices), most.order)
         return (
             _share_of(took.divergence, most.divergence),
             _share_of(float(took.delta), float(most.delta)),
@@ -235,17 +234,13 @@ def _share_of(took: float, whole: float) -> float:
     return took / whole if whole else (0.0 if took == 0 else math.inf)
 
 
-def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
-    return drawn((event for price in prices for event in price.events), most.order)
-
-
-def _composition_of(prices: Sequence[Booking]) -> Composition:
-    return compose([event for price in prices for event in price.events])
+def _events(prices: Sequence[Booking]) -> list[Event]:
+    return [event for price in prices for event in price.events]
 
 
 def _left_of_divergence(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
     most = allowed(cap.epsilon, cap.delta)
-    rest = _drawn(prices, most).up_to(most)
+    rest = drawn(_events(prices), most.order).up_to(most)
     if delta is None:
         delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
     if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:

@@ -1,40 +1,33 @@
-"""What the ledger is asked, what it answers, and what it tells of its runs and changes."""
+"""What the ledger is asked, what it answers, and what it tells and exports of runs and changes."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
+from dphh.files.whole_files import refuse_other_table, write_named
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.ledger.source import Source, source_of
-from dphh.privacy.events import Event, priced_in
+from dphh.price import Price
+from dphh.privacy.events import Event, events_to_json, priced_in
 from dphh.rows.user import as_json
+from dphh.wording.cells import cell
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
 Setting = dict[str, str]
 State = Literal["running", "failed", "settled"]
-#: Columns with values that are public, of one account.
-Groups = dict[str, tuple[str, ...]]
-
-
-class Priced(Protocol):
-    """What the ledger asks of a `dphh.price.Price`, which lies above it."""
-
-    @property
-    def verb(self) -> str: ...
-    @property
-    def parameters(self) -> tuple[tuple[str, Any], ...]: ...
-    @property
-    def events(self) -> tuple[Event, ...]: ...
-    @property
-    def privacy(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ class Request:
         object.__setattr__(self, "price", price)
 
     @classmethod
-    def of(cls, price: Priced, corpus: Corpus) -> Request:
+    def of(cls, price: Price, corpus: Corpus) -> Request:
         """What a run of this price on this corpus asks of the ledger."""
         return cls(
             source_of(corpus),
@@ -130,6 +123,20 @@ class Entry:
     changed: datetime  # the day on which it came into its state
     who: str  # the system's user who asked for it, as a note and not a proof
     analyst: str | None  # the analyst who asked for it at the gateway
+    #: What recognises its data; '' where these cannot be compared.
+    files: str = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """With the columns RUNS, of which `files` is none."""
+        return {
+            **vars(self),
+            "accounts": json.dumps(self.accounts),
+            "source": json.dumps(self.source.to_json()),
+            "parameters": json.dumps(self.parameters),
+            "events": json.dumps(events_to_json(self.events)),
+            "booked": self.when.isoformat(),
+            "changed": self.changed.isoformat(),
+        }
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,7 @@ class Change:
         )
 
 
-def recorded(price: Priced, corpus: Corpus) -> dict[str, Any]:
+def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
     """The parameters as the ledger and the manifest record them."""
     of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
     return {**dict(price.parameters), **of_corpus}
@@ -170,7 +177,45 @@ def canonical(value: Any, what: str) -> str:
 
 
 def checked_run_id(run_id: object) -> str:
-    """Check a run id: a short text without control characters."""
-    if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200:
-        return run_id
-    raise UsageError("run_id: give a printable text of 1 to 200 characters")
+    return checked_name("run_id", run_id, 200)
+
+
+def checked_name(option: str, name: object, longest: int) -> str:
+    """A short text without control characters."""
+    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= longest:
+        return name
+    raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
+
+
+RUNS = (
+    "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
+    "state", "booked", "changed", "who", "analyst",
+)  # fmt: skip
+CHANGES = ("when", "who", "what", "account", "analyst", "was", "now")
+
+
+def as_table(columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change]) -> pl.DataFrame:
+    """Flat columns, so that Parquet and CSV have the same content."""
+    import polars as pl
+
+    numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
+    schema = {column: numbers.get(column, pl.String) for column in columns}
+    rows = [each.to_json() for each in listed]
+    return pl.DataFrame([[row[column] for column in columns] for row in rows], schema, orient="row")
+
+
+def export_table(table: pl.DataFrame, target: Path) -> None:
+    """Write the table whole or not at all, and never over another table or another file."""
+    import polars as pl
+
+    if target.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+    written = io.BytesIO()
+    if target.suffix == ".csv":
+        # Run ids are their callers' own: a spreadsheet must not compute one.
+        table.with_columns(pl.col(pl.String).map_elements(cell, pl.String)).write_csv(written)
+        write_named("export", target, written.getvalue(), table.clear().write_csv().encode())
+    else:
+        refuse_other_table("export", target, table.columns)
+        table.write_parquet(written)
+        write_named("export", target, written.getvalue(), b"PAR1")

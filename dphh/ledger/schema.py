@@ -15,15 +15,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dphh.errors import LedgerError, UnknownRunError
+from dphh.errors import LedgerError
 from dphh.files.paths import folder_of_user
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
-# The triggers keep what later code, or a hand in the file, must not change by mistake: no run is
-# deleted or priced anew, no state goes back, no drawn level is replaced.
 TABLES = """
 CREATE TABLE accounts (
     id      INTEGER PRIMARY KEY,
@@ -31,7 +29,8 @@ CREATE TABLE accounts (
     source  TEXT NOT NULL,              -- JSON: kind, where, user, content
     epsilon REAL NOT NULL,              -- the cap
     delta   REAL NOT NULL,
-    kept    TEXT NOT NULL CHECK (kept IN ('divergence', 'sums'))
+    kept    TEXT NOT NULL CHECK (kept IN ('divergence', 'sums')),
+    "groups" TEXT NOT NULL DEFAULT '{}' -- JSON: columns with values that are public
 );
 CREATE TABLE shares (
     account INTEGER NOT NULL REFERENCES accounts (id),
@@ -43,12 +42,6 @@ CREATE TABLE shares (
 CREATE TABLE tokens (
     analyst TEXT PRIMARY KEY,
     sha256  TEXT NOT NULL UNIQUE        -- of a token of 256 random bits
-) WITHOUT ROWID;
-CREATE TABLE declared (                 -- groups of a column: public knowledge
-    account INTEGER NOT NULL REFERENCES accounts (id),
-    by      TEXT NOT NULL,
-    "groups" TEXT NOT NULL,             -- JSON list
-    PRIMARY KEY (account, by)
 ) WITHOUT ROWID;
 CREATE TABLE runs (
     sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,13 +73,11 @@ CREATE TABLE unfinished (               -- what a run needs to go on; gone once 
     setting  TEXT NOT NULL,             -- JSON: what must be the same when the run goes on
     attempts INTEGER NOT NULL
 );
-CREATE TABLE pieces (                   -- of a level's released rows, or of a release
+CREATE TABLE drawn (                    -- a level's released rows, or a release, as Parquet
     run    INTEGER NOT NULL REFERENCES runs (sequence),
     step   TEXT NOT NULL,
-    number INTEGER NOT NULL,            -- cut below SQLite's blob limit
     data   BLOB NOT NULL,
-    sha256 TEXT NOT NULL,               -- of all pieces together
-    PRIMARY KEY (run, step, number)     -- so no step of a run is stored twice
+    PRIMARY KEY (run, step)             -- so no step of a run is stored twice
 );
 CREATE TABLE history (                  -- what owners changed
     id       INTEGER PRIMARY KEY,
@@ -98,29 +89,23 @@ CREATE TABLE history (                  -- what owners changed
     who      TEXT NOT NULL,             -- the system's user
     recorded REAL NOT NULL
 );
-
-CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs
-BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot be deleted'); END;
-CREATE TRIGGER requests_stand BEFORE UPDATE OF
-    sequence, run_id, digest, analyst, verb, parameters, source, events, epsilon, delta ON runs
-BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed'); END;
-CREATE TRIGGER settled_runs_stand BEFORE UPDATE OF state, manifest ON runs
-WHEN OLD.state = 'settled'
-BEGIN SELECT RAISE (ABORT, 'a settled run of the ledger cannot be changed'); END;
-CREATE TRIGGER charges_stand BEFORE UPDATE ON charges
-BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
-CREATE TRIGGER charges_are_kept BEFORE DELETE ON charges
-BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be deleted'); END;
-CREATE TRIGGER levels_are_kept BEFORE DELETE ON pieces
-WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'
-BEGIN SELECT RAISE (ABORT, 'a level of an unfinished run cannot be deleted'); END;
-CREATE TRIGGER pieces_stand BEFORE UPDATE ON pieces
-BEGIN SELECT RAISE (ABORT, 'what was drawn cannot be changed'); END;
-CREATE TRIGGER history_stands BEFORE UPDATE ON history
-BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be changed'); END;
-CREATE TRIGGER history_is_kept BEFORE DELETE ON history
-BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be deleted'); END;
 """
+
+#: What later code, or a hand in the file, must not change by mistake.
+NEVER = {
+    "a run cannot be deleted": "DELETE ON runs",
+    "what a run asked for cannot be changed": "UPDATE OF sequence, run_id, digest, analyst, verb, "
+    "parameters, source, events, epsilon, delta ON runs",
+    "a settled run cannot be changed": "UPDATE OF state, manifest ON runs "
+    "WHEN OLD.state = 'settled'",
+    "a charge cannot be changed": "UPDATE ON charges",
+    "a charge cannot be deleted": "DELETE ON charges",
+    "a level of an unfinished run cannot be deleted": "DELETE ON drawn "
+    "WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'",
+    "what was drawn cannot be changed": "UPDATE ON drawn",
+    "the history cannot be changed": "UPDATE ON history",
+    "the history cannot be deleted": "DELETE ON history",
+}
 
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
@@ -170,6 +155,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def _empty() -> sqlite3.Connection:
     """A ledger without accounts and runs, in memory."""
     con = sqlite3.connect(":memory:", isolation_level=None)
+    con.row_factory = sqlite3.Row
     _create_tables(con)
     return con
 
@@ -180,14 +166,11 @@ def exists(path: Path) -> bool:
 
 
 @contextmanager
-def writing(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
-    ledger if there is none, unless a run goes on in it (`create`)."""
+    ledger if there is none."""
     with one_verb_at_a_time, _explain_errors(path, "write"):
-        if create:
-            _create(path)
-        elif not exists(path):
-            raise UnknownRunError(f"The ledger {path} has gone while a run was going on in it.")
+        _create(path)
         with closing(_connect(path)) as con:
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
@@ -208,8 +191,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     con = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None
     )
-    con.execute("PRAGMA trusted_schema = OFF")
-    con.execute("PRAGMA cell_size_check = ON")
+    con.row_factory = sqlite3.Row
     return con
 
 
@@ -226,59 +208,50 @@ def _create(path: Path) -> None:
 
 def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is a ledger; False if it is empty. Any other file is refused."""
-    application = con.execute("PRAGMA application_id").fetchone()[0]
-    version = con.execute("PRAGMA user_version").fetchone()[0]
-    tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    application, version, tables = (
+        con.execute(query).fetchone()[0]
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
+    )
     if application == version == tables == 0:
         return False
-    if application != APPLICATION_ID:
-        raise LedgerError(f"{path} is an SQLite file but not a dphh ledger. Name another file.")
-    if version != SCHEMA_VERSION:
+    if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
         raise LedgerError(
-            f"The ledger {path} has schema {version}, and this dphh reads schema "
-            f"{SCHEMA_VERSION}. Use the dphh that wrote it."
+            f"{path} is not a ledger of this dphh (schema {SCHEMA_VERSION}). Name another file, or "
+            "use the dphh that wrote it."
         )
     return True
 
 
 def _create_tables(con: sqlite3.Connection) -> None:
-    statement = ""
-    for line in TABLES.splitlines(keepends=True):  # executescript would commit
-        statement += line
-        if sqlite3.complete_statement(statement):
-            con.execute(statement)
-            statement = ""
+    for statement in TABLES.split(";\n"):  # executescript would commit
+        con.execute(statement)
+    for what, when in NEVER.items():
+        con.execute(f"""
+            CREATE TRIGGER "{what}" BEFORE {when}
+            BEGIN SELECT RAISE (ABORT, 'ledger: {what}'); END
+        """)
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-_MESSAGES_OF_CODES = {
-    sqlite3.SQLITE_NOTADB: "it is not a dphh ledger (nor any SQLite file). Name another file",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged. Do not go on with a new one, which would "
-    "forget what was spent: restore it from a backup",
-    sqlite3.SQLITE_BUSY: f"other processes held it locked for {TIMEOUT:.0f} seconds. See which "
-    "ones hang, and ask again",
-}
-_OTHER_CODES = (
-    "see that the disk has space, and that this user may read the file and write to it and to its "
-    "folder; or name another file with --ledger or DPHH_LEDGER"
+_ADVICE = (
+    "See that it is a ledger, that its disk has space, that this user may read and write it and "
+    "its folder, and that no process holds it locked; or name another file with --ledger or "
+    "DPHH_LEDGER. Of a damaged ledger restore a backup: a new one forgets what was spent"
 )
 
 
 @contextmanager
 def _explain_errors(path: Path, what: str) -> Iterator[None]:
-    """Replace errors of SQLite and the system by LedgerErrors that say what was found and what to
-    do."""
+    """Replace errors of SQLite and the system by LedgerErrors that say what to do."""
     try:
         yield
-    except sqlite3.Error as error:
-        primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        cause = _MESSAGES_OF_CODES.get(primary, _OTHER_CODES)
+    except (sqlite3.Error, OSError) as error:
         raise LedgerError(
-            f"Could not {what} the ledger {path}: {cause} (SQLite says: {error}). "
-            "Nothing of this request was recorded."
-        ) from error
-    except OSError as error:
-        raise LedgerError(
-            f"Could not {what} the ledger {path}: {error.strerror or error}; {_OTHER_CODES}."
+            f"Could not {what} the ledger {path}: {error}. Nothing of this request was recorded. "
+            f"{_ADVICE}."
         ) from error

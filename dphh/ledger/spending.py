@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
-from dphh.ledger.budget import Budget, Cap, four_digits_down, percent
+from dphh.ledger import budget
+from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.ledger.source import Source
 from dphh.privacy.weak import warnings
 from dphh.rows.user import UserColumns, whom
@@ -16,17 +18,44 @@ from dphh.wording.shown import shown
 
 @dataclass(frozen=True)
 class Account:
-    """A corpus with its cap, or an analyst's share of that cap: what was spent of it, and what is
-    left for one more run, which of a share is never more than what the account has left."""
+    """A corpus with its cap and the prices of the runs that it paid for; or an analyst's share of
+    that cap, with the prices of the analyst's runs."""
 
+    id: int
     name: str
     source: Source
-    runs: int
     cap: Cap
-    spent: Budget
-    left: Budget
-    used: float  # the share of the cap that is used, of what is scarcest
+    prices: tuple[Booking, ...]
+    #: Columns with values that its owner declared public.
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     analyst: str | None = None  # whose share this is
+    whole: Account | None = None  # the account, if this is a share
+
+    @property
+    def runs(self) -> int:
+        return len(self.prices)
+
+    @cached_property
+    def spent(self) -> Budget:
+        return budget.spent(self.prices, self.cap)
+
+    @cached_property
+    def used(self) -> float:
+        """The share of the cap that is used, of what is scarcest."""
+        return budget.used(self.prices, self.cap)
+
+    @cached_property
+    def left(self) -> Budget:
+        """What one more run may have; of a share never more than the account has left."""
+        own = budget.left(self.prices, self.cap)
+        if self.whole is None:
+            return own
+        # At the same delta, so that the smaller of the two is what one more run could have.
+        of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
+        if of_all.epsilon == 0:
+            of_all = self.whole.left
+            own = budget.left(self.prices, self.cap, of_all.delta)
+        return min(own, of_all, key=lambda each: each.epsilon)
 
     @property
     def user(self) -> UserColumns:
@@ -70,24 +99,17 @@ def accounts_text(accounts: Sequence[Account]) -> str:
     lines = []
     for account in accounts:
         lines.append(shown(account.name, 10_000))
-        for _, text in account_lines(account):
+        for text in account_lines(account):
             lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)
 
 
-def account_lines(account: Account) -> list[tuple[str, str]]:
-    if account.cap.kept == "sums":
-        rule = "epsilons add up, and deltas do"
-    else:
-        rule = (
-            "noise and thresholds have a part each, the fuller one is shown; epsilons do not add up"
-        )
+def account_lines(account: Account) -> list[str]:
+    rule = "epsilons add up, and deltas do"
+    if account.cap.kept == "divergence":
+        rule = "noise and thresholds have a part each, the fuller one is shown"
     weak = warnings(account.cap.epsilon, account.cap.delta)
-    return [
-        (shown(account.name, 10_000), guarantee_sentence(account)),
-        ("", f"kept: {rule}"),
-        *(("", f"warning: {warning}") for warning in weak),
-    ]
+    return [guarantee_sentence(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
 
 
 def guarantee_sentence(account: Account) -> str:

@@ -355,7 +355,7 @@ class StopError(Exception):
 def standing(ledger):
     """What stands in an unfinished run's ledger, step by step, read past dphh."""
     with closing(sqlite3.connect(ledger.path)) as con:
-        found = con.execute("SELECT step, data FROM pieces JOIN unfinished USING (run)").fetchall()
+        found = con.execute("SELECT step, data FROM drawn JOIN unfinished USING (run)").fetchall()
     return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
 
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Source
-from dphh.ledger.budget import Budget, Cap, allowed, percent
-from dphh.ledger.spending import accounts_text, guarantee_sentence
+from dphh.ledger.budget import Cap, allowed, percent
+from dphh.ledger.spending import guarantee_sentence
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
 from tests.ledger.asked import ask, items_price
@@ -110,13 +109,6 @@ def test_a_claim_far_below_its_events_is_a_mistake(book, reviews):
         ask(book, "a", reviews, 0.0, 1e-6, events=[GaussianEvent(0.5)])
 
 
-def test_files_of_no_account_are_recorded_without_a_cap(book, reviews):
-    assert ask(book, "a", reviews, 50.0).accounts == ()
-    assert book.accounts() == []
-    assert [(run.epsilon, run.accounts) for run in book.runs()] == [(50.0, ())]
-    assert "no account" in accounts_text(book.accounts())
-
-
 def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_path):
     ask(book, "exactly here", reviews, 0.25)
     ask(book, "the whole folder", Source("path", (str(tmp_path),), "author"), 0.25)
@@ -162,46 +154,6 @@ def test_the_rule_of_a_cap_is_fixed_when_it_is_made(book, reviews):
 
 
 # What is said
-
-
-def test_an_unused_account_says_what_a_first_run_may_have(book, reviews):
-    account = book.add("reviews", reviews, 1.0, 1e-7)
-    assert (account.left, account.cap) == (Budget(1.0, 1e-7), Cap(1.0, 1e-7, "divergence"))
-    assert (account.spent.epsilon, account.runs, account.used) == (0, 0, 0)
-    assert guarantee_sentence(account) == (
-        "promised to each user: (1, 1e-07), whatever is asked, in whatever order; "
-        "nothing of it is used; a first run may have epsilon 1 at delta 1e-07"
-    )
-
-
-def test_what_is_used_and_what_may_follow_add_up(book, reviews):
-    book.add("reviews", reviews, 1.0, 1e-6, "sums")
-    ask(book, "a", reviews, 0.9, 1e-7, events=items_price(0.9, 1e-7))
-    account = book.status("reviews")
-    assert account.spent.epsilon < 0.85  # the smallest at the cap's delta, for programs
-    assert guarantee_sentence(account).endswith(
-        "90% of it is used, by 1 run; one more may have epsilon 0.1 at delta 9e-07"
-    )
-
-
-@pytest.mark.parametrize("kept", ["sums", "divergence"])
-@pytest.mark.parametrize("epsilon", [0.31, 0.1])
-def test_what_is_said_to_be_left_is_granted_until_all_is_used(book, reviews, epsilon, kept):
-    book.add("reviews", reviews, 1.0, 1e-6, kept)
-    before = 0.0
-    for run in range(3):
-        ask(book, f"run {run}", reviews, epsilon, 1e-8, events=items_price(epsilon, 1e-8))
-        account = book.status("reviews")
-        assert before < account.used < 1
-        before = account.used
-    found = re.search(r"one more.* epsilon (\S+) at delta (\S+)$", guarantee_sentence(account))
-    assert ("of items, ngrams or counts" in found[0]) == (kept == "divergence")
-    left, delta = map(float, found.groups())
-    with pytest.raises(BudgetRefused):
-        more = left * 1.002
-        ask(book, "over", reviews, more, delta, events=items_price(more, delta))
-    ask(book, "last", reviews, left, delta, events=items_price(left, delta))
-    assert book.status("reviews").used == pytest.approx(1, abs=2e-3)
 
 
 def test_a_cap_that_was_passed_promises_nothing(book, reviews):

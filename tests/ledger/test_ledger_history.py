@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import csv
+import getpass
 import json
-import os
-import pwd
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from dphh import Corpus, Ledger
-from dphh.errors import BudgetRefused, LedgerError, UsageError
+from dphh import Ledger
+from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Source
 from dphh.ledger import accounts as ledger_accounts
-from tests.ledger.asked import ask, items_price
+from tests.ledger.asked import ask
 
-ME = pwd.getpwuid(os.getuid()).pw_name
+ME = getpass.getuser()
 
 
 def told(book: Ledger, name: str | None = None) -> list[tuple[str | None, ...]]:
@@ -119,21 +118,6 @@ def test_groups_are_declared_per_account_and_column(book, reviews):
 # What is shown and exported
 
 
-def test_entries_are_what_was_asked_in_order(book, reviews):
-    book.add("reviews", reviews, 1.0, 1e-5)
-    events = items_price(0.2, 1e-6)
-    ask(book, "a", reviews, 0.2, 1e-6, events=events, max_items=3)
-    ask(book, "b", Source("path", ("/nowhere",), "author"), 0.1)
-    ask(book, "c", reviews, 0.1, account="reviews")
-    first, second = book.runs("reviews")
-    assert (first.sequence, second.sequence) == (1, 3)
-    assert first.events == tuple(events)
-    assert first.parameters == {"max_items": 3}
-    assert first.source == reviews
-    assert (first.accounts, first.who, first.analyst) == (("reviews",), ME, None)
-    assert (first.verb, first.epsilon, first.delta) == ("items", 0.2, 1e-6)
-
-
 def test_days_are_recorded_and_no_hours(book, reviews, monkeypatch):
     day = 86_400.0
     for run, clock in (("a", 2.5 * day), ("b", 3.9 * day)):
@@ -195,26 +179,10 @@ def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):
         book.export(tmp_path / "data.parquet")
     with pytest.raises(UsageError, match="is another table"):
         book.export(tmp_path / "runs.parquet", history=True)
-    with pytest.raises(UsageError, match="is the ledger itself"):
+    with pytest.raises(UsageError, match="would be lost"):
         book.export(tmp_path / "link.csv")
     with pytest.raises(UsageError, match=r"\.parquet or \.csv"):
         book.export(tmp_path / "out.xlsx")
-    with pytest.raises(LedgerError, match="Could not export"):
+    with pytest.raises(UsageError, match="could not be written"):
         book.export(tmp_path / "missing" / "out.csv")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_an_analyst_exports_their_own_runs(book, reviews, tmp_path):
-    book.add("reviews", reviews, 1.0, 0.0)
-    book.set_share("reviews", "alice", 0.5, 0.0)
-    ask(book, "the owner's", reviews)
-    ask(Ledger(book.path, "alice"), "alice's", reviews, account="reviews")
-    Ledger(book.path, "alice").export(tmp_path / "runs.parquet")
-    assert pl.read_parquet(tmp_path / "runs.parquet")["run_id"].to_list() == ["alice's"]
-
-
-def test_a_ledger_shows_what_is_spent(book, tmp_path):
-    assert "There is no ledger at" in repr(book)
-    book.add("reviews", Corpus(tmp_path / "a.parquet", user="who", text="what"), 1.0, 0.0)
-    ask(book, "a", Source("path", (str(tmp_path / "a.parquet"),), "who"), 0.5)
-    assert "50% of it is used, by 1 run" in " ".join(repr(book).split())

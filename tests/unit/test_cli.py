@@ -8,7 +8,6 @@ import pty
 import re
 import subprocess
 import sys
-from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 
@@ -110,20 +109,6 @@ def test_rows_without_a_user_are_told_of_when_an_account_is_added(dphh, tmp_path
     assert code == 0 and "NULL user id" in err and "; --null-users drop leaves them out" in err
     more = ("--null-users", "drop")
     assert "NULL" not in dphh("ledger", "add", "n", tmp_path / "c.parquet", *READ, *COST, *more)[2]
-
-
-def test_a_statement_is_one_page_for_an_auditor(dphh, path):
-    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
-    assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0
-    code, page, _ = dphh("ledger", "statement", "notes")
-    assert code == 0
-    promise, runs, totals, changes = page.split("\n\n## ")
-    assert "Promised to each user: (4, 1e-06)" in promise and path in promise
-    (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
-    assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
-    assert f"dphh {version('dphh')}" in run
-    assert "Claimed by all together: epsilon 1, delta 1e-07" in totals
-    assert "cap: epsilon 4" in changes
 
 
 def test_a_users_column_has_no_groups(dphh, path):

@@ -241,3 +241,23 @@ def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch)
             gathering.add(*columns, nothing)
     assert read[0] == 2
     assert len(read) > 102
+
+
+def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
+    """A function is handed 2,048 rows at once, however long their texts are."""
+    monkeypatch.setattr(module, "BYTES", 1_000)
+    sizes, texts = [], ["a" * 900, "b", "c" * 5_000, *["d" * 300] * 20, "e"]
+
+    def tokens(contents: pa.Array) -> pa.Array:
+        sizes.append((len(contents), contents.nbytes))
+        return pa.array([[text] for text in contents.to_pylist()])
+
+    words = Vocabulary()
+    gathering = Gathering(Words().reader(words), tokens=tokens)
+    users = pa.array([str(user) for user in range(len(texts))])
+    gathering.add(users, pa.array(texts), pa.nulls(len(texts), pa.string()))
+    gathering.end()
+    assert sum(rows for rows, _ in sizes) == len(texts)
+    assert all(size <= 2_000 for rows, size in sizes if rows > 1)
+    (table,) = gathering.rows()
+    assert sum(map(len, table.column("ids").to_pylist())) == len(texts)

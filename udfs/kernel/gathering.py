@@ -6,7 +6,7 @@ DuckDB and Polars gather a corpus in one process. On Spark each task gathers the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
@@ -29,8 +29,7 @@ from dphh.udfs.kernel.spilled_texts import (
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
-TEXTS = ["user", "tokens", "group_name"]
-#: Texts are read in batches of at least this many bytes.
+#: Contents are read in batches of about this many bytes: their tokens take many times as much.
 BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
 #: positions end. So a number of rows is a bounded number of positions, however long users are.
@@ -82,9 +81,16 @@ class Gathering:
     nothing that is summed depends on the number.
     """
 
-    def __init__(self, read: Read, spilled: SpilledTexts | None = None) -> None:
-        """`spilled`: where texts go that do not fit into memory; if None, all stay in memory."""
+    def __init__(
+        self,
+        read: Read,
+        spilled: SpilledTexts | None = None,
+        tokens: Callable[[pa.Array], pa.Array] = lambda contents: contents,
+    ) -> None:
+        """`spilled`: where texts go that do not fit into memory; if None, all stay in memory.
+        `tokens`: makes tokens of contents, which are tokens already if it is not given."""
         self._read = read
+        self._tokens = tokens
         self._spilled = spilled
         self._lock = Lock()
         self._waiting: list[tuple[Any, ...]] = []
@@ -96,27 +102,32 @@ class Gathering:
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
 
-    def add(self, users: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_id, tokens, group_name)`: takes texts; returns 1 each."""
+    def add(self, users: Any, contents: Any, groups: Any) -> pa.Array:
+        """`dphh_gathered(user_id, content, group_name)`: takes texts; returns 1 each."""
         each = pa.array(np.ones(len(users), dtype=np.int32))
         with self._lock:
-            self._waiting.append((users, tokens, groups))
-            self._bytes += sum(column.nbytes for column in (users, tokens, groups))
+            self._waiting.append((users, contents, groups))
+            self._bytes += sum(column.nbytes for column in (users, contents, groups))
             taken = self._take_waiting() if self._bytes >= BYTES else []
-        self._store_texts(taken)
+        self._read_texts(taken)
         return each
 
     def _take_waiting(self) -> list[tuple[Any, ...]]:
         taken, self._waiting, self._bytes = self._waiting, [], 0
         return taken
 
-    def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
+    def _read_texts(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
-        texts = pa.table(
-            [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
-            TEXTS,
+        rows = pa.table(
+            [pa.chunked_array([*map(one_array, column)]) for column in zip(*parts, strict=True)],
+            ["user", "content", "group_name"],
         )
+        for some in _slices_of_bytes(rows):
+            tokens = self._tokens(one_array(some.column("content")))
+            self._store_texts(some.set_column(1, "tokens", tokens))
+
+    def _store_texts(self, texts: pa.Table) -> None:
         lengths, positions = self._read(texts)
         users = one_array(texts.column("user")).cast(pa.large_string())
         if users.null_count:
@@ -152,7 +163,7 @@ class Gathering:
 
     def end(self) -> None:
         """Read what waits. If texts went to files, all do, so that no memory is used for them."""
-        self._store_texts(self._take_waiting())
+        self._read_texts(self._take_waiting())
         if self._spilled is not None and self._spilled.has_any:
             self._spill(self._spilled)
             self._texts.clear()
@@ -205,6 +216,16 @@ class Gathering:
         names = one_array(self._names.spelled(users[several]))
         user_hashes[several] = of_spellings(names).view(np.int64)
         return user_hashes
+
+
+def _slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows in slices of at most twice BYTES, where no row alone has more."""
+    if rows.nbytes <= 2 * BYTES or rows.num_rows < 2:
+        yield rows
+        return
+    half = rows.num_rows // 2
+    yield from _slices_of_bytes(rows.slice(0, half))
+    yield from _slices_of_bytes(rows.slice(half))
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:

@@ -6,7 +6,6 @@ expressions and one version of Unicode.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import duckdb
@@ -14,12 +13,14 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-_CONNECTION_OF_THREAD = threading.local()
+#: Connections that no thread uses now. An engine's threads are not Python's, which forgets what it
+#: keeps for such a thread between two calls.
+_FREE: list[duckdb.DuckDBPyConnection] = []
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
     """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
-    con = _connection()
+    con = _FREE.pop() if _FREE else _connection()
     con.register("rows", pa.table({column: content}))
     try:
         lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
@@ -28,9 +29,10 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
         # query, comes as text within DuckDB's.
         too_long = "dphh: too long" in str(problem)
         said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
-        raise RuntimeError(said) from None
+        raise type(problem)(said) from None
     finally:
         con.unregister("rows")
+        _FREE.append(con)
     whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
@@ -38,12 +40,9 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """One connection for each thread, with only the macros. Its one thread keeps rows in order."""
-    con = getattr(_CONNECTION_OF_THREAD, "con", None)
-    if con is None:
-        con = duckdb.connect(":memory:", config={"threads": 1})
-        con.execute("SET enable_progress_bar = false")
-        for name in ("names", "text"):
-            con.execute(query(name))
-        _CONNECTION_OF_THREAD.con = con
+    """A connection with only the macros. Its one thread keeps rows in order."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("SET enable_progress_bar = false")
+    for name in ("names", "text"):
+        con.execute(query(name))
     return con

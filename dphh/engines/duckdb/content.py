@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import duckdb
+import pyarrow as pa
 
 from dphh.corpora.files import refuse_columns_twice, refuse_missing_columns, unreadable
 from dphh.corpora.quoted import identifier, literal
@@ -19,6 +22,7 @@ from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.patterns import check_patterns
 from dphh.rows.user import columns_of
 from dphh.sql import query
+from dphh.udfs.text.tokens import tokens_of
 
 ROWS = "corpus_rows"
 #: DESCRIBE of this many columns takes almost no time.
@@ -28,14 +32,16 @@ Loader = Callable[[], None]
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
 
-def open_corpus(
-    con: duckdb.DuckDBPyConnection, corpus: Corpus
-) -> tuple[Loader, Callable[[], bool]]:
-    """Check the names and types of the columns, then define the views. Reads no row.
+class Opened(NamedTuple):
+    #: Makes the rows available, to be called when the run has begun.
+    load: Loader
+    has_rows_without_user: Callable[[], bool]
+    #: The tokens of contents.
+    tokens: Callable[[pa.Array], pa.Array]
 
-    Returns a function that makes the rows available, to be called when the run has begun, and one
-    that says whether any row has no user.
-    """
+
+def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
+    """Check the names and types of the columns, then define the views. Reads no row."""
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), _load_nothing
     else:
@@ -61,7 +67,9 @@ def open_corpus(
             return has_rows_without_user(corpus)
         return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
-    return load, look
+    name = corpus.content.column
+    tokens = partial(tokens_of, column=name, expression=tokens_sql(corpus.content, types[name]))
+    return Opened(load, look, tokens)
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:

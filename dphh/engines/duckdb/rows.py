@@ -4,7 +4,7 @@ no one else can access."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.stores import reach_stores
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import Loader, open_corpus
+from dphh.engines.duckdb.content import Opened, open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.host import Limits
@@ -59,7 +59,8 @@ class Rows:
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self._load, self._has_rows_without_user = _opened(self.con, corpus)
+            opened = _opened(self.con, corpus)
+            self._load, self._has_rows_without_user, self._tokens = opened
         except duckdb.Error as problem:
             self._spill.close()
             raise UsageError(_explain_bad_limit(problem, limits)) from None
@@ -92,11 +93,14 @@ class Rows:
         self.open()
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
-        gathering = Gathering(reading.reader(words), spilled)
+        gathering = Gathering(reading.reader(words), spilled, self._tokens)
+        ((_, content, *_),) = self.con.execute(
+            "DESCRIBE SELECT content FROM rows_of_corpus"
+        ).fetchall()
         self.con.create_function(
             "dphh_gathered",
             gathering.add,
-            ["VARCHAR", "VARCHAR[]", "VARCHAR"],
+            ["VARCHAR", content, "VARCHAR"],
             "INTEGER",
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
@@ -107,7 +111,7 @@ class Rows:
                 with engine_errors("gather_texts"):
                     self.memory.settle()
                     self.con.execute(query("gather_texts"))
-                gathering.end()
+                    gathering.end()
             finally:
                 with suppress(duckdb.Error):  # keep the step's own error, if there is one
                     self.con.remove_function("dphh_gathered")
@@ -137,7 +141,7 @@ def _explained(gathering: Gathering) -> Iterator[None]:
         raise EngineOutOfMemory(NO_MEMORY) from None
 
 
-def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
+def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
     try:
         return open_corpus(con, corpus)
     except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids

@@ -9,6 +9,7 @@ What a task makes of its part depends on that part alone, so a task that runs ag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +31,10 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
-        gathering = Gathering(reading.reader(words))
+        tokens = partial(tokens_of, column=column, expression=expression)
+        gathering = Gathering(reading.reader(words), tokens=tokens)
         for rows in batches:
-            tokens = tokens_of(rows.column("content"), column, expression)
-            gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
+            gathering.add(*(rows.column(each) for each in ("user_id", "content", "group_name")))
         gathering.end()
         if gathering.holds_null_users:
             raise RuntimeError("dphh: NULL user")
