@@ -11,38 +11,17 @@ import unicodedata
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.engines import ENGINES, engine_of
 from dphh.testing import SeededRandomness
-from tests.engines.levels import histogram
+from tests.engines.levels import few, histogram
 
-FEW = settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 OTHERS = pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
 #: Words that separators, escapes and orders could confuse.
-WORDS = [
-    "a",
-    "b",
-    "é",
-    "É",
-    "日本",
-    "\x1f",
-    "\\",
-    "a\x1fb",
-    "b'",
-    "",
-    "zz",
-    "$",
-    "\0",
-    "naïve",
-    "Σ",
-]
+WORDS = [*"abéÉ$Σ\0\x1f\\", "日本", "a\x1fb", "b'", "", "zz", "naïve"]
 
 
 @pytest.fixture(scope="module")
@@ -183,12 +162,16 @@ TEXTS = st.text(
 )
 
 
-@OTHERS
-@pytest.mark.parametrize("options", READINGS.values(), ids=READINGS.keys())
+@pytest.mark.parametrize(
+    ("other", "reading"),
+    [("polars", "all"), ("polars", "cut units"), *(("spark", reading) for reading in READINGS)],
+)
 @given(texts=st.lists(TEXTS, min_size=15, max_size=60))
 @example(texts=["ΑΣ ΑΣΑ İI Σ", "Ⅷ½ e\u0301A", " ", ODD])
-@settings(FEW, max_examples=2)  # of many texts each, as two instances of engines cost more
-def test_engines_read_the_same_tokens(no_noise, other, options, texts):
+@few(2)  # of many texts each, as two instances of engines cost more
+def test_engines_read_the_same_tokens(no_noise, other, reading, texts):
+    """DuckDB makes tokens for Polars too."""
+    options = READINGS[reading]
     corpus = Corpus(pl.DataFrame({"who": range(len(texts)), "what": texts}),
                     user="who", **({"text": "what"} | options))  # fmt: skip
     both = [histogram(name, corpus, no_noise, 100) for name in ("duckdb", other)]

@@ -74,22 +74,6 @@ def test_csv_whose_other_columns_nearly_have_a_name_is_read_by_the_name(engine, 
     assert found(tmp_path / "c.csv", engine) == [SHARED]
 
 
-def test_one_endless_text_counts_by_its_start(engine, tmp_path):
-    words = " ".join(f"w{i}" for i in range(100_000))
-    table = pa.concat_tables([many(SHARED), pa.table({"who": [0], "what": [words]})])
-    pq.write_table(table, tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what", max_text_length=1000)
-    release = items(corpus, **ASK).run(engine=engine, randomness=SeededRandomness(1))
-    assert release.to_arrow()["item"].to_pylist() == [SHARED]
-    assert release.manifest["parameters"]["content"]["max_text_length"] == 1000
-
-
-@pytest.mark.parametrize("table", [many(SHARED)[:0], many(None, pa.string())], ids=["none", "NULL"])
-def test_no_rows_and_nothing_but_null_release_nothing(engine, tmp_path, table):
-    pq.write_table(table, tmp_path / "c.parquet")
-    assert found(tmp_path / "c.parquet", engine) == []
-
-
 def test_lists_in_lists_are_refused_or_read_but_never_crash(engine, tmp_path):
     deep: object = SHARED
     kind = pa.string()
@@ -303,12 +287,6 @@ def test_patterns_that_are_none_are_named(engine, written, no_noise, option, pat
 def test_patterns_with_quotes_are_patterns(engine, written, no_noise):
     corpus = written([(1, "it's \"so\" x'; DROP TABLE held; --")], split="['\"].")
     assert histogram(engine, corpus, no_noise, 10).keys() == {"'s", '"s', '" ', "';"}
-
-
-def test_two_columns_of_one_name_are_an_error(engine, no_noise):
-    table = pa.table([[1], [2], ["y"]], names=["who", "who", "what"])
-    with pytest.raises(CorpusError, match=r"^user: the corpus has 2 columns 'who'"):
-        histogram(engine, Corpus(table, user="who", text="what"), no_noise, 10)
 
 
 def test_files_that_are_not_there_or_not_parquet_are_told_apart(engine, tmp_path, no_noise):
