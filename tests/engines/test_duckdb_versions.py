@@ -87,7 +87,6 @@ from tests.unit.test_connect import (
     con,
     test_a_macro_that_runs_after_many_results_keeps_nobody_waiting,
     test_cursors_asking_at_once_pay_once,
-    test_what_is_refused_says_why_and_costs_nothing,
     texts,
 )
 
