@@ -56,7 +56,7 @@ test-lowest: $(VENV_LOWEST)/ready
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.
-mutants: $(VENV)/ready $(VENV_15)/ready
+mutants: $(VENV)/ready
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/ready

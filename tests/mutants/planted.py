@@ -36,8 +36,6 @@ class Mutant:
     new: str
     #: As pytest is told them: files, or tests in them.
     caught_by: tuple[str, ...]
-    #: Whether its tests need the long-term line of DuckDB, and are skipped on the current one.
-    older: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,11 @@ class Verdict:
 
 
 def read(text: str) -> Iterator[Mutant]:
-    """The mutants of a list. An empty line ends each; lines that begin with # are comments."""
+    """The mutants of a list. An empty line ends each; lines that begin with # are comments.
+
+    Where no test is named, those that catch the mutant above catch this one too.
+    """
+    tests: tuple[str, ...] = ()
     for block in text.split("\n\n"):
         name, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
         if not name:
@@ -57,12 +59,12 @@ def read(text: str) -> Iterator[Mutant]:
         for line in lines:
             word, _, rest = line.partition(" ")
             said.setdefault(word, []).append(rest)
-        if unknown := said.keys() - {"in", "-", "+", "by", "by-older"}:
+        if unknown := said.keys() - {"in", "-", "+", "by"}:
             raise ValueError(f"{name}: lines begin with {sorted(unknown)}")
         (at,) = said["in"]
         old, new = ("\n".join(said.get(sign, [])) for sign in "-+")
-        tests = (*said.get("by", ()), *said.get("by-older", ()))
-        yield Mutant(name, at, old, new, tests, "by-older" in said)
+        tests = tuple(said.get("by", tests))
+        yield Mutant(name, at, old, new, tests)
 
 
 MUTANTS = tuple(
@@ -103,11 +105,8 @@ def copy_of_tree(to: Path) -> Path:
     return to
 
 
-def tested(
-    tree: Path, tests: Sequence[str], older: bool = False, patience: float = PATIENCE
-) -> tuple[int, str]:
+def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tuple[int, str]:
     """pytest's exit code and the end of what it said; where all was skipped, nothing was tested."""
-    python = str(ROOT / ".venv-duckdb15" / "bin" / "python") if older else sys.executable
     environment = {
         **os.environ,
         "PYTHONPATH": str(tree),
@@ -116,7 +115,7 @@ def tested(
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / ".hypothesis"),
     }
     options = ["-x", "-q", "-p", "no:cacheprovider", "--engines", "duckdb,polars"]
-    command = [python, "-m", "pytest", *options, *tests]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     try:
         done = subprocess.run(
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=patience,
@@ -134,7 +133,7 @@ def tried(mutant: Mutant, tree: Path) -> Verdict:
     start = time.monotonic()
     try:
         with planted(mutant, tree) as path:
-            code, said = tested(tree, mutant.caught_by, mutant.older)
+            code, said = tested(tree, mutant.caught_by)
             said = f"{path.relative_to(tree)}: pytest gave {code}\n{said}"
     except (DoesNotApply, SyntaxError) as problem:
         code, said = -1, f"does not apply: {problem}"
@@ -163,9 +162,9 @@ def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
             finally:
                 trees.put(taken)
 
-        def without(older: bool, tests: Sequence[str]) -> None:
+        def without(tests: Sequence[str]) -> None:
             with tree() as copy:
-                code, said = tested(copy, tests, older, PATIENCE_WITH_ALL)
+                code, said = tested(copy, tests, PATIENCE_WITH_ALL)
             if code:
                 sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
 
@@ -174,10 +173,6 @@ def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
                 return tried(mutant, copy)
 
         with ThreadPoolExecutor(jobs) as pool:
-            for older in (False, True):
-                tests = sorted(
-                    {t for each in mutants if each.older is older for t in each.caught_by}
-                )
-                parts = [part for part in (tests[i::jobs] for i in range(jobs)) if part]
-                list(pool.map(without, [older] * len(parts), parts))
+            tests = sorted({test for each in mutants for test in each.caught_by})
+            list(pool.map(without, filter(None, (tests[i::jobs] for i in range(jobs)))))
             return list(pool.map(one, mutants))

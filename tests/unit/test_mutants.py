@@ -98,10 +98,10 @@ def test_what_takes_a_place_is_indented_like_it():
 
 
 def test_a_list_is_read_block_by_block():
-    told = "# All\none\nin add\n- a\n-\n-     b\nby x\nby y\n\nin two\nin f\n- c\n+ d\nby-older z\n"
+    told = "# All\none\nin add\n- a\n-\n-     b\nby x\nby y\n\nin two\nin f\n- c\n+ d\n"
     assert list(read(told)) == [
         Mutant("one", "add", "a\n\n    b", "", ("x", "y")),
-        Mutant("in two", "f", "c", "d", ("z",), older=True),
+        Mutant("in two", "f", "c", "d", ("x", "y")),
     ]
     with pytest.raises(ValueError, match="of"):
         list(read("one\nof add\n"))
