@@ -14,16 +14,12 @@ from dphh import Corpus, Plan, ngrams
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.privacy.forecast_rounds import plain_weight
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from tests.audit.cells_union import _found
-from tests.audit.measure import Measured, counted, released_once, scores, written
+from tests.audit.cells_union import LADDER, _found
+from tests.audit.measure import WORDS, Measured, counted, released_once, scores, written
 
 #: A plan reads its prior as it reads a corpus: any that is read so.
-READ = Corpus(pl.DataFrame({"who": ["a"], "what": ["b"]}), user="who", text="what")
+READ = Corpus(pl.DataFrame({"who": ["a"], "what": ["b"]}), user="who", **WORDS)
 PRIOR = {"prior_is_public": True}
-#: Small, and 1.
-SMALL = {"epsilon": 0.2, "delta": 0.6}
-ONE = {"epsilon": 1.0, "delta": 0.4}
-Budget = dict[str, float]
 
 
 def _measured(
@@ -40,29 +36,25 @@ def list_of(words: list[str], pairs: list[tuple[str, str]]) -> pl.DataFrame:
     return pl.DataFrame({"item": items, "count": [100] * len(words) + [5_000] * len(pairs)})
 
 
-def listed_word(engine: str, folder: Path, size: int, budget: Budget = SMALL) -> Measured:
+def listed_word(engine: str, folder: Path, size: int) -> Measured:
     """Half of the words of the list have one holder each, the others nobody."""
     groups = 4000 * size
     words = [f"{g}/listed" for g in range(groups)]
-    plan = ngrams(READ, max_n=1, **budget, max_items=2, prior=list_of(words, []), **PRIOR)
+    plan = ngrams(READ, max_n=1, **LADDER, max_items=2, prior=list_of(words, []), **PRIOR)
     query = f"SELECT 'extra' || g AS who, g || '/listed' AS what FROM range(0, {groups}, 2) AS a(g)"
-    found = scores(released_once(plan, written(folder, query, text="what"), engine))
+    found = scores(released_once(plan, written(folder, query, **WORDS), engine))
     seen = _found(list(found), groups)
     return _measured(plan, "a user of a listed word", None, counted(seen[0::2], seen[1::2]))
 
 
-def listed_word_at_one(engine: str, folder: Path, size: int) -> Measured:
-    return listed_word(engine, folder, size, ONE)
-
-
-def _unlisted(engine: str, folder: Path, groups: int, held: int, budget: Budget) -> Measured:
+def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
     """Whether any of the user's new words passes. `max_items` of them count, the rest do not."""
-    plan = ngrams(READ, max_n=1, **budget, max_items=4, prior=list_of(["listed"], []), **PRIOR)
+    plan = ngrams(READ, max_n=1, **LADDER, max_items=4, prior=list_of(["listed"], []), **PRIOR)
     query = (
         f"SELECT 'extra' || g AS who, g || '/' || i AS what "
         f"FROM range(0, {groups}, 2) AS a(g), range({held}) AS b(i)"
     )
-    found = scores(released_once(plan, written(folder, query, text="what"), engine))
+    found = scores(released_once(plan, written(folder, query, **WORDS), engine))
     seen = _found([word for word in found if "/" in word], groups)
     (level,) = plan.levels
     assert isinstance(level, ListedWordsLevel)
@@ -80,33 +72,25 @@ def _unlisted(engine: str, folder: Path, groups: int, held: int, budget: Budget)
 
 
 def unlisted_word(engine: str, folder: Path, size: int) -> Measured:
-    return _unlisted(engine, folder, 4000 * size, 1, SMALL)
-
-
-def unlisted_word_at_one(engine: str, folder: Path, size: int) -> Measured:
-    return _unlisted(engine, folder, 4000 * size, 1, ONE)
+    return _unlisted(engine, folder, 4000 * size, 1)
 
 
 def unlisted_words(engine: str, folder: Path, size: int) -> Measured:
-    return _unlisted(engine, folder, 2000 * size, 400, SMALL)
+    return _unlisted(engine, folder, 2000 * size, 400)
 
 
-def unlisted_words_at_one(engine: str, folder: Path, size: int) -> Measured:
-    return _unlisted(engine, folder, 2000 * size, 400, ONE)
-
-
-def lifted_pair(engine: str, folder: Path, size: int, budget: Budget = SMALL) -> Measured:
+def lifted_pair(engine: str, folder: Path, size: int) -> Measured:
     """Pairs that the public text has 50 times as often as chance, half of them with a holder."""
     words = [f"w{i}" for i in range(60)]
     pairs = [(one, other) for place, one in enumerate(words) for other in words[place % 7 :: 7]]
-    plan = ngrams(READ, max_n=2, **budget, max_items=4, prior=list_of(words, pairs), **PRIOR)
+    plan = ngrams(READ, max_n=2, **LADDER, max_items=4, prior=list_of(words, pairs), **PRIOR)
     seen = np.zeros((2, 2), dtype=np.int64)
     for _ in range(8 * size):
         alone = np.random.default_rng().random(len(pairs)) < 0.5
         rows = [(f"{word} {i}", word) for word in words for i in range(60)]
         rows += [(f"extra {i}", " ".join(pairs[i])) for i in np.flatnonzero(alone)]
         frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-        corpus = Corpus(frame, user="who", text="what")
+        corpus = Corpus(frame, user="who", **WORDS)
         found = scores(released_once(plan, corpus, engine))
         passed = np.array([" ".join(pair) in found for pair in pairs])
         for row, trials in enumerate((passed[alone], passed[~alone])):
@@ -117,12 +101,4 @@ def lifted_pair(engine: str, folder: Path, size: int, budget: Budget = SMALL) ->
     )
 
 
-def lifted_pair_at_one(engine: str, folder: Path, size: int) -> Measured:
-    return lifted_pair(engine, folder, size, ONE)
-
-
-SMALL_CELLS = (listed_word, unlisted_word, unlisted_words, lifted_pair)
-CELLS = (
-    *SMALL_CELLS, listed_word_at_one, unlisted_word_at_one, unlisted_words_at_one,
-    lifted_pair_at_one,
-)  # fmt: skip
+CELLS = (listed_word, unlisted_word, unlisted_words, lifted_pair)

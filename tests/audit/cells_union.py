@@ -22,7 +22,7 @@ from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from tests.audit.measure import Measured, counted, released_once, scores, written
+from tests.audit.measure import WORDS, Measured, counted, released_once, scores, written
 
 Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.
@@ -197,7 +197,7 @@ def _new_text(engine: str, folder: Path, size: int, plan: Plan) -> Measured:
         folder,
         f"SELECT 'extra' || g AS who, g || '/a ' || g || '/b' AS what "
         f"FROM range(0, {groups}, 2) AS a(g)",
-        text="what",
+        **WORDS,
     )
     release = released_once(plan, corpus, engine).to_arrow()
     # Longer grams may be nobody's: words alone give away.
@@ -232,7 +232,7 @@ def dpne_all_levels(engine: str, folder: Path, size: int) -> Measured:
         f"""SELECT 'h' || g || '/' || h AS who, {text} AS what
             FROM range({groups}) AS a(g), range({4 * OTHERS}) AS b(h)
             UNION ALL SELECT 'extra' || g, {text} FROM range(0, {groups}, 2) AS a(g)""",
-        text="what",
+        **WORDS,
     )
     found = scores(released_once(plan, corpus, engine))
     loss, squares = np.zeros(groups), 0.0
@@ -278,7 +278,7 @@ def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> tuple[int, i
     for _ in range(runs):
         for row, alone in enumerate((30, 29)):
             frame, held, absent = _pairs(alone)
-            corpus = Corpus(frame, user="who", text="what")
+            corpus = Corpus(frame, user="who", **WORDS)
             found = scores(released_once(plan, corpus, engine))
             asked = (held, absent)[row]
             seen[row] += sum(found.get(pair, -1e9) >= least for pair in asked), len(asked)
@@ -318,7 +318,7 @@ def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
         rows = [(f"{g} {h}", f"a{g} b{g}") for g in range(groups) for h in range(others)]
         rows += [(f"extra {g}", f"a{g} b{g}") for g in np.flatnonzero(extra)]
         frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-        corpus = Corpus(frame, user="who", text="what")
+        corpus = Corpus(frame, user="who", **WORDS)
         found = scores(released_once(plan, corpus, engine))
         drawn += [found[f"a{g} b{g}"] for g in range(groups)]
         there += extra.tolist()

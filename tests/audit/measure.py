@@ -31,6 +31,8 @@ from tests.engines.levels import unstored
 TABLE = 1e-3
 #: What a test that runs every day may fail.
 DAILY = 1e-9
+#: How a corpus of texts is read: as the words that a trial put into it.
+WORDS: dict[str, Any] = {"text": "what", "split": "white space"}
 
 
 def between(count: int, trials: int, fails: float) -> tuple[float, float]:

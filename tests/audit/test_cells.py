@@ -1,7 +1,7 @@
 """Every claim against what is seen from outside: tests/audit/audits.md, with small counts.
 
-DPHH_FULL=1 has ten times the counts, and `python -m tests.audit --times 20` makes the table of the
-docs. Bounds are so wide here that a right mechanism fails once in a hundred million times.
+DPHH_FULL=1 has ten times the counts, and `python -m tests.audit --times 20` makes the table.
+Bounds are so wide here that a right mechanism fails once in a hundred million times.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from dphh.udfs.draws import noise
+from tests.audit import cells_prior
 from tests.audit.__main__ import CELLS, engine_of
 from tests.audit.cells_prior import unlisted_words
-from tests.audit.cells_union import counts_within, dpne_all_levels, sips_shared
+from tests.audit.cells_union import counts_within, dpne_all_levels, items_new, sips_shared
 from tests.audit.measure import DAILY, Cell, Measured
 from tests.conftest import full
 
-CELL = pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.__name__)
+#: Those whose trials stand side by side in few runs.
+QUICK = {*cells_prior.CELLS, items_new, sips_shared, dpne_all_levels, counts_within}
 
 
 def check(found: Measured) -> None:
@@ -32,8 +34,11 @@ def check(found: Measured) -> None:
         assert found.exact > 0
 
 
-@pytest.mark.slow
-@CELL
+@pytest.mark.parametrize(
+    "cell",
+    [pytest.param(cell, marks=() if cell in QUICK else pytest.mark.slow) for cell in CELLS],
+    ids=lambda cell: cell.__name__,
+)
 def test_no_pair_of_neighbours_differs_by_more_than_is_claimed(cell: Cell, tmp_path: Path) -> None:
     check(cell(engine_of(cell), tmp_path, 10 if full() else 1))
 

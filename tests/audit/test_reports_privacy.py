@@ -10,21 +10,13 @@ from math import log
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
+from tests.audit.measure import DAILY, between
 
 DOMAIN = 12
-#: Of one bound; a test makes two.
-FAILS = 1e-9
-
-
-def between(count: int, trials: int) -> tuple[float, float]:
-    low = beta.ppf(FAILS, count, trials - count + 1) if count else 0.0
-    high = beta.ppf(1 - FAILS, count + 1, trials - count) if count < trials else 1.0
-    return float(low), float(high)
 
 
 def audited(mechanism: SubsetSelection, trials: int) -> tuple[float, float]:
@@ -36,8 +28,8 @@ def audited(mechanism: SubsetSelection, trials: int) -> tuple[float, float]:
         reports = draw_subsets(SystemRandomness(), held, mechanism, "audit")
         return int(((reports == 0).any(axis=1) & ~(reports == 1).any(axis=1)).sum())
 
-    low, high = between(tells(0), trials)
-    other_low, other_high = between(tells(1), trials)
+    low, high = between(tells(0), trials, DAILY)
+    other_low, other_high = between(tells(1), trials, DAILY)
     return log(low / other_high), log(high / other_low)
 
 

@@ -16,21 +16,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from dphh import Corpus, Plan, trie
-from dphh.levels.trie import VoteLevel
-from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
-
-#: Of one bound; a test makes a few of them.
-FAILS = 1e-9
-
-
-def between(count: int, trials: int) -> tuple[float, float]:
-    """Where a probability lies, given how often its event happened."""
-    low = beta.ppf(FAILS, count, trials - count + 1) if count else 0.0
-    high = beta.ppf(1 - FAILS, count + 1, trials - count) if count < trials else 1.0
-    return float(low), float(high)
+from dphh.mechanisms.trie.path import path_guarantee, removal_epsilon
+from tests.audit.measure import DAILY, between
 
 
 def plan_of(p: float, theta: int, levels: int, epsilon: float) -> Plan:
@@ -88,7 +78,7 @@ def audit_survival(
     priced = trie(**dict(plan.parameters)).levels
     for level in range(1, min(lengths + 1, len(priced)) + 1):
         exact = prod(binom.sf(one.theta - 1, k, one.p) for one in priced[:level])
-        low, high = between(int((depth >= level).sum()), groups)
+        low, high = between(int((depth >= level).sum()), groups, DAILY)
         assert low <= exact <= high, f"level {level} is reached more or less often than it should"
 
 
@@ -102,40 +92,6 @@ def test_a_prefix_grows_as_often_as_the_binomial_tail_says(engine, tmp_path, p, 
 @pytest.mark.parametrize("k", [10, 14])
 def test_each_level_tosses_coins_of_its_own(engine, tmp_path, k):
     audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, k, 3)
-
-
-def test_a_group_of_less_than_theta_never_grows(engine, tmp_path):
-    plan = plan_of(0.9, 6, 2, 20.0)
-    assert not reached(plan, engine, tmp_path, holders(5, 2000), 2000).any()
-
-
-@pytest.mark.parametrize("changes", [{"theta": 3}, {"numerator": int(0.47 * 2.0**64)}])
-def test_another_theta_or_rate_than_the_priced_one_is_caught(engine, tmp_path, changes):
-    plan = mutated(plan_of(0.4, 4, 2, 8.0), **changes)
-    with pytest.raises(AssertionError, match="more or less often"):
-        audit_survival(plan, engine, tmp_path, 10, 2)
-
-
-def one_sample_for_all(monkeypatch):
-    """Users toss once, before the run; whoever is sampled then votes at every level."""
-    run = Plan.run
-
-    def sampled_once(plan, *, corpus, engine):
-        (path,) = corpus.where
-        sampled = path.replace(".parquet", "-sampled.parquet")
-        with duckdb.connect() as con:
-            con.execute(f"COPY (FROM '{path}' WHERE random() < {plan.levels[0].p}) TO '{sampled}'")
-        everybody = mutated(plan, numerator=2**64 - 1)
-        few = Corpus(sampled, user="who", item="what", as_="list")
-        return run(everybody, corpus=few, engine=engine)
-
-    monkeypatch.setattr(Plan, "run", sampled_once)
-
-
-def test_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
-    one_sample_for_all(monkeypatch)
-    with pytest.raises(AssertionError, match="level 2 is reached more or less often"):
-        audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, 10, 3)
 
 
 # With and without one user: how far the path of their word reaches is all that depends on them.
@@ -165,8 +121,8 @@ def audit_neighbours(
     coming = going = 0.0
     for level in range(levels + 1):
         for seen, against, way in ((present, absent, "coming"), (absent, present, "going")):
-            p_low, _ = between(int((seen == level).sum()), trials)
-            _, q_high = between(int((against == level).sum()), trials)
+            p_low, _ = between(int((seen == level).sum()), trials, DAILY)
+            _, q_high = between(int((against == level).sum()), trials, DAILY)
             bound = epsilon if way == "coming" else removal_epsilon(priced.numerator)
             more = max(0.0, p_low - exp(bound) * q_high)
             coming, going = (coming + more, going) if way == "coming" else (coming, going + more)
@@ -177,7 +133,7 @@ def audit_neighbours(
     for seen, one_more in ((absent, 0), (present, 1)):
         passes = [binom.sf(priced.theta - 1, k + one_more, priced.p) for k in shared]
         for level in range(1, levels + 1):
-            low, high = between(int((seen >= level).sum()), trials)
+            low, high = between(int((seen >= level).sum()), trials, DAILY)
             assert low <= prod(passes[:level]) <= high, "paths survive with another probability"
     return coming
 
@@ -214,42 +170,3 @@ def test_a_price_that_is_not_that_of_what_is_done_is_caught(engine, tmp_path, ch
     plan = mutated(plan_of(0.5, 3, 3, 1.0), **changes)
     with pytest.raises(AssertionError, match="a user who comes shows more than promised"):
         audit_neighbours(plan, engine, tmp_path, shared)
-
-
-# The trap: one sample for all levels. "a" has one child "ac" among the sampled, and u holds "ab".
-
-
-def audit_missing_child(plan: Plan, engine: str, folder: Path, k: int, groups: int) -> None:
-    """The output {a} without {ac}, where k users hold "ac", and in every other group u "ab"."""
-    rows = (
-        holders(k, groups, "['c']") + " UNION ALL " + holders(1, groups, "['b']", "extra", every=2)
-    )
-    depth = along_the_word(plan, engine, folder, rows, groups, ["c"])
-    trials = groups // 2
-    low, _ = between(int((depth[0::2] == 1).sum()), trials)
-    _, high = between(int((depth[1::2] == 1).sum()), trials)
-    promised = exp(plan.privacy.epsilon) * high + plan.privacy.delta
-    assert low <= promised, "a missing child shows that the user is there"
-
-
-def trap_plan() -> Plan:
-    """At theta - 1 = 19 sampled others of 25, {a} without {ac} has probability 0.12 with u."""
-    plan = plan_of(0.75, 20, 2, 2.0)
-    assert plan.privacy.delta < 0.02
-    return plan
-
-
-def test_fresh_coins_do_not_show_who_is_missing(engine, tmp_path):
-    audit_missing_child(trap_plan(), engine, tmp_path, 25, 6000)
-
-
-def test_the_trap_of_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
-    one_sample_for_all(monkeypatch)
-    with pytest.raises(AssertionError, match="a missing child shows that the user is there"):
-        audit_missing_child(trap_plan(), engine, tmp_path, 25, 6000)
-
-
-def test_the_audit_prices_what_is_run():
-    plan = plan_of(0.5, 3, 3, 1.0)
-    assert all(isinstance(level, VoteLevel) for level in plan.levels)
-    assert plan.privacy.delta <= path_delta(1.0, 0.5, 3, 3) * 1.0011

@@ -13,13 +13,11 @@ from math import comb, exp
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 from dphh import ldp_trie
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.draws.subsets import draw_subsets
 from tests.engines.local_tries import grown, plan_of, prefixes
 
 DELTA = 1e-6
@@ -27,8 +25,6 @@ ASKED = {
     "delta": DELTA, "users_per_level": 4000, "contributions": 8, "max_length": 2, "keep": 100,
     "character_set": "abcdefgh",
 }  # fmt: skip
-#: Of one bound; a test makes two.
-FAILS = 1e-9
 
 
 def of_report(mechanism: SubsetSelection, a: int, b: int, own: str) -> np.ndarray:
@@ -118,32 +114,3 @@ def test_planted_faults_are_caught(plan, fault):
         "second level": (list(range(16)), list(range(16, 32))),
     }[fault]
     assert at_least(plan.levels[-1], before, after, plan.privacy.user_epsilon) > 2 * DELTA
-
-
-def counts_sent(level: LocalLevel, held: list[int]) -> np.ndarray:
-    """All reports of a level, one by one, and their sum: all others say "nothing"."""
-    said = np.tile(level.values + np.arange(level.contributions), level.users)
-    said[: len(held)] = held
-    drawn = draw_subsets(SystemRandomness(), said, level.mechanism, "audit")
-    return np.bincount(drawn.ravel(), minlength=level.domain)
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 2.0])
-def test_counts_keep_to_the_promise_in_a_black_box(epsilon):
-    """A user has two of all reports. The event: more reports of the old values than of the new
-    ones. What is measured keeps to what is promised, and the event is no rare one."""
-    delta = 0.01
-    plan = ldp_trie(
-        user_epsilon=epsilon, delta=delta, users_per_level=300, contributions=2,
-        max_length=1, keep=9, character_set="abcd",
-    )  # fmt: skip
-    (level,) = plan.levels
-    trials, seen = 1500, [0, 0]
-    for row, held in enumerate(([0, 1], [2, 3])):
-        for _ in range(trials):
-            drawn = counts_sent(level, held)
-            seen[row] += int(drawn[:2].sum() > drawn[2:4].sum())
-    low = beta.ppf(FAILS, seen[0], trials - seen[0] + 1)
-    high = beta.ppf(1 - FAILS, seen[1] + 1, trials - seen[1])
-    assert low <= exp(epsilon) * high + delta
-    assert seen[0] > trials / 3
