@@ -6,11 +6,9 @@ import json
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import dphh
 from dphh import Corpus, CorpusError
-from dphh.cli import cli
 from dphh.ledger import source_of
 
 ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
@@ -96,11 +94,3 @@ def test_it_tells_no_row_and_no_number_of_them(folder, ledger):
     pl.DataFrame({"who": [9] * 50, "what": ["sentinel"] * 50}).write_parquet(folder / "b.parquet")
     assert dphh.check(corpus, ledger=ledger) == one
     assert "sentinel" not in repr(one) + one._repr_html_() + json.dumps(one.to_json())
-
-
-def test_on_the_command_line(folder, own_ledger):
-    asked = ["check", str(folder), "--user", "who", "--text"]
-    good = CliRunner().invoke(cli, [*asked, "what", "--json"])
-    assert (good.exit_code, json.loads(good.output)["ok"]) == (0, True)
-    bad = CliRunner().invoke(cli, [*asked, "waht"])
-    assert (bad.exit_code, "no column 'waht'" in bad.output) == (2, True)

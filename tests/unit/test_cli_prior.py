@@ -50,19 +50,3 @@ def test_a_prior_is_a_file_a_column_of_text_or_a_release(
     code, out, _ = dphh(*asked, "--prior", tmp_path / "out", "--plan", "--details")
     assert code == 0
     assert "an earlier release" in out
-
-
-def test_items_take_a_prior_or_a_domain(dphh, private, table, tmp_path):
-    asked = (
-        *("items", private.where[0], "--user", "who", "--text", "what"),
-        *("--epsilon", "4", "--delta", "1e-6", "--max-items", "2"),
-    )
-    (tmp_path / "domain.txt").write_text("good\nnight\n")
-    for more in (
-        ("--prior", table, "--prior-is-public"),
-        ("--domain", tmp_path / "domain.txt", "--out", tmp_path / "out"),
-        ("--domain", tmp_path / "out", "--plan"),
-    ):
-        code, _, said = dphh(*asked, *more)
-        assert code == 0, said
-    assert [row["item"] for row in Release.load(tmp_path / "out")] == ["good", "night"]

@@ -59,17 +59,6 @@ def test_what_is_refused_is_said_as_json_too(dphh, weeks, asked, kind, code):
     assert told["message"].split(";")[0] in " ".join(err.split()) or kind == "MissingParameter"
 
 
-def test_a_warning_is_one_line_without_source_and_none_with_quiet(dphh, weeks):
-    asked = ("items", "notes", *COST, "--run-id", "mine", "--json")
-    assert dphh(*asked)[0] == 0
-    pl.DataFrame({"who": [1], "what": ["late"]}).write_parquet(weeks / "week-3.parquet")
-    code, _, err = dphh(*asked)
-    assert code == 0 and err.count("\n") == 1
-    assert err.startswith("dphh: warning: run mine was made before") and ".py" not in err
-    code, _, err = dphh(*asked, "--quiet")
-    assert (code, err) == (0, "")
-
-
 def test_a_store_that_does_not_answer_is_to_be_tried_again(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     corpus = Corpus("s3://bucket/a.parquet", user="who", text="what")
@@ -168,25 +157,6 @@ def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger)
     assert len(ledger.runs("notes")) == 2
 
 
-def test_which_rows_count_is_said_of_named_corpora_too(dphh, weeks, ledger, tmp_path):
-    asked = ["items", "notes", *COST, "--where", "what LIKE '%number1'", "--out", tmp_path / "out"]
-    assert dphh(*asked)[0] == 0
-    assert {row["item"] for row in Release.load(tmp_path / "out")} == {"week", "number1"}
-    assert dphh(*asked[:-2], "--until", "what=a", "--plan")[0] == 0
-    code, _, err = dphh(*asked, "--where", "count(*) > 3")
-    assert code == 2 and "one row" in err
-    assert len(ledger.runs("notes")) == 1
-
-
-def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
-    other = tmp_path / "other.parquet"
-    pl.DataFrame({"who": [1], "what": ["a"]}).write_parquet(other)
-    code, _, err = dphh("items", "notes", *COST, "--files", other)
-    assert code == 2 and "Leave account out" in err
-    code, _, err = dphh("items", other, *READ, *COST, "--files", other)
-    assert code == 2 and "the ledger has no account" in err
-
-
 @pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])
 def test_a_folder_that_cannot_be_written_is_found_before_it_is_paid(dphh, weeks, ledger, folder):
     if not Path(folder).parents[-2].is_dir():
@@ -195,11 +165,3 @@ def test_a_folder_that_cannot_be_written_is_found_before_it_is_paid(dphh, weeks,
     assert (code, json.loads(out)["error"]["spent"]) == (2, False)
     assert "cannot be written" in err and err.count("\n") == 1
     assert ledger.runs() == []
-
-
-def test_what_was_tried_is_removed_where_the_run_is_refused(dphh, weeks, ledger):
-    out = weeks / "new" / "out"
-    assert dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--out", out)[0] == 3
-    assert not out.parent.exists()
-    assert dphh("items", "notes", *COST, "--out", out)[0] == 0
-    assert {each.name for each in out.iterdir()} == {"release.parquet", "release.json"}

@@ -72,16 +72,6 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
         dphh.compare("items", corpus, ledger=ledger, delta=1e-8, epsilon=-1)
 
 
-def test_each_length_has_its_number_of_users():
-    found = dphh.compare("ngrams", max_n=2, method=["forecast", "dpne"], epsilon=1, delta=1e-8)
-    assert found.columns == [
-        "method", "users", "users of 1", "users with 30 words", "users of 2", "share", "runs_left",
-        "refused",
-    ]  # fmt: skip
-    assert found["users with 30 words"].str.contains("to").to_list() == [True, None]
-    assert found["users of 2"].is_null().to_list() == [True, False]
-
-
 def test_without_a_corpus_prices_alone_are_compared():
     found = dphh.compare(dphh.items, delta=1e-8, epsilon=[0.5, 1])
     assert found["share"].to_list() == found["refused"].to_list() == [None, None]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import warnings
 from ast import literal_eval
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.asking.macros import content_parameters, macros
+from dphh.asking.macros import macros
 from dphh.errors import Notice
 from dphh.ledger import source_of
 from dphh.registry import VERBS
@@ -39,38 +37,11 @@ def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
     return dphh.connect(ledger)
 
 
-def test_a_named_corpus_is_asked_by_name(con: Any) -> None:
-    found = con.execute(f"SELECT level, item, tokens, score FROM {ITEMS}").fetchall()
-    assert {row[1] for row in found} == {"the", "cat", "sat", "dog", "ran"}
-    assert all(level == 1 and tokens == [item] for level, item, tokens, _ in found)
-
-
-def test_a_frame_is_no_table_until_it_is_made_one(ledger: Ledger, texts: str) -> None:
-    con: Any = dphh.connect(ledger)
-    frame = pl.read_parquet(texts)
-    asked = (
-        "FROM dphh_items('frame', user_column := 'who', text_column := 'what', epsilon := 1.0, "
-        "delta := 1e-6)"
-    )
-    with pytest.raises(
-        duckdb.Error, match=r"no table, view or file 'frame'.* CREATE TABLE frame AS"
-    ):
-        con.execute(asked)
-    assert ledger.runs() == []
-    con.execute("CREATE TABLE frame AS FROM frame")
-    assert len(frame) == 600
-    assert len(con.execute(asked).fetchall()) == 5
-
-
 @pytest.mark.parametrize(
     "query",
     [
         "SELECT count(*) FROM {0} a, {0} b",
         "WITH r AS (FROM {0}) FROM r a, r b",
-        "WITH r AS NOT MATERIALIZED (FROM {0}) SELECT (SELECT count(*) FROM r), max(score) FROM r",
-        "FROM {0} UNION ALL FROM {0}",
-        "FROM {0} EXCEPT FROM {0}",
-        "SELECT count(*) FROM range(5000), {0}",
         "SELECT (SELECT max(score) FROM {0}) - (SELECT max(score) FROM {0})",
         "SELECT count(*) FROM range(40) t(i), LATERAL (FROM {0})",
         "EXPLAIN ANALYZE FROM {0}",
@@ -99,11 +70,6 @@ def test_however_often_a_query_mentions_it_it_is_drawn_once(
 def test_what_asks_for_no_row_costs_nothing(con: Any, ledger: Ledger, query: str) -> None:
     con.execute(query.format(ITEMS, ITEMS.replace("'", "''"))).fetchall()
     assert ledger.runs() == []
-
-
-def test_both_mentions_see_the_same_draw(con: Any) -> None:
-    query = f"SELECT count(*) FROM {ITEMS} a JOIN {ITEMS} b USING (item) WHERE a.score <> b.score"
-    assert con.execute(query).fetchone() == (0,)
 
 
 def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(
@@ -137,14 +103,6 @@ def words(con: Any, corpus: str) -> set[str]:
 
 def add_birds(con: Any, table: str) -> None:
     con.execute(f"INSERT INTO {table} SELECT 'v' || i, 'birds fly' FROM range(600) t(i)")
-
-
-def test_a_file_that_was_rewritten_is_another_request(con: Any, ledger: Ledger, texts: str) -> None:
-    assert "birds" not in words(con, texts)
-    birds = [(f"u{n}", "birds fly") for n in range(600)]
-    pl.DataFrame(birds, schema=["who", "what"], orient="row").write_parquet(texts)
-    assert words(con, texts) == {"birds", "fly"} == words(con, texts)
-    assert len(ledger.runs()) == 2
 
 
 @pytest.mark.filterwarnings("ignore:run .* was made before")
@@ -189,20 +147,6 @@ def test_what_one_statement_mentions_twice_is_drawn_once_though_the_rows_change(
     assert len(ledger.runs()) == 1
 
 
-def test_a_prior_that_has_changed_is_another_request(con: Any, ledger: Ledger) -> None:
-    con.execute("CREATE TABLE public AS FROM (VALUES ('the', 5), ('cat', 4)) t(item, count)")
-    asked = (
-        "FROM dphh_ngrams('reviews', prior := 'public', prior_is_public := true, max_n := 2, "
-        "max_items := 9, epsilon := 1.0, delta := 1e-6)"
-    )
-    for _ in range(2):
-        con.execute(asked).fetchall()
-    assert len(ledger.runs()) == 1
-    con.execute("INSERT INTO public VALUES ('dog', 4)")
-    con.execute(asked).fetchall()
-    assert len(ledger.runs()) == 2
-
-
 def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
     found: list[Any] = []
 
@@ -217,39 +161,6 @@ def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
         assert not thread.is_alive()
     assert len(ledger.runs()) == 1
     assert all(rows == found[0] for rows in found) and len(found) == 4
-
-
-def test_a_path_and_a_table_say_their_columns(con: Any, texts: str, ledger: Ledger) -> None:
-    columns = "user_column := 'who', item_column := 'what', epsilon := 1, delta := 1e-6"
-    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
-    by_path = con.execute(f"SELECT item FROM dphh_items('{texts}', {columns})").fetchall()
-    # The file is the account's, however it is asked for; whose a table's rows are, nobody can tell.
-    assert [entry.accounts for entry in ledger.runs()] == [("reviews",)]
-    with pytest.raises(duckdb.Error, match=r"which account pays.*account := 'reviews'"):
-        con.execute(f"FROM dphh_items('held', {columns})")
-    assert len(ledger.runs()) == 1
-
-    elsewhere = dphh.connect(Ledger(ledger.path.with_name("uncapped.sqlite")))
-    elsewhere.execute(f"CREATE TABLE held AS FROM '{texts}'")
-    by_table = elsewhere.execute(f"SELECT item FROM dphh_items('held', {columns})").fetchall()
-    assert set(by_path) == set(by_table) == {("the cat sat",), ("the dog ran",)}
-
-
-def test_a_notice_comes_with_a_run_alone_and_names_no_file_of_dphh(
-    texts: str, tmp_path: Path
-) -> None:
-    con = dphh.connect(tmp_path / "uncapped.sqlite")
-    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
-    columns = "user_column := 'who', item_column := '{}', epsilon := 1, delta := 1e-6"
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with pytest.raises(duckdb.Error, match="missing"):
-            con.execute(f"FROM dphh_items('held', {columns.format('missing')})")
-    assert told == []
-    with pytest.warns(Notice, match="nothing caps it") as told:
-        con.execute(f"FROM dphh_items('held', {columns.format('what')})")
-    package = str(Path(dphh.__file__).parent)
-    assert not [each.filename for each in told if each.filename.startswith(package)]
 
 
 def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Ledger) -> None:
@@ -286,38 +197,6 @@ def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> Non
     assert ledger.runs() == []
 
 
-def test_a_release_comes_back_by_its_run_id(con: Any) -> None:
-    made = con.execute(f"SELECT item, score FROM {ITEMS} ORDER BY ALL").fetchall()
-    (run_id,) = con.execute("SELECT run_id FROM dphh_releases()").fetchone()
-    again = con.execute("SELECT item, score FROM dphh_release(?) ORDER BY ALL", [run_id]).fetchall()
-    assert again == made
-
-
-def test_user_ids_of_several_spellings_are_refused_in_sql(
-    con: Any, ledger: Ledger, tmp_path: Path
-) -> None:
-    rows = pl.DataFrame({"who": [0.0, -0.0], "what": ["a", "b"]})
-    rows.write_parquet(tmp_path / "c.parquet")
-    with pytest.raises(duckdb.InvalidInputException, match="user: column who is DOUBLE"):
-        con.execute(
-            f"FROM dphh_items('{tmp_path / 'c.parquet'}', user_column := 'who', "
-            "text_column := 'what', epsilon := 1, delta := 1e-6)"
-        ).fetchall()
-    assert ledger.runs() == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["split := 'white space'", "max_token_length := 1000", "lower := false"],
-)
-def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, said: str) -> None:
-    option = said.partition(" ")[0]
-    with pytest.raises(
-        duckdb.InvalidInputException, match=f"{option}: the ledger has the corpus 'reviews'"
-    ):
-        con.execute(f"FROM dphh_plan_items('reviews', {said}, epsilon := 1, delta := 1e-6)")
-
-
 def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Ledger) -> None:
     said = "where_rows := 'contains(what, ''cat'')', since := 'who=u1'"
     asked = f"FROM dphh_items('reviews', {said}, epsilon := 1.0, delta := 1e-6)"
@@ -327,14 +206,6 @@ def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Led
     assert kept == "(contains(what, 'cat')\n) AND (\"who\" >= 'u1'\n)"
     with pytest.raises(duckdb.InvalidInputException, match="a subquery"):
         con.execute("FROM dphh_items('reviews', where_rows := 'who = (SELECT 1)', epsilon := 1.0)")
-
-
-def test_rows_of_nobody_are_found_before_it_is_paid(con: Any, ledger: Ledger, texts: str) -> None:
-    schema = {"who": pl.String, "what": pl.String}
-    pl.DataFrame({"who": [None], "what": ["x"]}, schema=schema).write_parquet(texts)
-    with pytest.raises(duckdb.InvalidInputException, match="NULL"):
-        con.execute(f"FROM {ITEMS}").fetchall()
-    assert ledger.runs() == []
 
 
 def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
@@ -360,51 +231,11 @@ def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledge
         own.cursor().execute("FROM dphh_ledger()")
 
 
-def test_every_verb_is_there_with_its_options() -> None:
-    for name, verb in VERBS.items():
-        for of_tables in (False, True):
-            parameters = macros(of_tables=of_tables)[name].parameters
-            assert {"corpus", *verb.options} <= {*parameters}
-            assert len({*parameters}) == len(parameters)
-            assert ({*content_parameters()} <= {*parameters}) is of_tables
-
-
-def test_every_macro_has_a_comment_and_a_row_of_help(con: Any) -> None:
-    found = con.execute(
-        "SELECT DISTINCT function_name, comment FROM duckdb_functions() "
-        "WHERE function_type = 'table_macro' AND function_name LIKE 'dphh_%'"
-    ).fetchall()
-    assert {name for name, _ in found} == {f"dphh_{name}" for name in macros(of_tables=True)}
-    assert all(f"FROM {name}(" in comment for name, comment in found)
-    helped = con.execute("SELECT call, costs FROM dphh_help()").fetchall()
-    assert {call.split("(")[0].removeprefix("FROM ") for call, _ in helped} == dict(found).keys()
-    assert {call for call, costs in helped if costs != "nothing"} == {
-        f"FROM dphh_{verb}(corpus, ...)" for verb in VERBS
-    }
-
-
 def test_the_options_of_a_verb_are_those_of_its_macro(con: Any) -> None:
     for name, verb in VERBS.items():
         rows = con.execute(f"SELECT option, what FROM dphh_options('{name}')").fetchall()
         assert {"corpus", *dict(rows)} == {*macros(of_tables=True)[name].parameters}
         assert all(dict(rows)[option] == said for option, said in verb.help.items())
-
-
-def test_the_public_verbs_are_all_macros() -> None:
-    public: list[Callable[..., Any]] = [dphh.items, dphh.ngrams, dphh.trie, dphh.ldp_trie]
-    assert {verb.__name__ for verb in public} <= VERBS.keys()
-
-
-def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
-    path = tmp_path / "words.parquet"
-    pl.DataFrame([(f"u{n}", "ab") for n in range(4000)], schema=["who", "what"], orient="row")\
-        .write_parquet(path)  # fmt: skip
-    found = con.execute(
-        f"SELECT item FROM dphh_ldp_trie('{path}', user_column := 'who', item_column := 'what', "
-        "local_epsilon := 8.0, delta := 1e-6, users_per_level := 1000, contributions := 1, "
-        "max_length := 3, keep := 1, character_set := 'abc') ORDER BY level"
-    ).fetchall()
-    assert ("ab",) in found
 
 
 @pytest.mark.parametrize(
@@ -458,13 +289,3 @@ def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) 
     with pytest.raises(duckdb.Error, match=r"NULL user id.*Nothing was spent"):
         con.sql(f"{asked} delta := 1e-6)").fetchall()
     assert ledger.runs() == []
-
-
-def test_what_is_not_there_is_an_error_of_the_plan_in_the_words_of_sql(ledger: Ledger) -> None:
-    con: Any = dphh.connect(ledger)
-    con.execute("CREATE TABLE held AS SELECT NULL AS who, 'a' AS what")
-    asked = "'held', text_column := 'what', epsilon := 1, delta := 1e-6"
-    with pytest.raises(duckdb.Error, match="user: the corpus has no column 'person'"):
-        con.execute(f"FROM dphh_plan_items({asked}, user_column := 'person')")
-    with pytest.raises(duckdb.Error, match="null_users := 'drop' leaves them out"):
-        con.execute(f"FROM dphh_items({asked}, user_column := 'who')")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
-from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError, items
+from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
 from dphh.corpus import as_sequences, corpus_from_json, replace_corpus
 from dphh.ledger import Source, source_of
 
@@ -23,11 +21,6 @@ def test_text_reads_words_and_item_takes_rows_whole():
     assert Corpus("a.parquet", user="u", text="t", as_="list").content.reading == "list"
 
 
-def test_making_a_corpus_reads_nothing(tmp_path):
-    corpus = Corpus(tmp_path / "not" / "there.parquet", **HERE)
-    assert corpus.where == (str(tmp_path / "not" / "there.parquet"),)
-
-
 def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     corpus = Corpus(["a.parquet", Path("b/*.parquet"), "s3://bucket/x.parquet"], **HERE)
@@ -38,11 +31,6 @@ def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
     )
 
 
-def test_a_home_folder_is_written_out(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert Corpus("~/x.parquet", **HERE).where == ("/home/somebody/x.parquet",)
-
-
 def test_equal_corpora_are_equal_and_hash_alike():
     one, two = (Corpus("/a.parquet", **HERE, **TRIEHH_WORDS) for _ in range(2))
     assert one == two
@@ -50,11 +38,6 @@ def test_equal_corpora_are_equal_and_hash_alike():
     assert one != replace_corpus(one, account="other")
     item = Corpus("/a.parquet", user="who", item="what")
     assert item != as_sequences(item, 2)
-
-
-def test_a_corpus_is_frozen():
-    with pytest.raises(AttributeError):
-        Corpus("/a.parquet", **HERE).user = "other"  # type: ignore[misc]
 
 
 def test_a_corpus_of_paths_goes_through_json():
@@ -70,30 +53,10 @@ def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
         ledger.corpus("frames")
 
 
-@pytest.mark.parametrize(
-    "source, kind, where",
-    [
-        (lambda: pl.DataFrame({"who": [1]}), "frame", "polars:DataFrame"),
-        (lambda: pl.LazyFrame({"who": [1]}), "frame", "polars:LazyFrame"),
-        (lambda: pa.table({"who": [1]}), "frame", "pyarrow:Table"),
-        (lambda: duckdb.connect().sql("SELECT 1"), "table", "duckdb:DuckDBPyRelation"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
-    corpus = Corpus(source(), **HERE)
-    assert (corpus.kind, corpus.where) == (kind, (where,))
-
-
 @pytest.mark.parametrize("name", ["nope", "a; DROP TABLE b", '"', ""])
 def test_a_table_that_is_not_there_is_named(name):
     with pytest.raises(CorpusError, match=r"^source: the connection has no table or view"):
         Corpus(name, connection=duckdb.connect(), **HERE)
-
-
-def test_what_is_no_connection_is_refused_by_its_type():
-    with pytest.raises(UsageError, match="connection: found a int; give the DuckDB connection"):
-        Corpus("reviews", user="u", text="t", connection=3)
 
 
 def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
@@ -107,13 +70,3 @@ def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
     )
     listed = repr(Corpus(["/a", "/b"], user="u", text="t", as_="characters"))
     assert listed == "Corpus(['/a', '/b'], user='u', text='t', as_='characters')"
-
-
-@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame])
-def test_a_plan_over_a_table_that_lacks_a_column_says_so_at_once(make):
-    table = make({"who": [1], "what": ["a"]})
-    with pytest.raises(
-        CorpusError, match="user: the corpus has no column 'hwo'; did you mean 'who"
-    ):
-        items(Corpus(table, user="hwo", text="what"), epsilon=1, delta=1e-7)
-    assert items(Corpus(table, user="who", text="what"), epsilon=1, delta=1e-7).price

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
-from math import sqrt
 from typing import Any
 
-import polars as pl
 import pytest
-from click.testing import CliRunner
 
-from dphh import Corpus, connect, items, ngrams, plan_from_json, trie
-from dphh.cli import cli
+from dphh import items, ngrams, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent, SetUnionEvent
@@ -95,26 +90,6 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     assert f"{number(plan.counting.widest.half_width)} users to either side" in said
 
 
-def test_who_counts_more_finds_less():
-    shares = (None, 0.1, 0.5, 0.9)
-    found = [dict(items(counts=share, **BUDGET).finds.users_by_held)[100] for share in shares]
-    assert all(less < more for less, more in pairwise(found))
-
-
-def test_the_plan_says_what_it_finds_and_how_far_off_its_counts_will_be():
-    plan = ngrams(max_n=3, max_items=10, method="dpne", counts=0.3, **BUDGET)
-    said = " ".join(plan.describe().split())
-    counting = plan.counting
-    assert counting.max_items == 30  # of each length as many as finding lets a user count for
-    assert counting.widest.sigma == pytest.approx(counting.relative_sigma * sqrt(30), rel=1e-3)
-    assert "each user counts as one for up to 30 of all that is found" in said
-    assert f"noise: {counting.widest.sigma:.3f} users" in said
-    assert "of 100, " in said and "is found with probability 0.9" in said
-    assert "the share `counts` of the same budget" in said
-    assert plan_from_json(plan.dumps()) == plan
-    assert "counting" not in items(**BUDGET).to_json()
-
-
 def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     counting = items(max_items=10, counts=0.3, **BUDGET).counting
     most = counting.widest.sigma
@@ -129,24 +104,3 @@ def test_the_event_of_counts_is_found_by_what_it_is_and_not_by_its_note(how):
     said: dict[str, Any] = {"note": "in other words"}
     worded = [replace(event, **said) for event in price.events]
     assert found_counts(worded, price.counting.max_items, Counting()) == price.counting
-
-
-def test_the_command_sql_and_frames_take_the_same_option(tmp_path, ledger):
-    path, out = tmp_path / "people.parquet", tmp_path / "out"
-    frame = pl.DataFrame({"who": range(300), "what": ["a b", "b", "a b c"] * 100})
-    frame.write_parquet(path)
-    cost = ["--epsilon", "8", "--delta", "1e-4", "--counts", "0.3", "--quiet"]
-    command = ["items", str(path), "--user", "who", "--text", "what", *cost, "--out", str(out)]
-    said = CliRunner().invoke(cli, command, catch_exceptions=False)
-    assert said.exit_code == 0 and "for all of them together" in said.output
-    assert pl.read_parquet(out / "release.parquet")["users"].null_count() == 0
-
-    asked = f"dphh_items('{path}', user_column := 'who', text_column := 'what', epsilon := 8.0"
-    rows = connect(ledger).execute(
-        f"SELECT low, users, high FROM {asked}, delta := 1e-4, counts := 0.3)"
-    )
-    assert all(low <= users <= high for low, users, high in rows.fetchall())
-
-    asked = {"epsilon": 8.0, "delta": 1e-4, "counts": 0.3}
-    plan = frame.dphh.items(user="who", text="what", **asked)
-    assert plan.events == items(Corpus(path, user="who", text="what"), **asked).events

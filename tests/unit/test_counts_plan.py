@@ -7,16 +7,7 @@ from math import sqrt
 import polars as pl
 import pytest
 
-from dphh import (
-    Corpus,
-    Release,
-    UsageError,
-    connect,
-    counts,
-    items,
-    ngrams,
-    trie,
-)
+from dphh import Corpus, UsageError, counts, items, ngrams, trie
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -54,20 +45,6 @@ def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_held):
     norm = sqrt(min(max_held, 3))
     assert level.sigma >= gaussian.sigma * norm * (1 - 1e-12)
     assert level.sigma <= gaussian.sigma * norm * 1.001 + 0.001
-
-
-def test_before_spending_the_plan_says_how_far_off_a_count_will_be():
-    plan = counts(of=[[str(number)] for number in range(1_000)], **BUDGET)
-    said = " ".join(plan.describe().split())
-    (level,) = plan.levels
-    assert f"noise: {level.sigma:.2f} users" in said
-    # 5% either way where nobody is bounded; of which 1% is kept for what bounding takes.
-    assert level.half_width == pytest.approx(2.054 * level.sigma, rel=0.001)
-    (unbounded,) = counts(of=WORDS, **BUDGET).levels
-    assert unbounded.half_width == pytest.approx(1.96 * unbounded.sigma, rel=0.001)
-    assert "of 100, " in said and "of 1,000, " in said and "of 10,000" in said
-    assert "each user counts as one for up to 100 of 1,000 counts" in said
-    assert "an item's interval lies above 0 with probability 0.9" in said
 
 
 def test_no_more_than_all_items_are_anybodys_so_the_noise_goes_by_them():
@@ -135,53 +112,6 @@ def test_of_a_trie_the_whole_sequences_are_counted(people, tmp_path):
     assert {row["item"] for row in counted} == ended
     (big,) = [row for row in counted if row["item"] == "new york is big"]
     assert big["low"] <= 80 <= big["high"]
-
-
-def test_a_release_of_counts_says_who_holds_what(people, ledger):
-    plan = counts(people, of=["new york", "new", "nobody's"], **BUDGET)
-    made = released(plan, ledger=ledger)
-    assert made.table.schema.names == ["level", "item", "tokens", "users", "low", "high"]
-    rows = {row["item"]: row for row in made}
-    for item, truth in {"new york": 160, "new": 240, "nobody's": 0}.items():
-        assert rows[item]["low"] <= truth <= rows[item]["high"]
-        assert rows[item]["low"] <= rows[item]["users"] <= rows[item]["high"]
-    assert rows["new york"]["level"] == 2
-    (entry,) = ledger.runs()
-    kinds = [event.kind for event in entry.events]
-    assert kinds.count("gaussian") == 1 and set(kinds) == {"gaussian", "delta"}
-    assert "for all of them together" in repr(made) and "score" not in repr(made)
-    again = Release.from_parquet(*reversed(ledger.release(made.run_id)))
-    assert again.dumps() == made.dumps() and again.table.equals(made.table)
-
-
-def test_within_groups_what_is_not_declared_is_other_and_so_is_null(people):
-    plan = counts(people, of=["new"], by="country", groups=["FR", "DE", "XX"], **BUDGET)
-    made = released(plan)
-    assert made.table.schema.names[3] == "group"
-    rows = {row["group"]: row for row in made}
-    assert set(rows) == {"DE", "FR", "XX", "other"}  # and no value that was not declared
-    for group, truth in {"DE": 60, "FR": 60, "XX": 0, "other": 120}.items():
-        assert rows[group]["low"] <= truth <= rows[group]["high"]
-    assert "other" in repr(made)
-
-
-def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):
-    found = released(items(people, epsilon=8.0, delta=1e-4), ledger=ledger)
-    con = connect(ledger)
-    corpus = f"'{people.where[0]}', user_column := 'who', text_column := 'what'"
-    price = "epsilon := 1.0, delta := 1e-8"
-    rows = con.execute(
-        f"SELECT item, low, users, high FROM dphh_counts({corpus}, of := '{found.run_id}', {price})"
-    ).fetchall()
-    assert {item for item, *_ in rows} == {row["item"] for row in found}
-    assert all(low <= users <= high for _, low, users, high in rows)
-    (first, again) = (
-        con.execute(f"FROM dphh_counts({corpus}, of := ['new york'], {price})").fetchall()
-        for _ in range(2)
-    )
-    assert first == again and len(ledger.runs()) == 3
-    said = con.execute(f"FROM dphh_plan_counts({corpus}, of := ['new york'], {price})").fetchall()
-    assert any("one standard deviation" in line for _, _, line, _ in said)
 
 
 def test_by_default_next_to_nobody_holds_more_than_counts_in_full():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
 from scipy.stats import binom
 
 import dphh
-from dphh import Corpus, UsageError
+from dphh import Corpus
 from dphh.testing import SeededRandomness
 
 
@@ -41,14 +40,6 @@ def test_words_are_found_from_as_many_users_as_are_said(own_ledger):
     assert less < 0.8  # it is no number that is safe by being large
 
 
-def test_n_grams_are_found_from_as_many_users_as_are_said(own_ledger):
-    asked = {"epsilon": 6.0, "delta": 1e-6, "max_items": 20, "max_n": 2, "method": "dpne"}
-    ((_, ((_, _), (_, users))),) = dphh.ngrams(**asked).detection(dphh.profile(8)).scenarios
-    groups = 150
-    plan = dphh.ngrams(corpus_of(groups, users, 8, own=False), **asked)
-    assert share_found(plan, groups, level=2) >= binom.ppf(1e-9, groups, 0.9) / groups
-
-
 def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_number():
     plan = dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3, max_items=50, method="dpne")
     sight = plan.detection(dphh.profile([1, 12, 200]))
@@ -60,13 +51,6 @@ def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_numb
     assert "no number is promised" in repr(
         dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3).detection(dphh.profile(12))
     )
-
-
-def test_what_has_no_such_number_says_so():
-    with pytest.raises(UsageError, match="profile: found trie"):
-        dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).detection(dphh.profile(12))
-    with pytest.raises(UsageError, match="words_per_user: found 0"):
-        dphh.profile(0)
 
 
 def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():

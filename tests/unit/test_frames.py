@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 
 import polars as pl
 import pytest
@@ -50,13 +48,3 @@ def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(ver
     assert {name: each.default for name, each in taken.items()} == {
         name: each.default for name, each in options.items()
     }
-
-
-@pytest.mark.parametrize("imports", ["import dphh, polars", "import polars, dphh"])
-def test_frames_have_the_namespace_in_any_order_of_imports(imports):
-    done = subprocess.run(
-        [sys.executable, "-c", f"{imports}; print(polars.DataFrame().dphh.items.__name__, "
-         "polars.LazyFrame().dphh.trie.__name__)"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == "items trie\n"

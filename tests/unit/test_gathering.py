@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from itertools import pairwise
@@ -11,13 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, items
-from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
@@ -122,23 +118,6 @@ def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts
     assert sorted(found) == sorted(sorted(keys) for keys in held.values() if keys)
 
 
-def test_the_ends_of_texts_stay_where_they_are_asked_for():
-    texts = [(1, ["a", "b"]), (2, ["", ""]), (1, []), (3, ["b"]), (1, ["a"])]
-    found = gathered(texts, [2], Words(ends=True).reader(Vocabulary()))
-    assert [ids for _, ids in found] == [[0, 1, -1, 0, -1], [1, -1]]
-
-
-def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
-    monkeypatch.setattr(module, "ROW", 4)
-    gathering = Gathering(Words().reader(Vocabulary()))
-    tokens = [["a"], ["a", "b"], ["a"] * 9, ["b"], ["c"]]
-    users = pa.array([str(user) for user in range(5)])
-    gathering.add(users, pa.array(tokens), pa.nulls(5, pa.string()))
-    gathering.end()
-    (table,) = gathering.rows()
-    assert table.column("lengths").to_pylist() == [[1, 2], [], [], [9, 1, 1]]
-
-
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():
     """Numbers of four bytes would say that the row has less than no position."""
     with pytest.raises(EngineOutOfMemory, match="cannot be divided"):
@@ -170,19 +149,6 @@ def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
     assert 0 < max(sizes) <= 1_000
 
 
-def test_what_a_gathering_that_failed_left_in_the_folder_is_not_read(tmp_path):
-    texts = [(1, ["a", "b"]), (2, ["b"])]
-    for _ in range(2):
-        gathering = Gathering(
-            Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 0)
-        )
-        users, tokens = zip(*texts, strict=True)
-        names = pa.array([str(user) for user in users])
-        gathering.add(names, pa.array(tokens), pa.nulls(2, pa.string()))
-        gathering.end()
-    assert sum(len(ids) for row in gathering.rows() for ids in row.column("ids").to_pylist()) == 3
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("texts", [1, 20_000])
 def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
@@ -211,18 +177,6 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     with pytest.raises(OSError, match="shorter"):
         list(gathering.rows())
     assert gathering.disk_error is not None
-
-
-def test_a_run_whose_disk_is_full_says_so(tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(duckdb_rows, "SHARE", 2**62)
-    monkeypatch.setattr(spilled_texts.SpilledTexts, "_write", full)
-    pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), tmp_path / "c.parquet")
-    plan = items(Corpus(tmp_path / "c.parquet", user="who", text="what"), epsilon=1, delta=1e-6)
-    with pytest.raises(EngineOutOfMemory, match=r"No space left on device.*free disk"):
-        plan.run(engine="duckdb")
 
 
 def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch):

@@ -126,14 +126,3 @@ def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch
         for word, word_id in zip(texts, found.tolist(), strict=True):
             assert number.setdefault(word, word_id) == word_id
     assert sorted(number.values()) == list(range(len(number))) == list(range(len(words)))
-
-
-def test_threads_that_ask_for_hashes_at_once_get_the_same():
-    words = Vocabulary()
-    texts = [f"w{n}" for n in range(50_000)]
-    for start in range(0, len(texts), 5000):
-        words.ids(pa.array(texts[start : start + 5000]))
-        with ThreadPoolExecutor(8) as pool:
-            several = list(pool.map(lambda _: words.hashes(), range(8)))
-        assert {len(found) for found in several} == {start + 5001}
-    assert words.hashes()[:-1].tolist() == of_spellings(pa.array(texts)).tolist()

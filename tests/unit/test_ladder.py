@@ -93,20 +93,6 @@ def test_numbers_depend_on_the_released_sets_alone(pruning, data, shuffle):
         assert one.words.tolist() == two.words.tolist()
 
 
-@PRUNINGS
-@pytest.mark.parametrize("words", [0, 3])
-def test_above_an_empty_level_nothing_is_valid(pruning, words):
-    nothing = np.empty(0, dtype=np.int64)
-    first = first_rung(words)
-    empty = next_rung(first, first, nothing, pruning)
-    for _ in range(3):
-        assert len(valid_grams(empty, first, pruning)) == 0
-        items, tokens = spelled(empty, pa.array(WORDS[:words], pa.string()), " ")
-        assert len(items) == len(tokens) == 0
-        empty = next_rung(empty, first, nothing, pruning)
-    assert len(valid_grams(first, first, pruning)) == words**2
-
-
 def test_more_grams_than_could_be_written_down_have_keys_of_their_own():
     many = 2**31 - 1  # as many words as a key has room for
     first = first_rung(3)

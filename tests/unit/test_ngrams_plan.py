@@ -16,7 +16,6 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_rounds
 from dphh.privacy.accounting import compose
-from dphh.privacy.gaussian import gaussian_sigma
 
 METHODS = ("forecast", "dpne")
 GRID = 1 / 1024
@@ -69,15 +68,6 @@ def test_a_ladder_is_charged_for_the_distance_of_all_its_draws(method, apart, co
         assert charged < 10 * max_n * apart * (1 + math.e)
 
 
-@pytest.mark.parametrize("options", [{}, {"decay": 0.8}, {"shares": (1, 2, 3)}])
-def test_the_events_are_the_levels(options):
-    plan = ngrams(**THREE, **options)
-    sigmas = [level.sigma for level in plan.levels]
-    assert [event.sigma for event in plan.events if event.kind == "gaussian"] == sigmas
-    exact = gaussian_sigma(1.0, 0.5e-7)
-    assert exact <= joint(sigmas) <= exact + 2 * GRID
-
-
 def test_noise_and_threshold_for_msnbc_are_the_papers():
     """facts.md: sigma* 4.8087, sigma_k 11.7789, rho_1 67.82."""
     plan = ngrams(**MSNBC)
@@ -118,12 +108,6 @@ def test_a_threshold_lets_through_no_more_than_the_share_that_is_tolerated(below
     assert one_less > allowed * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("below", [0, 3])
-def test_where_nothing_is_valid_there_is_a_threshold_all_the_same(below):
-    level = ngrams(**MSNBC).levels[1]
-    assert spurious_threshold(level, below, 0) == spurious_threshold(level, 1, 1)
-
-
 @pytest.mark.parametrize("options", [{}, {"decay": 0.7}, {"spurious": 0.2, "pruning": "single"}])
 def test_so_many_users_are_enough_in_simulation(options):
     """A gram of three different words, by users who hold nothing else, the noise drawn anew."""
@@ -155,8 +139,3 @@ def test_no_number_is_promised_where_a_user_may_not_count_for_all_pieces():
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
     plan = ngrams(**(MSNBC | {"max_n": 5, "max_items": (5, 4, 1, 2, 1)}))
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
-
-
-def test_the_forecast_ladder_is_what_is_run_unless_another_method_is_asked_for():
-    three = {"max_n": 3, "epsilon": 1, "delta": 1e-7}
-    assert ngrams(**three) == ngrams(**three, method="forecast")

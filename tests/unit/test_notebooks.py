@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import warnings
 from pathlib import Path
@@ -75,26 +74,3 @@ def test_the_study_goes_from_a_corpus_to_a_page_and_is_paid_for_once(
                 exec(cell.source, again)
     assert ledger.status("guests").spent == spent
     assert len(ledger.runs("guests")) == 2
-
-
-def test_marimo_runs_its_cells_again_and_pays_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("marimo", reason="needs marimo")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DPHH_LEDGER", "the notebook's own")
-    made = []
-    for _ in range(2):  # as a script, and as a new session would
-        spec = importlib.util.spec_from_file_location(
-            "quickstart_marimo", EXAMPLES / "quickstart_marimo.py"
-        )
-        assert spec is not None and spec.loader is not None
-        notebook = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(notebook)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outputs, names = notebook.app.run()
-        made.append((names["release"].run_id, names["account"].spent))
-        assert {"lentil soup", "had miso soup"} <= {row["item"] for row in names["release"]}
-        assert "VConcatChart" in {type(each).__name__ for each in outputs}
-    assert made[0] == made[1]

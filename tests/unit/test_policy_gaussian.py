@@ -27,11 +27,6 @@ def test_weights_by_hand():
     assert third == {"a": 1.0, "b": 1.0}
 
 
-def test_a_user_counts_for_no_more_items_than_allowed():
-    assert len(policy_weights([list("abcdef")], 5.0, 3)) == 3
-    assert policy_weights([["a", "a", "a"]], 5.0, 3) == {"a": 1.0}
-
-
 def distance(one, two):
     return sqrt(sum((one.get(k, 0) - two.get(k, 0)) ** 2 for k in one | two))
 

@@ -82,19 +82,6 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
         grams = Released(some).positions(keys)
 
 
-def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
-    grams = np.array([0, 1, -1, 2, -1, -1, 3, 4, 5, -1, -1, 6, -1], dtype=np.int32)
-    lengths, keys = candidates_that_matter(np.array([5, 0, 5, 3]), grams)
-    assert [(key >> 32, key & 7) if key >= 0 else None for key in keys.tolist()] == [
-        (0, 1),
-        None,
-        (3, 4),
-        (4, 5),
-        None,
-    ]
-    assert lengths.tolist() == [2, 0, 3, 0]
-
-
 @pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_same_places_matter_wherever_a_piece_ends(seed, piece, monkeypatch):

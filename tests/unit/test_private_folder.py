@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 import dphh
-from dphh.files.private_folder import PREFIX, PrivateFolder, close_all, sweep
+from dphh.files.private_folder import PREFIX, PrivateFolder, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs locks that end with a process")
 
@@ -92,25 +91,6 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(te
     mine.close()
 
 
-def test_a_folder_that_a_killed_process_had_not_named_yet_is_swept_an_hour_later(temporary):
-    for name, age in (("dphh-new-old", 4000), ("dphh-new-now", 0)):
-        (temporary / name).mkdir()
-        os.utime(temporary / name, (time.time() - age,) * 2)
-    sweep()
-    assert names(temporary) == ["dphh-new-now"]
-
-
-def test_a_fork_does_not_remove_its_parents_folder(temporary):
-    folder = PrivateFolder()
-    child = os.fork()
-    if not child:
-        close_all()
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert Path(folder.path).is_dir()
-    folder.close()
-
-
 def test_nothing_else_is_swept(temporary):
     """No folder without a lock, no link to another place, nothing of another name."""
     (temporary / f"{PREFIX}nolock").mkdir()
@@ -125,10 +105,3 @@ def test_nothing_else_is_swept(temporary):
     sweep()
     assert names(temporary) == before
     assert names(elsewhere) == [".lock"]
-
-
-def test_the_folder_of_a_process_goes_at_its_end(temporary):
-    for _ in range(2):
-        PrivateFolder()
-    close_all()
-    assert names(temporary) == []

@@ -17,13 +17,6 @@ def test_public_names_complete_and_no_others():
     assert all(hasattr(dphh, name) for name in dphh.__all__)
 
 
-def test_every_folder_of_code_is_a_package():
-    """Packages are found by their `__init__.py`: a folder without one would not be installed."""
-    root = Path(__file__).parents[2]
-    code = [path for top in ("dphh", "udfs", "sql") for path in (root / top).rglob("*.py")]
-    assert not [path for path in code if not path.with_name("__init__.py").is_file()]
-
-
 def test_every_public_name_says_where_it_is_made_and_is_no_modules_name():
     named = {name for names in dphh._NAMES_OF_MODULE.values() for name in names}
     assert named | {"__version__"} == {*dphh.__all__}
@@ -64,8 +57,3 @@ def test_nothing_slow_is_imported_before_it_is_needed(command, needed, tmp_path)
     loaded = {name.partition(".")[0] for name in out.stdout.split()}
     assert "dphh" in loaded
     assert loaded & SLOW <= needed
-
-
-def test_a_name_that_dphh_has_not_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'itmes'"):
-        dphh.itmes  # noqa: B018

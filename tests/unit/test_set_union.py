@@ -12,7 +12,6 @@ import pytest
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
-    arithmetic_delta,
     distinct_weights,
     grid_bits,
     new_item_delta,
@@ -99,9 +98,3 @@ def test_a_cap_whose_share_would_round_to_nothing_is_refused():
     assert grid_bits(5.0, 4**10) == 10
     with pytest.raises(UsageError, match="at most 1,048,576"):
         grid_bits(5.0, 4**10 + 1)
-
-
-def test_the_arithmetic_costs_next_to_nothing():
-    assert arithmetic_delta(10**6, 1.0) < 1e-60
-    assert arithmetic_delta(1, 100.0) < 1e-24
-    assert arithmetic_delta(10, 1.0) >= 10 * (1 + 2.718) * 2.0**-232

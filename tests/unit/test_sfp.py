@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from fractions import Fraction
-from itertools import combinations, product
-from math import comb, exp, log, sqrt
+from itertools import product
+from math import exp, sqrt
 
 import numpy as np
 import pytest
 from baselines.sfp import (
     LETTERS,
-    Hashes,
-    assemble,
     draw_hashes,
     draw_sketch,
     estimate,
     flip_numerator,
-    local_epsilon,
     sfp,
     sketch_sums,
 )
-from baselines.sfp_sketch import _binomial
 from mpmath import mp, mpf
 
 from dphh.testing import SeededRandomness
@@ -35,39 +29,6 @@ def test_a_message_is_at_most_e_to_the_epsilon_times_likelier_for_another_word(e
         assert ((1 - q) / q) ** 2 <= mp.exp(epsilon)
         if epsilon < 60:  # and no more noise than that takes
             assert q * (1 + mp.exp(mpf(epsilon) / 2)) < 1 + mpf(2) ** -30
-
-
-@pytest.mark.parametrize("coins", [1, 20, 70])
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_sums_of_coins_have_the_binomials_probabilities(coins, epsilon):
-    flip = flip_numerator(epsilon)
-    table, q, below = _binomial(coins, flip), Fraction(flip, 1 << 64), Fraction(0)
-    assert table.lowest == 0
-    assert table.entries[-1] == 1 << 144
-    for heads in range(coins + 1):
-        below += comb(coins, heads) * q**heads * (1 - q) ** (coins - heads)
-        if heads < len(table.entries):
-            assert abs(Fraction(table.entries[heads], 1 << 144) - below) < Fraction(2, 1 << 144)
-        else:
-            assert 1 - below < Fraction(2, 1 << 144)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "cells"), [((2, 2), 2), ((2, 2), 4), ((3, 2), 2), ((2, 2, 2), 2)]
-)
-def test_hashes_are_three_wise_independent_by_all_tables(sizes, cells):
-    """One function for each way to fill the tables: any three keys take all values alike."""
-    entries = sum(sizes)
-    fillings = np.array(list(product(range(cells), repeat=entries)), dtype=np.uint16)
-    ends = np.cumsum(sizes)
-    hashes = Hashes(tuple(np.split(fillings, ends[:-1], axis=1)))
-    keys = list(product(*map(range, sizes)))
-    everyone = np.arange(len(fillings))
-    values = {key: hashes.of(everyone, np.tile(key, (len(fillings), 1))) for key in keys}
-    for three in combinations(keys, 3):
-        seen = Counter(zip(*(values[key].tolist() for key in three), strict=True))
-        assert len(seen) == cells**3
-        assert set(seen.values()) == {len(fillings) // cells**3}
 
 
 def test_a_sketch_has_the_law_of_the_users_messages():
@@ -110,25 +71,6 @@ def test_the_estimator_is_the_papers():
         assert f == pytest.approx(cells / (cells - 1) * (mean - users / cells), rel=1e-9, abs=1e-9)
 
 
-def test_it_is_the_product_of_all_that_share_a_hash():
-    rng = np.random.default_rng(6)
-    pairs = ["ab", "cd", "a", "", "ef"]
-    for _ in range(50):
-        fragments = [
-            sorted({(int(rng.integers(3)), pairs[rng.integers(5)]) for _ in range(7)})
-            for _ in range(5)
-        ]
-        expected = {}
-        for w in range(3):
-            whole = [
-                "".join(text.ljust(2, "$") for text in chosen)
-                for chosen in product(*([text for v, text in at if v == w] for at in fragments))
-            ]
-            if words := {s.rstrip("$") for s in whole if "$" not in s.rstrip("$")}:
-                expected[w] = sorted(words)
-        assert {w: sorted(words) for w, words in assemble(fragments).items()} == expected
-
-
 WORDS = ["the", "hello", "watermelon", "a", "don't", "watermelons", "été", "friday"]
 
 
@@ -153,23 +95,3 @@ def test_noiseless_messages_give_back_the_words():
             assert counted["a"] == pytest.approx(2000, rel=0.05)
         else:
             assert found.estimates is None
-
-
-def test_the_local_epsilon_meets_the_codes_bound():
-    users, epsilon, delta = 658_769, 4.0, 2.3e-12
-    local = local_epsilon(epsilon, delta, users)
-
-    def bound(e0):
-        t = ((exp(epsilon) - 1) / ((exp(epsilon) + 1) * (exp(e0) - exp(-e0)))) ** 2
-        tail = exp(-(1 - exp(-2)) * users * min(exp(-e0), t))
-        return (exp(epsilon) - 1) / (4 * users * t) * tail
-
-    assert bound(local) == pytest.approx(delta, rel=1e-6)
-    assert bound(local) <= delta * (1 + 1e-9)
-    assert local > epsilon
-    assert local == pytest.approx(0.5 * log(users / log(1 / delta)), abs=1.0)
-    # With few users shuffling gives nothing.
-    assert local_epsilon(epsilon, delta, 100) == epsilon
-    words = ["one", "two"] * 500
-    found = sfp(words, epsilon=0.5, delta=1e-6, threshold=2, randomness=SeededRandomness(1))
-    assert found.local_epsilon == local_epsilon(0.5, 1e-6, 1000)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from scipy.stats import binom, hypergeom
 
-from dphh import UsageError, plan_from_json, trie
+from dphh import UsageError, trie
 from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
@@ -79,10 +77,3 @@ def test_the_direction_in_which_a_user_goes_is_priced_too():
     assert trie(epsilon=epsilon, **asked).levels[0].theta == 500
     with pytest.raises(UsageError, match="costs"):
         trie(epsilon=epsilon * 0.999, **asked)
-
-
-@pytest.mark.parametrize("p", [1e-4, 1 / 3, 2.0**-64])
-def test_a_rate_by_hand_is_rounded_down_to_what_is_drawn(p):
-    plan = trie(epsilon=1, delta=1e-8, max_length=2, theta=60, p=p)
-    assert plan.levels[0].numerator == math.floor(math.ldexp(p, 64))
-    assert plan_from_json(plan.dumps()) == plan

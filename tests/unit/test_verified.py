@@ -89,17 +89,3 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger):
     added.verify()
     with pytest.raises(UsageError, match="not what the ledger has stored"):
         added.verify(ledger)
-
-
-def test_the_command_says_what_it_saw_and_what_it_did_not(made, ledger, tmp_path, dphh):
-    code, out, _ = dphh("verify", tmp_path / "out")  # with the ledger that $DPHH_LEDGER names
-    assert code == 0
-    assert "+ ledger" in out
-    ledger.path.rename(tmp_path / "elsewhere.sqlite")
-    code, out, _ = dphh("verify", tmp_path / "out")
-    assert code == 0
-    assert "who made the release is not shown" in out
-    assert dphh("verify", tmp_path / "out", "--ledger", tmp_path / "elsewhere.sqlite")[0] == 0
-    assert dphh("verify", tmp_path / "out", "--ledger", tmp_path / "no.sqlite")[0] == 2
-    (tmp_path / "out" / "release.json").write_text("{}")
-    assert dphh("verify", tmp_path / "out")[0] == 2
