@@ -23,6 +23,14 @@ import pytest
 from dphh import Corpus, Ledger
 
 DPHH = [sys.executable, "-m", "dphh"]
+#: `dphh` with another time for requests.
+IMPATIENT = """
+import sys
+from dphh.cli import main
+from dphh.gateway import connections
+connections.REQUEST_SECONDS = float(sys.argv.pop(1))
+main()
+"""
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
 
@@ -79,8 +87,8 @@ class Place:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def serve(self, *more: str) -> Served:
-        self.servers.append(Served(self, *more))
+    def serve(self, *more: str, seconds: float | None = None) -> Served:
+        self.servers.append(Served(self, *more, seconds=seconds))
         return self.servers[-1]
 
     def end(self) -> None:
@@ -142,11 +150,12 @@ class Place:
 
 
 class Served:
-    """`dphh serve`, as an owner starts it."""
+    """`dphh serve`, as an owner starts it; a request may take so many `seconds` to be sent."""
 
-    def __init__(self, place: Place, *more: str) -> None:
+    def __init__(self, place: Place, *more: str, seconds: float | None = None) -> None:
         ledger = ("--ledger", str(place.ledger.path))
-        asked = [*DPHH, "serve", "--port", str(place.port), *ledger, *more]
+        program = DPHH if seconds is None else [sys.executable, "-c", IMPATIENT, str(seconds)]
+        asked = [*program, "serve", "--port", str(place.port), *ledger, *more]
         self.process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, process_group=0)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()

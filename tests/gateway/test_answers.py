@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
-import subprocess
-import time
+import random
 import urllib.request
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -29,17 +28,12 @@ def test_a_verb_answers_with_its_release(place: Place) -> None:
     assert manifest["privacy"]["epsilon"] == 0.5
 
 
-def test_polars_and_curl_read_what_json_says(place: Place) -> None:
+def test_polars_reads_what_json_says(place: Place) -> None:
     address = f"{place.address}/v1/items?corpus=reviews&epsilon=0.5&delta=1e-8"
     bearer = f"Bearer {place.tokens['alice']}"
     asked = urllib.request.Request(address, headers={"Authorization": bearer})
     frame = pl.read_parquet(urllib.request.urlopen(asked).read())
     assert frame.to_dicts() == place.items().json
-    curl = ["curl", "-fsS", "-H", f"Authorization: {bearer}", "-H", "Accept: application/json"]
-    done = subprocess.run([*curl, address], capture_output=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == frame.to_dicts()
-    refused = subprocess.run([*curl, address + "&x=1"], capture_output=True, text=True, check=False)
-    assert refused.returncode == 22 and "400" in refused.stderr
 
 
 def test_a_plan_the_ledger_and_the_corpora_are_free(place: Place) -> None:
@@ -83,23 +77,15 @@ ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
     ("path", "status", "said"),
     [
         ("itmes", 404, "did you mean 'items'"),
-        ("releases/", 404, "There is no"),
         ("releases/none", 400, "no release 'none' of yours"),
         ("ledger?corpus=reviews", 400, "corpus: dphh_ledger has no such option"),
         ("items", 400, "corpus: is missing"),
-        ("items?corpus=reviews", 400, "epsilon, delta: dphh_items needs"),
-        ("items?corpus=reviews&epsilo=1", 400, "did you mean 'epsilon'"),
         ("items?corpus=reviews&epsilon=much&delta=1", 400, "epsilon: found 'much'"),
         ("items?corpus=reviews&epsilon=9&delta=1e-8", 403, "nothing was spent"),
-        (f"items?{ASKED}&method=x", 400, "method: found 'x'; give one of"),
         (f"items?{ASKED}&by=who", 400, "by: the corpus's owner has declared no groups"),
         (f"items?{ASKED}&by=[[]]", 400, "by: the corpus's owner has declared no groups"),
-        (f"items?{ASKED}&where=true", 400, "where: dphh_items has no such option"),
-        (f"items?{ASKED}&prior=/etc/passwd", 400, "prior: "),
         (f"counts?{ASKED}&of=/etc/passwd", 400, "of: "),
-        (f"counts?{ASKED}&of=[1]", 400, "of: found no list of texts"),
         (f"trie?{ASKED}&max_length=3&accounting=paper&users=100000", 400, "only the corpus's"),
-        (f"ngrams?{ASKED}&max_n=2.5", 400, "max_n: found '2.5'; give a whole number"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(place: Place, path: str, status: int, said: str) -> None:
@@ -118,12 +104,9 @@ def test_what_is_wrong_is_said_in_words(place: Place, path: str, status: int, sa
 def test_an_option_is_given_once_and_the_method_is_get(place: Place) -> None:
     twice = place.ask("items?corpus=reviews&epsilon=0.1&epsilon=3&delta=1e-8")
     assert twice.status == 400 and twice.error == "epsilon: is given 2 times; give it once"
-    assert place.ask("releases/x?run_id=y").error.startswith("run_id: is given 2 times")
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"):
         assert place.ask("ledger", verb=method).status == 405
     assert "no body" in place.ask("ledger", headers={"Content-Length": "0001"}).error
-    for query in ("a", "corpus=%ff", "corpus=%00", "&&", "=", "corpus=re%20views"):
-        assert place.ask(f"plan/items?{query}").status == 400
 
 
 def test_a_token_is_needed_and_says_who_asks(place: Place) -> None:
@@ -136,19 +119,12 @@ def test_a_token_is_needed_and_says_who_asks(place: Place) -> None:
             answer = place.ask(path, headers={"Authorization": wrong})
             assert answer.status == 401 and answer.error.startswith("Not authorised")
     assert place.ask("ledger", headers={"Authorization": f"bearer {token}"}).status == 200
-    mine = place.ask("ledger").json
     assert [row["corpus"] for row in place.ask("ledger", "bob").json] == ["reviews", "letters"]
-    for header in ("X-Forwarded-User", "X-Original-URL", "X-HTTP-Method-Override", "Cookie"):
-        for value in ("bob", "/v1/releases", "DELETE"):
-            assert place.ask("ledger", headers={header: value, "Host": value}).json == mine
 
 
 def test_a_part_of_an_answer_is_what_was_asked_for(place: Place) -> None:
     whole = place.items(headers={"Accept": "*/*"})
     size = len(whole.body)
-    head = place.items(verb="HEAD", headers={"Accept": "*/*"})
-    assert (head.body, head.headers["content-length"]) == (b"", str(size))
-    assert head.headers["etag"] == whole.headers["etag"]
     for said, part in {
         "bytes=0-3": whole.body[:4],
         "bytes=4-": whole.body[4:],
@@ -158,9 +134,6 @@ def test_a_part_of_an_answer_is_what_was_asked_for(place: Place) -> None:
         found = place.items(headers={"Accept": "*/*", "Range": said})
         assert (found.status, found.body) == (206, part)
         assert found.headers["content-range"].endswith(f"/{size}")
-    for said in ("bytes=3-1", "bytes=0-1,3-4", "lines=1-2", f"bytes=0-{'9' * 19}", "bytes=-"):
-        found = place.items(headers={"Accept": "*/*", "Range": said})
-        assert (found.status, found.body) in ((200, whole.body), (416, b""))
     other = place.items(headers={"Accept": "*/*", "Range": "bytes=0-3", "If-Range": '"x"'})
     assert (other.status, other.body) == (200, whole.body)
 
@@ -173,13 +146,6 @@ def test_nothing_says_whether_there_is_a_corpus_without_a_share(place: Place) ->
             told.append((answer.status, answer.error.replace(corpus, "X"), answer.headers.keys()))
         assert told[0] == told[1]
     assert SECRET not in str(told)
-    took: dict[str, list[float]] = {"letters": [], "nothing": []}
-    for corpus, times in [*took.items()] * 60:
-        began = time.perf_counter()
-        place.ask("items", corpus=corpus, epsilon=0.1, delta=1e-8)
-        times.append(time.perf_counter() - began)
-    hidden, none = (sorted(times)[len(times) // 4] for times in took.values())
-    assert 0.5 < hidden / none < 2
 
 
 def test_releases_are_of_those_who_asked_for_them(place: Place) -> None:
@@ -191,3 +157,42 @@ def test_releases_are_of_those_who_asked_for_them(place: Place) -> None:
     of = {"corpus": "reviews", "epsilon": 0.1, "delta": 1e-8, "of": run_id}
     assert place.ask("counts", **of).status == 400
     assert place.ask("counts", "bob", **of).status == 200
+
+
+ASK = {"corpus": "reviews", "epsilon": 0.01, "delta": 1e-8}
+HOSTILE = [
+    "/etc/passwd", "../ledger.sqlite", "reviews.parquet", "http://127.0.0.1:1/x", "*", "%",
+    "'; DROP TABLE runs; --", "$(id)", "{{7*7}}", "\x00", "\x1b[2J", "\u202egpj", "-1", "1e999",
+    "nan", "1_000", "\u0661", "9" * 400, "[", "[[]]", "[" * 3000, "[null]", '["hunter2"]', "true",
+    "None", "who", "__class__", "letters", "bob",
+]  # fmt: skip
+
+
+def test_hostile_values_tell_nothing_and_run_nothing(place: Place) -> None:
+    """In every option of every verb, and in the place of names."""
+    chance, before = random.Random(3), place.states()
+    told = []
+    for verb, macro in VERBS.items():
+        for option in ("corpus", *macro.options):
+            for value in chance.sample(HOSTILE, 3):
+                told.append(place.ask(f"plan/{verb}", **ASK | {option: value}))
+                assert told[-1].status in (200, 400, 414), (verb, option, value)
+    for value in HOSTILE:
+        told.append(place.ask(chance.choice(["releases/", "plan/", ""]) + quote(value, safe="/")))
+        assert told[-1].status in (400, 404, 414), value
+    found = b"\n".join(answer.body for answer in told).decode(errors="replace")
+    private = [SECRET, "Traceback", "root:", 'File "', str(place.ledger.path)]
+    assert not [each for each in private if each in found]
+    assert place.states() == before
+
+
+def test_another_analysts_share_is_never_spent(place: Place) -> None:
+    before = place.spent(), place.spent("bob")
+    hidden = str(place.folder / "letters.parquet")
+    asked = [place.ask("counts", **ASK, of=each).error for each in (hidden, hidden + "x")]
+    assert asked[0] == asked[1].replace(hidden + "x", hidden)  # a place is a word like any other
+    for corpus in ("letters", "REVIEWS", "reviews ", "", hidden):
+        assert place.items(corpus=corpus).status == 400
+    for extra in ("analyst", "account", "run_id", "again", "engine", "randomness", "out"):
+        assert f"{extra}: dphh_items has no such option" in place.items(**{extra: "bob"}).error
+    assert (place.spent(), place.spent("bob")) == before

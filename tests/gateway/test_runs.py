@@ -13,17 +13,6 @@ import pytest
 from tests.gateway.conftest import Place, until
 
 
-def test_a_settled_run_is_asked_for_a_hundred_times_and_paid_once(place: Place) -> None:
-    first = place.items(epsilon=0.4)
-    runs = len(place.ledger.runs())
-    for _ in range(50):
-        head = place.items(epsilon=0.4, verb="HEAD")
-        assert head.headers["content-length"] == str(len(first.body))
-        assert place.items(epsilon=0.4).body == first.body
-    assert place.items(epsilon="0.40").body == first.body
-    assert len(place.ledger.runs()) == runs
-
-
 def test_those_who_ask_the_same_at_once_wait_for_one_run(own: Place) -> None:
     own.serve()
     asked = {"corpus": "reviews", "epsilon": 0.3, "delta": 1e-8}
@@ -33,15 +22,6 @@ def test_those_who_ask_the_same_at_once_wait_for_one_run(own: Place) -> None:
     assert len({answer.body for answer in found[:6]}) == 1 and found[6].body == found[7].body
     assert own.states() == ["settled"] * 2
     assert (own.spent("alice")["reviews"], own.spent("bob")["reviews"]) == (1, 1)
-
-
-def test_the_edge_of_a_share_lets_one_of_many_through(own: Place) -> None:
-    own.serve()
-    own.ledger.set_share("reviews", "alice", 1.0, 1e-5)
-    asked = {"corpus": "reviews", "delta": 1e-8}
-    waiting = [own.later("items", epsilon=0.9 + n / 100, **asked) for n in range(6)]
-    assert sorted(each.result(240).status for each in waiting) == [200, 403, 403, 403, 403, 403]
-    assert own.states() == ["settled"]
 
 
 def test_the_same_request_of_changed_files_is_another_run(own: Place) -> None:
@@ -69,17 +49,6 @@ def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(
     assert time.monotonic() - began < 30 and own.states() == ["running"]
     assert own.ask("ngrams", **options).status == 200
     assert own.states() == ["settled"]
-
-
-@pytest.mark.slow
-def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own: Place) -> None:
-    options = own.long_request()
-    own.serve()
-    alices = [own.later("ngrams", **options | {"epsilon": 0.1 + n / 1000}) for n in range(4)]
-    until(lambda: len(own.ledger.runs()) == 1)
-    assert own.items("bob", 0.3).status == 200
-    assert sum(each.done() for each in alices) <= 2
-    assert {each.result(240).status for each in alices} == {200}
 
 
 def test_more_requests_at_once_than_are_allowed_are_told_so(own: Place) -> None:

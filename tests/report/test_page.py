@@ -14,7 +14,7 @@ from dphh.evaluation import ExactCounts
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
 from tests.report import made
-from tests.report.made import HOSTILE, PRIVACY, Seen, counted, ladder, within_country
+from tests.report.made import HOSTILE, PRIVACY, Seen, ladder, within_country
 
 
 @pytest.mark.parametrize("release", [ladder(), made.items(()), made.trie(), made.items(HOSTILE)])
@@ -48,17 +48,6 @@ def test_hostile_values_stay_text_wherever_they_are():
     assert "⟨U+202E⟩</title><script>" in Seen(page_of(release, title="\u202e</title><script>")).text
 
 
-def test_nothing_that_was_counted_vanishes():
-    """Totals of the release, groups of another with what the first did not find."""
-    found = counted({"see you": (70, 20, 130), "see": (200, 150, 260)})
-    others = {"see you": {"DE": (30, 21, 39), "US": (8, 1, 17)},
-              "of both": {"DE": (44, 35, 53), "US": (5, 0, 14)}}  # fmt: skip
-    text = Seen(page_of(found, counts=within_country(others))).text
-    for number in ("20–130", "150–260", "21–39", "1–17", "35–53", "0–14"):
-        assert number in text
-    assert "by country" in text and "for all of a run together" in text
-
-
 def test_the_first_rows_of_a_table_are_open_and_the_rest_is_folded(monkeypatch):
     release = made.items([f"item {n}" for n in range(30)])
     opened, _, folded = page_of(release).partition("<details>")
@@ -85,13 +74,6 @@ def test_the_ledgers_line_is_of_the_accounts_that_paid(ledger, written):
     top = Seen(page_of(release, ledger=ledger)).text.partition("What was found")[0]
     assert "survey: " in top and "of its cap, epsilon 2, delta 1e-06, is used, by 1 run" in top
     assert "does not know this run" in page_of(ladder(), ledger=ledger)
-
-
-def test_a_plan_says_that_the_ledger_would_refuse_it(written, ledger):
-    corpus = written([("ann", "hello")])
-    ledger.add("survey", corpus, 0.5, 1e-6)
-    assert "would refuse" in items(corpus, epsilon=1.0, delta=1e-8)._repr_html_()
-    assert "would refuse" not in items(corpus, epsilon=0.4, delta=1e-8).describe(ledger)
 
 
 def test_the_factor_is_never_rounded_down():

@@ -1,20 +1,16 @@
-"""Intervals of what was chosen by its counts hold together; no group's number is all people's."""
+"""Tables of people: in which order, and intervals of what was chosen that hold together."""
 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
-from dphh import Corpus, items, ngrams, plan_from_json, trie
 from dphh.columns import OTHER
 from dphh.levels.counts import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
 from dphh.report.bar_tables import people_tables
-from dphh.report.page import page_of
-from dphh.testing import SeededRandomness
-from tests.report.made import Seen, within_country
+from tests.report.made import counted, within_country
 
 ITEMS = 1_000
 GROUPS = ("DE", "Malta", OTHER)
@@ -27,44 +23,33 @@ TRUTH = {
 }
 
 
-def simulated(seed: int, *, simultaneous: bool = False) -> Release:
+def simulated(seed: int) -> Release:
     """A release of TRUTH by country, with the noise that its manifest states. No user of it is
     bounded, so its octaves are noise alone."""
-    level = CountsLevel.of(RELATIVE_SIGMA, ITEMS * len(GROUPS), 100, 0.95, simultaneous)
+    level = CountsLevel.of(RELATIVE_SIGMA, ITEMS * len(GROUPS), 100, 0.95, False)
     drawn = np.random.default_rng(seed).normal(
         0, level.sigma_grid, level.keys + level.weighing.octaves
     )
     noise, lost = np.split(np.rint(drawn).astype(np.int64), [level.keys])
     truth = np.array([users for each in TRUTH.values() for users in each.values()])
-    found = count_intervals(
-        truth * level.weighing.unit + noise,
-        lost,
-        level.weighing,
-        level.sigma_grid,
-        level.confidence,
-        simultaneous=simultaneous,
-    )
+    at = level.weighing, level.sigma_grid, level.confidence
+    found = count_intervals(truth * level.weighing.unit + noise, lost, *at, simultaneous=False)
     ends = (each.tolist() for each in (found.users, found.low, found.high))
     rows = iter(list(zip(*ends, strict=True)))
     people = {text: {group: next(rows) for group in GROUPS} for text in TRUTH}
     return within_country(people, GROUPS[:-1], {**level.to_json(), "lost_grid": lost.tolist()})
 
 
-def shown_of(release: Release, most: int) -> list:
-    """The first rows of a page: item, group, bar."""
-    (table,) = people_tables([release], most)
-    return [
-        (row.item, group, bar)
-        for row in table.rows
-        for group, bar in zip(GROUPS, row.bars, strict=True)
-    ]
-
-
 def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
     missing, of_malta = 0, []
     for seed in range(20):
         release = simulated(seed)
-        first = [(bar, TRUTH[item][group]) for item, group, bar in shown_of(release, 25)]
+        (table,) = people_tables([release], 25)
+        first = [
+            (bar, TRUTH[row.item][group])
+            for row in table.rows
+            for group, bar in zip(GROUPS, row.bars, strict=True)
+        ]
         missing += any(not bar.low <= truth <= bar.high for bar, truth in first)
         own = [row for row in release if row["group"] == "Malta"]
         of_malta += sorted(own, key=lambda row: -row["users"])[:15]
@@ -73,53 +58,64 @@ def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
     assert all(row["low"] > 0 for row in of_malta)
 
 
-def test_where_a_releases_own_intervals_hold_together_they_are_shown():
-    release = simulated(4, simultaneous=True)
-    own = {(row["item"], row["group"]): (row["low"], row["high"]) for row in release}
-    first = shown_of(release, 40)
-    assert all((bar.low, bar.high) == own[item, group] for item, group, bar in first)
-    # From the estimates of the same noise alone, intervals are about as wide; the page says why.
-    alone = {(item, group): bar for item, group, bar in shown_of(simulated(4), 1_000)}
-    for item, group, bar in first:
-        assert 0 <= bar.low - alone[item, group].low <= 1
-    for page, wider in ((page_of(release), False), (page_of(simulated(4)), True)):
-        assert ("hold together, over all 3,000 counts" in Seen(page).text) == wider
+def names(table):
+    """The items that are worth showing at once, and the others."""
+    items = [row.item for row in table.rows]
+    return items[: table.telling], items[table.telling :]
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    """Every user says the same, in one country."""
-    rows = ["DE"] * 140 + ["US"] * 120 + ["FR"] * 90
-    path = tmp_path / "corpus.parquet"
-    pl.DataFrame(
-        {"who": range(len(rows)), "body": ["see you"] * len(rows), "country": rows}
-    ).write_parquet(path)
-    return Corpus(path, user="who", text="body")
-
-
-TRUE = {"DE": 140, "US": 120, "other": 90}
+def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
+    noise = {f"word {n}": (90 + n, 0, 200) for n in range(9)}
+    people = {"see": (200, 150, 260), "you": (900, 850, 960), "my order": (80, 20, 140), **noise}
+    phrases, words = people_tables([counted(people)], 4)
+    assert (phrases.title, words.title) == ("2 words and more", "1 word")
+    assert phrases.scale == words.scale == 960
+    assert [row.item for row in words.rows] == ["you", "see"]
+    assert [row.item for row in phrases.rows] == ["my order", "word 8", "word 7", "word 6"]
+    assert phrases.count == 10
 
 
 @pytest.mark.parametrize(
-    "verb, options",
+    ("people", "first", "rest"),
     [
-        (items, {}),
-        (ngrams, {"max_n": 2}),
-        (ngrams, {"max_n": 2, "method": "dpne"}),
-        (trie, {"max_length": 3}),
+        (
+            {
+                "has not arrived": (2_900, 2_850, 2_950),
+                "order has not arrived": (2_927, 2_880, 2_980),
+                "not arrived": (4_000, 3_950, 4_050),
+            },
+            ["not arrived", "order has not arrived"],
+            ["has not arrived"],
+        ),
+        # Counts that noise drowns do not hide what many people hold.
+        ({"a b": (500, 0, 1_500), "a b c": (600, 0, 1_600)}, ["a b c", "a b"], []),
+        ({"a b": (1_000, 600, 1_400), "x a b": (500, 100, 900)}, ["a b", "x a b"], []),
     ],
 )
-def test_a_run_counts_what_it_finds_within_groups(verb, options, corpus, engine):
-    asked = {"counts": 0.3, "by": "country", "groups": " DE ,US ", "epsilon": 8.0, "delta": 1e-6}
-    plan = verb(corpus, **options, **asked)
-    without = verb(corpus, **options, **{**asked, "by": None, "groups": ()})
-    assert plan.events == without.events  # one budget, and the same noise
-    assert "within DE, US and other of country" in " ".join(plan.describe().split())
-    assert plan_from_json(plan.dumps()) == plan
-    release = plan.run(engine=engine, randomness=SeededRandomness(2))
-    rows = [row for row in release if row["users"] is not None]
-    per_group = {group: [row for row in rows if row["group"] == group] for group in TRUE}
-    assert len(rows) == sum(map(len, per_group.values())) == 3 * len(per_group["DE"]) > 0
-    for group, users in TRUE.items():
-        assert all(row["low"] - 30 <= users <= row["high"] + 30 for row in per_group[group])
-    assert ", by country" in Seen(page_of(release)).text and ", by country" in repr(release)
+def test_a_part_goes_behind_a_longer_phrase_that_as_many_hold(people, first, rest):
+    (table,) = people_tables([counted(people)], 99)
+    assert names(table) == (first, rest)
+
+
+def test_rows_by_country_go_by_the_sum_of_where_their_lines_begin():
+    noise = dict.fromkeys(("DE", "US", "other"), (390, 0, 800))
+    release = within_country(
+        {
+            "in please": noise,
+            "my order": noise | {"DE": (600, 200, 1_000)},
+            "hello you": noise | {"DE": (510, 110, 910), "US": (510, 110, 910)},
+        }
+    )
+    (table,) = people_tables([release], 99)
+    assert names(table) == (["hello you", "my order", "in please"], [])
+    assert (table.title, table.columns) == ("2 words and more, by country", ("DE", "US", "other"))
+    assert [bar.value for bar in table.rows[1].bars] == [600, 390, 390]
+
+
+def test_totals_and_groups_stand_in_one_table_and_what_one_lacks_is_blank():
+    totals = counted({"see you": (370, 340, 400), "me": (9, 2, 16)})
+    groups = within_country({"see you": {"DE": (300, 291, 309), "US": (50, 41, 59)}})
+    phrases, words = people_tables([totals, groups], 99)
+    assert phrases.columns == words.columns == ("all", "DE", "US", "other")
+    assert [bar.said for bar in phrases.rows[0].bars] == ["370", "300", "50", ""]
+    assert [bar.said for bar in words.rows[0].bars] == ["9", "", "", ""]

@@ -13,7 +13,7 @@ import pytest
 from dphh import UsageError
 from dphh.columns import DIGEST, digest_of
 from dphh.errors import STEERS
-from tests.report.made import PHRASES, counted, items, ladder, trie
+from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
 
 
 def test_what_is_inside_a_longer_phrase_is_left_out():
@@ -110,3 +110,12 @@ def test_people_go_before_scores_and_what_weighs_nothing_has_no_top():
     for k in (0, -1, 2.0, True, "3"):
         with pytest.raises(UsageError, match="k: found"):
             ladder().top(k)
+
+
+def test_a_phrase_is_text_or_a_list_of_tokens():
+    with pytest.raises(UsageError, match="list of tokens"):
+        ladder().why([1, 2])
+    listed = items()
+    listed.manifest["parameters"]["content"] = {**CONTENT, "reading": "list"}
+    with pytest.raises(UsageError, match="the corpus had lists"):
+        listed.why("a")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dphh import UsageError
-from tests.report.made import HOSTILE, counted, items, ladder, trie, within_country
+from tests.report.made import counted, items, ladder, trie
 
 pytest.importorskip("altair")
 
@@ -38,13 +38,6 @@ def test_scores_have_no_intervals_and_a_scale_for_each_length():
     assert [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts] == [15, 60, 90]
     assert all(spec["mark"]["type"] == "bar" for spec, _ in charts)
     assert "no number of people" in charts[0][0]["encoding"]["x"]["title"]
-
-
-def test_groups_are_columns_and_items_are_text():
-    release = within_country({HOSTILE[2]: {"DE": (9, 4, 14), "other": (7, 2, 12)}}, ["DE"])
-    ((_, rows),) = drawn(release.plot())
-    assert [(row["group"], row["value"]) for row in rows] == [("DE", 9), ("other", 7)]
-    assert {row["item"] for row in rows} == {"␛[31mred␇"}
 
 
 def test_what_cannot_be_drawn_is_refused(monkeypatch):

@@ -36,13 +36,13 @@ COUNTRIES = within_country(
 TOTALS = of(counted({"see": (200, 150, 260)}), counting={**made.TOGETHER, "min_users": 20})
 LOCAL = of(trie(max_length=2), "local", {"character_set": "abcz", "known": ["cab"]})
 WHY = [
-    (ladder(), ["See you, LATER!", ["See", "you"], "see you again", "some thing", "later see you",
-                "see you me", "...", "see you later see"]),
-    (ladder("single"), ["me see you", "see me you"]),
+    (ladder(), ["See you, LATER!", ["See", "you"], "some thing", "see you me", "...",
+                "see you later see"]),
+    (ladder("single"), ["me see you"]),
     (of(ladder(), "set_union"), ["some thing"]),
     (ladder().top(1), ["see you"]),
-    (trie(), [["a", "b"], ["b"], ["a", "z"], ["a", "c", "d"], [*"abcde"]]),
-    (LOCAL, ["bd", "cab", "ac", "ca", "cac", "c"]),
+    (trie(), [["a", "b"], ["b"], ["a", "z"]]),
+    (LOCAL, ["bd", "cab", "ac", "c"]),
     (of(items(), verb="counts"), ["z"]),
     (of(items(), counting={"min_users": 20}), ["z"]),
 ]  # fmt: skip
@@ -60,7 +60,6 @@ def pieces() -> Iterator[tuple[str, object]]:
     yield "a page with counts", Seen(page_of(ladder(), counts=TOTALS)).lines("Run run-of-counts")
     yield "a page by country", Seen(page_of(COUNTRIES)).lines("What is promised")
     yield "a page of a floor", Seen(page_of(TOTALS)).lines("promise")
-    yield "a page of nothing", Seen(page_of(items(()))).lines("What is promised")
     found = (release.why(phrase) for release, phrases in WHY for phrase in phrases)
     yield "why", "\n".join(f"{why.reason}: {why}" for why in found)
     for more in ({"epsilon": 8.0}, {"both_directions": False}, {"epsilon": 25.0, "delta": 3e-8},
