@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh import Corpus, CorpusError
+from dphh import Corpus
 from dphh.ledger import source_of
 
 ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
@@ -53,16 +53,6 @@ def test_a_file_without_the_content_is_told(folder, ledger):
     checked = dphh.check(corpus_of(folder), ledger=ledger)
     assert checked.ok
     assert "read as NULL: whatever they hold counts for nothing" in said(checked, "files")
-
-
-def test_a_file_without_users_stops_a_run_as_was_told(folder, ledger):
-    pl.DataFrame({"what": ["d"]}).write_parquet(folder / "b.parquet")
-    corpus = corpus_of(folder)
-    checked = dphh.check(corpus, ledger=ledger)
-    assert not checked.ok
-    assert "some have no column 'who'" in said(checked, "files")
-    with pytest.raises(CorpusError, match="Nothing was spent"):
-        dphh.items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
 
 
 def test_types_that_differ_are_told_and_layouts_of_text_are_one_type(folder, ledger):

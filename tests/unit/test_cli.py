@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from inspect import signature
 
 import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
-import dphh as dphh_module
-from dphh import Ledger, Release, __version__, plan_from_json
+from dphh import Release, __version__, plan_from_json
 from dphh.cli import cli
-from dphh.corpus import HELP
-from dphh.registry import VERBS
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
 READ = ["--user", "who", "--text", "what"]
@@ -84,16 +79,6 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     assert [run.state for run in ledger.runs()] == ["settled"]
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
-    verb = VERBS[name]
-    params = {param.name: param for param in called([name.replace("_", "-")]).params}
-    assert verb.help.keys() == verb.options.keys() <= params.keys()
-    assert {each for each in HELP if each not in verb.options} <= params.keys()
-    for option in verb.options.values():
-        assert params[option.name].required == (option.default is option.empty)
-
-
 def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, path):
     asked = ("items", path, "--item", "what", *COST, "--plan", "--json")
     plan = json.loads(dphh(*asked, "--user", "who", "--user", "what")[1])
@@ -109,22 +94,13 @@ def test_conditions_given_several_times_must_all_be_true(dphh, tmp_path):
                "part=6", "--since", "who=100", "--until", "part=9",
                "--until", "who=200"]  # fmt: skip
     asked = [tmp_path / "c.parquet", *READ, "--as", "whole", *COST, "--json"]
-    code, out, _ = dphh("counts", *asked, *several, "--of", _lines(tmp_path, "yes", "no"))
+    (tmp_path / "lines.txt").write_text("yes\nno")
+    code, out, _ = dphh("counts", *asked, *several, "--of", tmp_path / "lines.txt")
     assert code == 0
     assert json.loads(out)["parameters"]["content"]["where"] == (
         "(what = 'no' OR what IS NULL -- all\n) AND (part > 4\n) AND (\"part\" >= '6'\n) AND "
         "(\"who\" >= '100'\n) AND (\"part\" < '9'\n) AND (\"who\" < '200'\n)"
     )
-    # A single one is the request that it was before several could be given.
-    code, out, _ = dphh("items", *asked, "--where", "part > 4", "--plan")
-    assert json.loads(out)["corpus"]["content"]["where"] == "part > 4"
-    code, _, err = dphh("items", *asked, "--where", "part > 4", "--where", "max(part) > 4")
-    assert code == 2 and "the function 'max'" in err
-
-
-def _lines(folder, *lines):
-    (folder / "lines.txt").write_text("\n".join(lines))
-    return folder / "lines.txt"
 
 
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, path):
@@ -148,6 +124,20 @@ def test_a_defect_shows_where_it_is_and_not_what_it_says(dphh, path, monkeypatch
     assert (code, out) == (1, "")
     assert "RuntimeError" in err
     assert "SENTINEL\n" not in err.replace('raise RuntimeError("SENTINEL")', "")
+
+
+def test_a_release_is_explained_and_verified_and_no_groups_are_of_its_users(dphh, path, tmp_path):
+    out = tmp_path / "out"
+    asked = ("ngrams", path, *READ, *COST, "--max-n", "2", "--prior-is-public", "--out", out)
+    assert dphh(*asked, "--prior", path, "--prior-text", "what")[0] == 0
+    assert Release.load(out).manifest["prior"]["words"] == 3
+    assert "was not looked at" in dphh("why", out, "other words")[1]
+    assert "+ ledger" in dphh("verify", out)[1]
+    (out / "release.json").write_text("{}")
+    assert dphh("verify", out)[0] == 2
+    dphh("ledger", "add", "notes", path, *READ, *COST)
+    code, _, err = dphh("ledger", "groups", "notes", "--groups", "a", "--by", "who")
+    assert code == 2 and "Nothing was declared" in err
 
 
 def test_the_ledgers_verbs(dphh, path, tmp_path):
@@ -211,17 +201,6 @@ def test_every_command_and_option_explains_itself(names):
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
-def test_options_have_one_order_everywhere(verb):
-    asked = [*verb.options]
-    function = getattr(dphh_module, verb.name)
-    assert [*signature(function).parameters] == ["corpus", *asked]
-    found = re.findall(r"^(\w+): ", function.__doc__, re.MULTILINE)
-    assert found[-len(asked) :] == asked
-    shown = [option.name for option in called([verb.name.replace("_", "-")]).params]
-    assert [name for name in shown if name in asked] == asked
-
-
 def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
     file = tmp_path / "c.parquet"
     pl.DataFrame({"who": range(300), "what": ["日本 é"] * 300}).write_parquet(file)
@@ -231,17 +210,3 @@ def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "日本".encode() in done.stdout
-
-
-def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledger, monkeypatch):
-    # At the demo's own delta one of its 100,000 secrets passes three times in 100,000 runs.
-    monkeypatch.setattr(sys.modules["dphh.cli.demo"], "DELTA", 1e-14)
-    code, out, _ = dphh("demo")
-    assert code == 0
-    alone = next(line for line in out.splitlines() if "held by one person alone" in line)
-    assert "  0 found" in alone
-    many = next(line for line in out.splitlines() if "1,000 people or more" in line)
-    assert many.rstrip().endswith("100.0%")
-    assert "Refused" in out
-    assert not own_ledger.exists()
-    assert Ledger().runs() == []

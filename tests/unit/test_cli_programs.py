@@ -11,10 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dphh import Corpus, Ledger, Release, items
-from dphh.corpora.files import unreadable
+from dphh import Ledger, Release
 from dphh.errors import EngineError
-from dphh.ledger import Request
 
 READ = ("--user", "who", "--text", "what")
 COST = ("--epsilon", "1", "--delta", "1e-7")
@@ -57,39 +55,6 @@ def test_what_is_refused_is_said_as_json_too(dphh, weeks, asked, kind, code):
     told = json.loads(out)["error"]
     assert (ended, told["exit_code"], told["kind"], told["spent"]) == (code, code, kind, False)
     assert told["message"].split(";")[0] in " ".join(err.split()) or kind == "MissingParameter"
-
-
-def test_a_store_that_does_not_answer_is_to_be_tried_again(monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    corpus = Corpus("s3://bucket/a.parquet", user="who", text="what")
-    silent = unreadable(corpus, OSError("HIDDEN"))
-    assert silent.exit_code == 1 and "try again later" in str(silent)
-    assert unreadable(corpus, OSError("403 Forbidden")).exit_code == 2
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    assert unreadable(corpus, OSError("HIDDEN")).exit_code == 2
-
-
-def test_a_run_that_fails_after_payment_says_so(dphh, weeks, tmp_path):
-    path = tmp_path / "broken.parquet"
-    pl.DataFrame({"who": ["a"], "what": ["x" * 50]}).write_parquet(path)
-    long = ("--max-token-length", "9", "--too-long", "error")
-    _, out, _ = dphh("items", path, *READ, *COST, *long, "--json")
-    assert json.loads(out)["error"]["spent"] is True
-
-
-def test_what_others_spend_meanwhile_is_not_what_this_run_spent(dphh, weeks, ledger, monkeypatch):
-    look = Ledger.before_reading
-
-    def after_another(book, request, run_id):
-        assert Ledger(book.path).book(small, {}).release is None
-        return look(book, request, run_id)
-
-    corpus = ledger.corpus("notes")
-    small = Request.of(items(corpus, epsilon=0.01, delta=1e-9).price, corpus)
-    monkeypatch.setattr(Ledger, "before_reading", after_another)
-    code, out, _ = dphh("items", "notes", "--epsilon", "9", "--delta", "1e-7", "--json")
-    assert (code, json.loads(out)["error"]["spent"]) == (3, False)
-    assert len(ledger.runs()) == 1
 
 
 def test_of_two_that_ask_the_same_one_is_told_that_it_spent(dphh, weeks, monkeypatch):

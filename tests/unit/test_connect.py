@@ -15,7 +15,6 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.asking.macros import macros
 from dphh.errors import Notice
 from dphh.ledger import source_of
 from dphh.registry import VERBS
@@ -172,19 +171,6 @@ def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Le
     assert [entry.accounts for entry in ledger.runs()] == [("reviews",)]
 
 
-def test_trie_and_ngrams_answer_like_their_verbs(con: Any, texts: str) -> None:
-    grams = con.execute(
-        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := 9, "
-        "epsilon := 4, delta := 1e-6)"
-    ).fetchone()
-    assert grams == (3,)
-    grown = con.execute(
-        f"SELECT item FROM dphh_trie('{texts}', user_column := 'who', item_column := 'what', "
-        "epsilon := 4, delta := 1e-6, max_length := 14) WHERE ended ORDER BY item"
-    ).fetchall()
-    assert grown == [("the cat sat",), ("the dog ran",)]
-
-
 def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> None:
     said = con.execute(
         "SELECT value FROM dphh_plan_items('reviews', epsilon := 1.0, delta := 1e-6) "
@@ -231,13 +217,6 @@ def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledge
         own.cursor().execute("FROM dphh_ledger()")
 
 
-def test_the_options_of_a_verb_are_those_of_its_macro(con: Any) -> None:
-    for name, verb in VERBS.items():
-        rows = con.execute(f"SELECT option, what FROM dphh_options('{name}')").fetchall()
-        assert {"corpus", *dict(rows)} == {*macros(of_tables=True)[name].parameters}
-        assert all(dict(rows)[option] == said for option, said in verb.help.items())
-
-
 @pytest.mark.parametrize(
     "asked",
     [
@@ -280,12 +259,3 @@ def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledge
     )  # fmt: skip
     # DuckDB shows a bar of its own before it, where the machine is so busy that it takes seconds.
     assert said.stdout.splitlines()[-1] == "600000"
-
-
-def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) -> None:
-    con.execute("CREATE VIEW v AS SELECT nullif(1, 1) AS who, upper('a b') AS what")
-    asked = "FROM dphh_items('v', user_column := 'who', text_column := 'what', epsilon := 1, "
-    asked += "account := 'reviews', "
-    with pytest.raises(duckdb.Error, match=r"NULL user id.*Nothing was spent"):
-        con.sql(f"{asked} delta := 1e-6)").fetchall()
-    assert ledger.runs() == []

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from dphh import items, ngrams, plan_from_json, trie
-from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
+from dphh.mechanisms.counts.of_found import NOTE
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
@@ -96,11 +93,3 @@ def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     noise = [counting.level(found).sigma for found in (1, 5, 10, 11, 1_000, 100_000)]
     assert max(noise) <= most * 1.001
     assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)
-
-
-@pytest.mark.parametrize("how", VERBS)
-def test_the_event_of_counts_is_found_by_what_it_is_and_not_by_its_note(how):
-    price = VERBS[how](counts=0.3, **BUDGET).price
-    said: dict[str, Any] = {"note": "in other words"}
-    worded = [replace(event, **said) for event in price.events]
-    assert found_counts(worded, price.counting.max_items, Counting()) == price.counting

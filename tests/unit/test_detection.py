@@ -53,21 +53,6 @@ def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_numb
     )
 
 
-def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():
-    """Later ones give an item less where its holders' other items stand nearer the threshold."""
-    asked = {"epsilon": 1.0, "delta": 1e-7}
-    alone, several = (
-        users
-        for _, ((_, users),) in dphh.items(method="adaptive", **asked)
-        .detection(dphh.profile([1, 12]))
-        .scenarios
-    )
-    assert alone == dphh.items(method="adaptive", **asked).finds.users
-    ((_, ((_, sips),)),) = dphh.items(method="sips", **asked).detection(dphh.profile(12)).scenarios
-    first = dphh.items(method="adaptive", **asked).levels[0]
-    assert several > first.threshold * 12**0.5 > sips
-
-
 def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(own_ledger):
     """Words by a power law, of which users hold some 30 each: to within a fifth."""
     people = 3_000

@@ -179,24 +179,6 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     assert gathering.disk_error is not None
 
 
-def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch):
-    monkeypatch.setattr(module, "BYTES", 1_000)
-    read = []
-
-    def count(texts: pa.Table) -> tuple[Any, Any]:
-        read.append(len(texts))
-        return np.zeros(len(texts), dtype=np.int64), np.empty(0, dtype=np.int32)
-
-    gathering = Gathering(count)
-    nothing = pa.nulls(1, pa.string())
-    for tokens in ([["a" * 600]], [[]]):
-        for user in range(200):
-            columns = pa.array([f"{user}"]), pa.array(tokens, pa.list_(pa.string()))
-            gathering.add(*columns, nothing)
-    assert read[0] == 2
-    assert len(read) > 102
-
-
 def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
     """A function is handed 2,048 rows at once, however long their texts are."""
     monkeypatch.setattr(module, "BYTES", 1_000)

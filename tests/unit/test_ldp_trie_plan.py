@@ -7,8 +7,7 @@ import string
 import pytest
 from scipy.stats import binom
 
-from dphh import Corpus, Ledger, ldp_trie, plan_from_json
-from dphh.ledger import Request, source_of
+from dphh import ldp_trie, plan_from_json
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
@@ -99,10 +98,3 @@ def test_what_it_finds_is_found():
         return binom.sf(bar, n, chance)
 
     assert kept(plan.finds.users) >= 0.9 > kept(plan.finds.users - 1)
-
-
-def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
-    source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
-    ledger.add("words", source, 2.0, 1e-6)
-    ledger.book(Request(source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7), {})
-    assert ledger.status("words").spent.epsilon >= 1.49

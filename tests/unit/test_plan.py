@@ -9,11 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from dphh import Corpus, Plan, UsageError, items, plan_from_json, trie
-from dphh.ledger import source_of
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.accounting import compose
-from dphh.privacy.gaussian import gaussian_sigma
 
 #: facts.md: (epsilon, delta) -> sigma, and the thresholds at D0.
 GOLDEN = [
@@ -62,14 +60,6 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(method, epsilon, delta,
     assert together(shares) <= delta * (1 + 1e-12)
 
 
-def test_the_events_are_the_levels():
-    plan = items(epsilon=1, delta=1e-7, method="sips")
-    sigmas = [event.sigma for event in plan.events if event.kind == "gaussian"]
-    assert sigmas == [level.sigma for level in plan.levels]
-    joint = 1 / math.sqrt(sum(sigma**-2 for sigma in sigmas))
-    assert gaussian_sigma(1, 5e-8) <= joint <= gaussian_sigma(1, 5e-8) + GRID
-
-
 @pytest.mark.parametrize("epsilon, delta", [(1.0, 1e-8), (4.0, 1e-5)])
 def test_finds_are_the_smallest_numbers_found_with_nine_in_ten(epsilon, delta):
     plan = items(epsilon=epsilon, delta=delta, max_items=300, method="gaussian")
@@ -84,16 +74,6 @@ def test_finds_are_the_smallest_numbers_found_with_nine_in_ten(epsilon, delta):
 
         assert found(users) >= 0.9 > found(users - 1)
     assert plan.finds.users == plan.finds.users_by_held[0][1]
-
-
-def test_plans_are_frozen_equal_and_hashable():
-    one, two = (items(corpus(), epsilon=1, delta=1e-7) for _ in range(2))
-    assert one == two
-    assert {one, two} == {one}
-    assert one != items(corpus(), epsilon=1, delta=1e-6)
-    assert one != items(corpus(lower=False), epsilon=1, delta=1e-7)
-    with pytest.raises(AttributeError):
-        one.verb = "other"
 
 
 def test_a_plan_on_a_table_in_memory_comes_back_without_it():
@@ -162,23 +142,12 @@ def test_what_is_no_plan_is_refused(found):
 # Prints
 
 
-def test_a_print_says_what_the_ledger_has_left(tmp_path, ledger):
-    named = Corpus(tmp_path / "a.parquet", user="who", text="what", account="tweets")
-    ledger.add("tweets", source_of(named), 2.0, 1e-6)
-    plan = items(named, epsilon=1, delta=1e-7)
-    for text in (plan._repr_html_(), plan.describe(ledger)):
-        assert "tweets" in text
-        said = " ".join(text.split())  # lines end where a terminal does
-        assert "nothing of its cap, epsilon 2, delta 1e-06, is used" in said
-        assert "a first run may have epsilon 2 at delta 1e-06" in said
-
-
 def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
     broken = tmp_path / "broken.sqlite"
     broken.write_text("this is no ledger, but long enough to be looked at" * 10)
     monkeypatch.setenv("DPHH_LEDGER", str(broken))
     said = " ".join(repr(items(corpus(), epsilon=1, delta=1e-7)).split())
-    assert "not a dphh ledger" in said
+    assert "broken.sqlite" in said and "forgets what was spent" in said
     assert "no corpus yet" in repr(items(epsilon=1, delta=1e-7))
 
 

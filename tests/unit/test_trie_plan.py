@@ -33,14 +33,6 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(epsilon, delta, levels)
     assert (spent["epsilon"], spent["delta"]) == (epsilon, delta)
 
 
-def test_at_usual_settings_the_plan_is_that_of_the_docs():
-    """docs/trie.md: theta 20, p .2502, 121 users."""
-    plan = trie(**ASK)
-    assert plan.levels[0].theta == 20
-    assert plan.levels[0].p == pytest.approx(0.2502, abs=1e-4)
-    assert plan.finds.users == pytest.approx(121, abs=1)
-
-
 def test_so_many_users_are_found_with_nine_in_ten_and_no_fewer():
     for plan in (trie(**ASK), trie(**BY_HAND)):
         first = plan.levels[0]

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-
-from dphh.testing import SeededRandomness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FIGURES = ("05", "06", "07", "08", "09", "path", "sfp")
@@ -50,31 +45,3 @@ def test_every_figure_is_drawn(tmp_path: Path) -> None:
     assert "epsilon = 10.536 (the text says above 10)" in said
     assert "epsilon = 0.412 (the text says below 0.5)" in said
     assert "9.88e-07  0.105  1.05" in said
-
-
-def beside_the_script(name: str) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLES)  # as Python does for a script that is run
-        return importlib.import_module(name)
-
-
-@pytest.mark.parametrize("kind", ["path", "paper"])
-def test_words_that_share_nothing_are_found_as_the_worst_case_says(kind: str) -> None:
-    module, randomness = beside_the_script("triehh_runs"), SeededRandomness(7)
-    holders = np.array([70.0, 90.0, 110.0, 1730.0])
-    trie = module.Trie(["abcdefghi", "bcdefghij", "cdefghijk", "zz"])
-    word = np.repeat(np.arange(4), holders.astype(int))
-    way = (
-        module.ByPath(0.2, 12, randomness)
-        if kind == "path"
-        else module.ByPaper(2000, 400, 12, randomness)
-    )
-    hits, runs = np.zeros(4), 800
-    for _ in range(runs):
-        passed = way.passed(trie, word, trie.voters(holders))
-        hits[trie.found(passed, np.arange(4))] += 1
-    expected = way.sampling.tail(holders, 12) ** np.array([10, 10, 10, 3])
-    assert 0.005 < expected[0] < 0.1
-    assert 0.8 < expected[2] < 0.99
-    error = np.sqrt(expected * (1 - expected) / runs)
-    assert np.all(abs(hits / runs - expected) <= 4.5 * error)
