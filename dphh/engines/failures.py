@@ -1,6 +1,6 @@
 """Replaces an engine's own errors, which may quote data, by messages that do not.
 
-An engine's `failures.py` says which errors are its own and what to do about them.
+Each engine's `engine_errors` says which errors are its own and what to do about them.
 """
 
 from __future__ import annotations

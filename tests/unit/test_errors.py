@@ -15,7 +15,7 @@ import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
 from dphh.engines.duckdb.failures import engine_errors as of_duckdb
-from dphh.engines.polars.failures import engine_errors as of_polars
+from dphh.engines.polars.host import engine_errors as of_polars
 from dphh.errors import withholding
 
 pytestmark = pytest.mark.on_spark

@@ -14,13 +14,12 @@ from dphh.corpora.files import refuse_columns_twice, refuse_missing_columns, unr
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.users import PLAIN_TYPE, counts_sql, user_sql
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
-from dphh.rows.conditions import check_types
+from dphh.rows.conditions import check_types, condition
 from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.patterns import check_patterns
-from dphh.rows.user import columns_of
+from dphh.rows.user import NO_USERS, columns_of
 from dphh.sql import query
 from dphh.udfs.text.tokens import tokens_of
 
@@ -30,6 +29,12 @@ MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
+#: Types of groups: their values are written alike everywhere.
+PLAIN_TYPE = re.compile(
+    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
+)
+#: Types of user ids: of these equal values are written alike.
+_TYPES_OF_USERS = re.compile(rf"{PLAIN_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
 
 
 class Opened(NamedTuple):
@@ -87,6 +92,29 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
     )
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
+    """The id of the row's user as text: all later steps see this text alone. Several columns make
+    one text that determines the value of each; NULL if one of them is NULL."""
+    for option, column in corpus.columns_of_user:
+        if not _TYPES_OF_USERS.fullmatch(types[column]):
+            raise CorpusError(NO_USERS.format(option=option, column=column, kind=types[column]))
+    if isinstance(corpus.user, str):
+        return f"CAST({identifier(corpus.user)} AS VARCHAR)"
+    return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
+
+
+def counts_sql(corpus: Corpus) -> str:
+    """The condition for rows that are read: they have content and, if others are to be dropped, a
+    user; and they meet the corpus's condition."""
+    needed = [corpus.content.column]
+    if corpus.content.null_users == "drop":
+        needed += columns_of(corpus.user)
+    holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
+    if corpus.content.where is not None:
+        holds += f" AND {condition(corpus.content.where).sql}"
+    return holds
 
 
 def _as_written(content: Content, column_type: str) -> str:

@@ -31,14 +31,9 @@ def register(
 ) -> None:
     """Register `dphh_NAME`. Words are those of the run; an object is named by its place in
     `objects`."""
-    con.create_function(
-        f"dphh_{name}",
-        _of_columns(function, words, objects),
-        [type_name(kind) for kind in function.takes],
-        type_name(function.gives),
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # otherwise a filter on the result would call it twice
+    takes = [type_name(kind) for kind in function.takes]
+    register_arrow(
+        con, name, _of_columns(function, words, objects), takes, type_name(function.gives)
     )
 
 
@@ -48,11 +43,18 @@ def register_spelled(con: duckdb.DuckDBPyConnection, words: Numbered) -> None:
     def spelled(keys: Any) -> pa.Array:
         return words.spelled(one_array(keys).to_numpy())
 
+    register_arrow(con, "spelled", spelled, ["BIGINT"], "VARCHAR")
+
+
+def register_arrow(
+    con: duckdb.DuckDBPyConnection, name: str, body: Any, takes: list[Any], gives: str
+) -> None:
+    """Without `side_effects` a filter on the result would call it twice, and equal rows once."""
     con.create_function(
-        "dphh_spelled",
-        spelled,
-        ["BIGINT"],
-        "VARCHAR",
+        f"dphh_{name}",
+        body,
+        takes,
+        gives,
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
         side_effects=True,

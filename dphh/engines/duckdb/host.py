@@ -13,12 +13,11 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.functions import register, register_spelled
-from dphh.engines.duckdb.rows import Rows
+from dphh.engines.duckdb.rows import InOneProcess
 from dphh.engines.host import Limits, Object
-from dphh.engines.in_one_process import InOneProcess
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import called_in, functions
+from dphh.udfs.functions import called_in
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -30,30 +29,13 @@ class DuckDBHost(InOneProcess):
     version: str = duckdb.__version__
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        super().__init__()
-        self.randomness = randomness
-        self._functions = functions(randomness)
+        super().__init__(corpus, randomness, limits)
         #: What queries name by an index: parameters of the step, and what was brought to tables.
         self._objects: list[Any] = []
-        self.rows = Rows(corpus, limits)
         self.con, self.memory = self.rows.con, self.rows.memory
-        try:
-            for name, function in self._functions.items():
-                register(self.con, name, function, self.words, self._objects)
-            register_spelled(self.con, self.words)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        self.rows.close()
-
-    def has_rows_without_user(self) -> bool:
-        return self.rows.has_rows_without_user()
-
-    def open(self) -> None:
-        """As the views rows_of_corpus (user_id, content) and tokens_of_rows."""
-        self.rows.open()
+        for name, function in self.functions.items():
+            register(self.con, name, function, self.words, self._objects)
+        register_spelled(self.con, self.words)
 
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL: ids are those of the run's words."""
@@ -73,7 +55,7 @@ class DuckDBHost(InOneProcess):
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
         values = self._values(parameters)
         text = query(step)
-        called = (self._functions.get(name) for name in called_in(text))
+        called = (self.functions.get(name) for name in called_in(text))
         of_users = any(function is not None and function.of_users for function in called)
         in_parallel = self._side_by_side() if of_users else nullcontext()
         with engine_errors(step), in_parallel:
@@ -106,14 +88,14 @@ class DuckDBHost(InOneProcess):
         brought = {name: Object(value) for name, (_, value) in self._brought.items()}
         parameters = {"words_of_corpus": len(self.words), **parameters}
         return {
-            name: self._index_of(value.value) if isinstance(value, Object) else value
+            name: self._index_of(value) if isinstance(value, Object) else value
             for name, value in {**brought, **parameters}.items()
         }
 
-    def _index_of(self, value: Any) -> int | None:
-        if value is None:
+    def _index_of(self, parameter: Object) -> int | None:
+        if parameter.value is None:
             return None
-        self._objects.append(value.by_id(self.words) if hasattr(value, "by_id") else value)
+        self._objects.append(self.known(parameter))
         return len(self._objects) - 1
 
     @contextmanager

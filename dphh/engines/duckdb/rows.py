@@ -10,22 +10,25 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.corpora.quiet import without_bar
 from dphh.corpora.stores import reach_stores
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Opened, open_corpus
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.functions import register_arrow
 from dphh.engines.duckdb.memory import SharedMemory
-from dphh.engines.host import Limits
+from dphh.engines.host import Host, Limits, Object
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import query
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.functions import functions
 from dphh.udfs.kernel.gathering import Gathering
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
+from dphh.udfs.kernel.words import by_key
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts that were read may use at most one SHAREth of the memory limit.
@@ -97,15 +100,8 @@ class Rows:
         ((_, content, *_),) = self.con.execute(
             "DESCRIBE SELECT content FROM rows_of_corpus"
         ).fetchall()
-        self.con.create_function(
-            "dphh_gathered",
-            gathering.add,
-            ["VARCHAR", content, "VARCHAR"],
-            "INTEGER",
-            type=PythonUDFType.ARROW,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # otherwise DuckDB would pass equal texts only once
-        )
+        takes = ["VARCHAR", content, "VARCHAR"]
+        register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explained(gathering):
             try:
                 with engine_errors("gather_texts"):
@@ -120,6 +116,43 @@ class Rows:
             raise CorpusError(ROWS_WITHOUT_USER)
         words.close()
         return _rows_of(gathering)
+
+
+class InOneProcess(Host):
+    """What DuckDB and Polars share as hosts: the rows, one vocabulary for all words of a run, and
+    functions in this process, so that what is brought to users is an object that these look up."""
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self.randomness = randomness
+        self.functions = functions(randomness)
+        self.words = Vocabulary()
+        #: By name, the table to whose users the value was brought, and the value.
+        self._brought: dict[str, tuple[str, Any]] = {}
+        self.rows = Rows(corpus, limits)
+
+    def close(self) -> None:
+        self.rows.close()
+
+    def has_rows_without_user(self) -> bool:
+        return self.rows.has_rows_without_user()
+
+    def open(self) -> None:
+        self.rows.open()
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        found = self.take(step, **parameters)
+        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
+
+    def known(self, parameter: Object) -> Any:
+        """What functions look up: of what knows words by their spelling, the values by word id."""
+        value = parameter.value
+        return value.by_id(self.words) if hasattr(value, "by_id") else value
+
+    def forget_brought(self, table: str) -> None:
+        """Forget what was brought to a table that goes."""
+        self._brought = {
+            name: (to, value) for name, (to, value) in self._brought.items() if to != table
+        }
 
 
 def _rows_of(gathering: Gathering) -> Iterator[pa.Table]:

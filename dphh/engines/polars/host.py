@@ -7,23 +7,24 @@ it is a query to take, its rows.
 
 from __future__ import annotations
 
+import re
 from inspect import signature
 from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
+from polars.exceptions import PanicException
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors as of_duckdb
-from dphh.engines.duckdb.rows import Rows
+from dphh.engines.duckdb.rows import InOneProcess
+from dphh.engines.failures import Failures
 from dphh.engines.host import Limits, Object
-from dphh.engines.in_one_process import InOneProcess
-from dphh.engines.polars.failures import engine_errors
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, wants_keys
-from dphh.udfs.functions import OBJECT, WORDS, One, functions
+from dphh.udfs.functions import OBJECT, WORDS, One
 from dphh.udfs.kernel.reading import Reading
 
 USERS_SCHEMA = {
@@ -32,7 +33,17 @@ USERS_SCHEMA = {
     "ids": pl.List(pl.Int32),
 }
 
-
+engine_errors = Failures(
+    "Polars",
+    # The owner's lazy frame may raise any exception when it is collected.
+    errors=(Exception, PanicException),
+    is_out_of_memory=lambda problem: isinstance(problem, MemoryError),
+    ran_out_of="memory",
+    more_memory="give the process more memory, lower max_text_length or max_items, or use "
+    "engine='duckdb', which spills to disk",
+    look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
+    not_utf8=re.compile("utf-?8", re.IGNORECASE),
+)
 #: Where a step reads rows, it reads tokens that are not empty.
 _TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
 
@@ -45,21 +56,8 @@ class PolarsHost(InOneProcess):
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         _refuse_limits(limits)
-        super().__init__()
-        self.randomness = randomness
-        self.functions = functions(randomness)
+        super().__init__(corpus, randomness, limits)
         self.tables: dict[str, pl.DataFrame] = {}
-        self.rows = Rows(corpus, limits)
-
-    def close(self) -> None:
-        self.tables.clear()
-        self.rows.close()
-
-    def has_rows_without_user(self) -> bool:
-        return self.rows.has_rows_without_user()
-
-    def open(self) -> None:
-        self.rows.open()
 
     def gather(self, table: str, reading: Reading) -> None:
         gathered = self.rows.gathered(reading, self.words)
@@ -78,11 +76,8 @@ class PolarsHost(InOneProcess):
         reads = signature(step).parameters
         known = {each: value for each, (_, value) in self._brought.items() if each in reads}
         for each, value in parameters.items():
-            known[each] = self._known(value.value) if isinstance(value, Object) else value
+            known[each] = self.known(value) if isinstance(value, Object) else value
         return step(self, **known)
-
-    def _known(self, value: Any) -> Any:
-        return value.by_id(self.words) if hasattr(value, "by_id") else value
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
