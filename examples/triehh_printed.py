@@ -105,17 +105,6 @@ def lambert_theta(delta: float) -> int:
     return max(10, math.ceil(math.exp(float(lambertw(c).real) + 1) - 0.5))
 
 
-def preprint_corollary_2(users: int, epsilon: float, levels: int) -> float:
-    """gamma = (e^(epsilon/L) - 1) / (10 e^(epsilon/L)) sqrt(n), as printed. For comparison only.
-
-    The preprint's figures and experiments use it. It does not keep its epsilon: its proof bounds
-    gamma by (e^(epsilon/L) - 1) / (theta e^(epsilon/L)) sqrt(n), and then that by the same with 10
-    for theta, which is larger. At n = 10^6 (theta 12), epsilon 4 and L 10 the theorem prices it at
-    5.04, not 4.
-    """
-    return -math.expm1(-epsilon / levels) / 10 * math.sqrt(users)
-
-
 def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -> float:
     """What delta must be at least for P[M(D') in S] <= e^epsilon P[M(D) in S] + delta.
 

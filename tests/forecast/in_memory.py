@@ -45,7 +45,6 @@ class InMemory(TwoRounds):
     def __init__(self, positions: Positions) -> None:
         super().__init__(self._add_up, SYSTEM, "test")
         self.at = positions
-        self.spurious: list[int] = []
 
     def _add_up(self, rule: Rule) -> tuple[Integers, Integers]:
         at = self.at
@@ -67,7 +66,6 @@ class InMemory(TwoRounds):
     def passed(self, thresholds: Integers) -> Passed:
         passed = super().passed(thresholds)
         self.move_to(passed)
-        self.spurious.append(int((~np.isin(passed.keys, self._keys)).sum()))
         return passed
 
     def move_to(self, passed: Passed) -> None:

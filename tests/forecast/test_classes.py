@@ -50,8 +50,3 @@ def test_a_class_holds_the_pairs_of_its_forecast(levels: int) -> None:
         independent = masses[left] * masses[right] / overlap
         # Two floors, so at most a step below and a step above the middle.
         assert (np.abs(np.log(independent / valid.forecasts[group])) <= STEP + 1e-9).all()
-
-
-def test_no_gram_below_leaves_nothing_valid() -> None:
-    nothing = valid_classes(first_rung(0), np.empty(0), np.array([0.0]))
-    assert len(nothing) == 0 == nothing.sizes.sum()

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.forecast.masses import deconvolved, estimated_masses, mass_grid
+from dphh.mechanisms.ngrams.forecast.masses import deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
 from dphh.mechanisms.ngrams.price import price_ngrams
@@ -123,15 +123,3 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n: int, max_items: int
         assert list_weight(unit_for(sigma, level.sigma_grid)) >= 1
         priced += 1
     assert priced >= 10
-
-
-def test_a_score_is_the_mass_that_both_rounds_saw() -> None:
-    rng, n = np.random.default_rng(9), 4_000
-    mass, seen = 300.0, np.full(n, 1.5)
-    first, second = 0.99 * mass + 20 * rng.normal(size=n), 1.5 * mass + 10 * rng.normal(size=n)
-    grid = mass_grid(20.0, 1e4)
-    prior = np.full((1, len(grid)), 1 / len(grid))
-    group = np.zeros(n, dtype=np.int64)
-    scores = estimated_masses(first, second, 0.99, seen, (20.0, 10.0), prior, grid, group)
-    assert scores.mean() == pytest.approx(mass, abs=1)
-    assert scores.std() == pytest.approx((0.99**2 / 400 + 1.5**2 / 100) ** -0.5, rel=0.1)

@@ -31,21 +31,5 @@ def test_the_rule_of_signs_keeps_the_budget(
     assert np.mean(spurious) <= budget + 4 * np.std(spurious) / len(spurious) ** 0.5
 
 
-def test_negatives_that_are_not_counted_would_break_it() -> None:
-    """The planted bug: unsupported grams' signs left out of W."""
-    rng = np.random.default_rng(5)
-    number, tails, budget = np.array([1_000, 20]), np.array([1e-3, 0.05]), 1.0
-    spurious = []
-    for _ in range(4_000):
-        negatives = rng.binomial(number, 0.5)
-        passing = 2 * tails_by_signs(tails, 0 * negatives, budget)
-        spurious.append(rng.binomial(number - negatives, passing).sum())
-    assert np.mean(spurious) > 2 * budget
-
-
-def test_no_planned_tail_no_tail() -> None:
-    assert tails_by_signs(np.zeros(3), np.ones(3, dtype=np.int64), 1.0).tolist() == [0, 0, 0]
-
-
 def test_no_tail_passes_a_half() -> None:
     assert tails_by_signs(np.array([0.2, 0.1]), np.zeros(2, dtype=np.int64), 9.0).max() == 0.5

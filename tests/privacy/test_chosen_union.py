@@ -68,19 +68,6 @@ def test_no_attacker_gets_more_and_the_bound_is_close(
     assert reached <= bound <= 1.06 * reached
 
 
-def test_the_larger_of_both_ways_is_not_enough() -> None:
-    """Each way alone composes to less than an attacker gets by choosing between them."""
-    epsilon, event = EVENTS[1]
-    first = GaussianEvent(event.before)
-    ways = (
-        [GaussianEvent(event.sigma)],
-        [DeltaEvent(event.delta)],
-        [GaussianEvent(event.rounds_sigma), DeltaEvent(event.rounds_delta)],
-    )
-    largest = max(compose([first, *way]).delta(epsilon) for way in ways)
-    assert 1.1 * largest < attacked(epsilon, event) <= compose([event]).delta(epsilon)
-
-
 @pytest.mark.parametrize(
     "events",
     [

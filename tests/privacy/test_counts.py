@@ -11,7 +11,6 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from dphh.errors import UsageError
 from dphh.privacy.counts import (
     Ends,
     Weighing,
@@ -38,14 +37,6 @@ def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most
             lost = 2**bits - adds - 1
             more = -(-weighing.lost_unit * lost // 2**bits)
             assert held * (adds + 1) ** 2 + more**2 > square
-
-
-def test_octaves_are_where_the_bound_doubles():
-    weighing = Weighing(1_000, 30, 8)
-    assert weighing.octaves == 6  # 60, 120, 240, 480, 960, 1920
-    held = np.array([1, 30, 31, 60, 61, 960, 961, 1_000])
-    assert weighing.octave(held).tolist() == [0, 0, 1, 1, 2, 5, 6, 6]
-    assert Weighing(30, 30, 8).octaves == Weighing(7, 30, 8).octaves == 0
 
 
 @dataclass(frozen=True)
@@ -223,9 +214,3 @@ def test_noise_on_the_grid_is_never_less_than_was_priced():
         grid = sigma_on_grid(sigma, most, bits)
         exact = sigma * sqrt(most) * 2**bits
         assert exact * (1 - 1e-12) <= grid <= exact + 1 + exact * 1e-12
-
-
-@pytest.mark.parametrize("confidence", [0, 1, 0.2, "0.95", True, None, float("nan")])
-def test_a_confidence_is_a_probability(confidence):
-    with pytest.raises(UsageError, match="confidence"):
-        ends(100, confidence)

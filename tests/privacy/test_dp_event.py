@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-import polars as pl
 import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 import dphh
 from dphh import UsageError
-from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -56,20 +53,7 @@ def test_it_composes_with_what_other_systems_spend():
     assert both == pytest.approx(alone, rel=1e-2)
 
 
-def test_a_release_has_its_runs_event(ledger):
-    frame = pl.DataFrame({"who": range(300), "what": ["a"] * 300})
-    plan = dphh.items(dphh.Corpus(frame, user="who", text="what"), method="sips", **ASK)
-    release = plan.run(ledger=ledger, randomness=SeededRandomness(1))
-    assert release.dp_event() == plan.dp_event()
-
-
 def test_what_its_events_cannot_say_is_refused():
     plan = dphh.trie(max_length=3, epsilon=4.0, delta=1e-6, accounting="paper", users=100_000)
     with pytest.raises(UsageError, match="one direction only"):
         plan.dp_event()
-
-
-def test_without_the_package_it_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(UsageError, match="pip install dp-accounting"):
-        dphh.items(**ASK).dp_event()

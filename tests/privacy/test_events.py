@@ -64,17 +64,3 @@ def test_a_record_it_does_not_know_is_refused(record: dict[str, object], says: s
 def test_a_sigma_that_cannot_be_is_refused(sigma: float) -> None:
     with pytest.raises(UsageError, match=r"sigma of an event of kind gaussian .* above 0"):
         GaussianEvent(sigma)
-
-
-@pytest.mark.parametrize("delta", [-1e-9, 1.1, math.nan])
-def test_a_delta_that_cannot_be_is_refused(delta: float) -> None:
-    with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
-        DeltaEvent(delta)
-    with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
-        EpsilonDeltaEvent(1.0, delta)
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
-def test_an_epsilon_that_cannot_be_is_refused(epsilon: float) -> None:
-    with pytest.raises(UsageError, match=r"epsilon .* at least 0 and finite"):
-        EpsilonDeltaEvent(epsilon, 0.0)

@@ -14,13 +14,14 @@ from math import exp
 
 import numpy as np
 import pytest
-from scipy.stats import beta, chi2
+from scipy.stats import chi2
 
 from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
+from tests.audit.measure import DAILY, between
 from tests.conftest import full
 from tests.forecast.in_memory import SYSTEM, InMemory, Positions, climb
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
@@ -28,7 +29,6 @@ from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 GRID = 2**13
 WORDS, LEVELS, MU, LEFT = 5, 3, 1.0, 0.8
 MASSES = np.array([40.0, 30.0, 20.0, 10.0, 300.0])
-FAILS = 1e-9
 LONG = "a list longer than any other but one"
 #: Who joins: somebody else holds just the same, so that all that the user adds to is noised anyhow.
 JOINING = {
@@ -118,19 +118,13 @@ def collected(joining: list[int], there: bool, runs: int, noise: float = 1.0) ->
     return Evidence(np.array(along), np.array(spent), np.array(ratio))
 
 
-def between(count: int, trials: int) -> tuple[float, float]:
-    low = beta.ppf(FAILS, count, trials - count + 1) if count else 0.0
-    high = beta.ppf(1 - FAILS, count + 1, trials - count) if count < trials else 1.0
-    return float(low), float(high)
-
-
 def audit_events(
     mu: float, runs: int, with_user: Callable[[float], int], without: Callable[[float], int],
     cuts: list[float],
 ) -> None:  # fmt: skip
     """P - e^eps Q <= delta(eps) of the Gaussian of mu, both ways, for events `above a cut`."""
     for cut in cuts:
-        one, other = between(with_user(cut), runs), between(without(cut), runs)
+        one, other = (between(seen(cut), runs, DAILY) for seen in (with_user, without))
         for epsilon in (0.0, 0.5, 1.0, 2.0):
             exact = gaussian_delta(epsilon, 1 / mu)
             assert one[0] - exp(epsilon) * other[1] <= exact, "more is shown than is claimed"
@@ -146,7 +140,7 @@ def test_all_rounds_of_all_levels_show_no_more_than_is_priced(who: str) -> None:
         assert (side.spent <= mu**2 * (1 + 1e-9)).all(), "a user moves more than was priced"
         spread = (side.noise**2).sum()
         if len(side.noise):
-            assert spread >= chi2.ppf(FAILS, len(side.noise)), "less noise than was priced"
+            assert spread >= chi2.ppf(DAILY, len(side.noise)), "less noise than was priced"
     if who == LONG:
         assert there.spent.max() > 0.9 * mu**2, "the audit hardly looks at what is spent"
     audit_events(
@@ -160,7 +154,7 @@ def test_all_rounds_of_all_levels_show_no_more_than_is_priced(who: str) -> None:
 
 def test_too_little_noise_would_be_seen() -> None:
     less = collected(JOINING[LONG], False, 80, noise=0.6).noise
-    assert (less**2).sum() < chi2.ppf(FAILS, len(less))
+    assert (less**2).sum() < chi2.ppf(DAILY, len(less))
 
 
 # A gram that the user alone holds: without them it is drawn lazily, and only what goes out tells.

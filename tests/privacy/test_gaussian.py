@@ -11,7 +11,6 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.errors import UsageError
 from dphh.privacy.gaussian import (
     compose_sigmas,
     gaussian_delta,
@@ -109,13 +108,6 @@ def test_published_calibrations(
         assert continuous_threshold(found, items, delta / 2) == pytest.approx(threshold, abs=6e-3)
 
 
-def test_dpne_on_msnbc_splits_its_noise_over_six_levels() -> None:
-    sigma = gaussian_sigma(1.0, 1e-7 / 2)
-    level = split_sigma(sigma, [1 / 6] * 6)[0]
-    assert sigma == pytest.approx(4.8087, abs=5e-5)
-    assert level == pytest.approx(11.7789, abs=5e-5)
-
-
 @few
 @given(sigmas, st.lists(st.floats(0.01, 1.0), min_size=1, max_size=20))
 def test_what_was_split_composes_to_no_less(sigma: float, weights: list[float]) -> None:
@@ -128,21 +120,3 @@ def test_composing_rounds_down_but_leaves_one_alone() -> None:
     assert compose_sigmas([]) == math.inf
     assert compose_sigmas([0.1]) == compose_sigmas([math.inf, 0.1]) == 0.1
     assert 5 / math.sqrt(2) * (1 - 1e-14) < compose_sigmas([5.0, 5.0]) < 5 / math.sqrt(2)
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: gaussian_delta(1.0, 0.0), "sigma"),
-        (lambda: gaussian_delta(math.nan, 1.0), "epsilon"),
-        (lambda: gaussian_epsilon(1.5, 1.0), "delta"),
-        (lambda: gaussian_sigma(-1.0, 1e-6), "epsilon"),
-        (lambda: gaussian_sigma(1.0, 0.0), "delta"),
-        (lambda: split_sigma(1.0, [0.7, 0.7]), "shares"),
-        (lambda: split_sigma(1.0, [1.0, 0.0]), "share"),
-    ],
-)
-def test_errors_name_the_parameter(call: object, named: str) -> None:
-    assert callable(call)
-    with pytest.raises(UsageError, match=named):
-        call()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from math import comb
-
 import numpy as np
 import pytest
 from k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
@@ -38,25 +35,6 @@ def test_simulated_levels_keep_rare_words_no_oftener_than_said() -> None:
         assert kept <= binom.isf(1e-9, runs, bound)
         much += kept
     assert much > 0.02 * runs  # and the bound is not idle
-
-
-@pytest.mark.parametrize("domain, size", [(4, 2), (5, 2), (5, 3), (6, 3)])
-def test_values_of_a_report_are_negatively_correlated(domain: int, size: int) -> None:
-    """The premise, seen on pairs of disjoint groups: one full makes the other less likely full."""
-    mechanism = subset_selection(domain, 1.5, size)
-    p = mechanism.p
-    law = {
-        r: p / comb(domain - 1, size - 1) if 0 in r else (1 - p) / comb(domain - 1, size)
-        for r in combinations(range(domain), size)
-    }
-
-    def chance(group: tuple[int, ...]) -> float:
-        return sum(share for report, share in law.items() if set(group) <= set(report))
-
-    for one in (g for n in (1, 2) for g in combinations(range(domain), n)):
-        rest = [v for v in range(domain) if v not in one]
-        for other in (g for n in (1, 2) for g in combinations(rest, n)):
-            assert chance((*one, *other)) <= chance(one) * chance(other) + 1e-15
 
 
 def test_the_gboard_papers_setting() -> None:

@@ -17,7 +17,6 @@ from dphh.mechanisms.trie import path_bound
 from dphh.mechanisms.trie.path import (
     choose_path,
     path_delta,
-    path_guarantee,
     rate_numerator,
     removal_epsilon,
     users_needed,
@@ -237,14 +236,6 @@ def test_every_output_of_tiny_populations_in_both_directions(p: float, theta: in
         assert all(x in joined for x in left)
 
 
-def test_tiny_populations_cost_what_the_formula_says() -> None:
-    p, theta, words = 0.25, 2, ("ab", "ab", "ab", "ac")
-    joined, left = (law(users, Fraction(p), theta, 2) for users in (words, words[1:]))
-    for epsilon in (0.1, 0.4, 0.9):
-        exact = hockey_stick(joined, left, Fraction(math.exp(epsilon)))
-        assert float(exact) == pytest.approx(float(direct(epsilon, p, theta, (3, 2))), rel=1e-12)
-
-
 def test_words_drawn_once_by_chance_cost_no_more() -> None:
     rate, theta, levels, third = Fraction(1, 2), 2, 2, Fraction(1, 3)
     draws = [(third, "ab"), (1 - third, "ac")]  # every user's own draw, once a run
@@ -322,15 +313,6 @@ def test_going_costs_the_logarithm_rounded_up() -> None:
             assert exact <= removal_epsilon(rate) <= exact * (1 + mpmath.mpf(1e-14))
     with mpmath.workdps(50):
         assert removal_epsilon(2**64 - 1) >= 64 * mpmath.log(2)
-
-
-def test_a_guarantee_holds_in_both_directions() -> None:
-    for p, theta, levels, epsilon in [(0.2, 20, 10, 1.5), (0.5, 50, 10, 2.5), (0.2, 20, 1, 0.5)]:
-        assert epsilon >= removal_epsilon(p)
-        guarantee = path_guarantee(epsilon, p, theta, levels)
-        assert guarantee.epsilon == epsilon
-        assert guarantee.delta == path_delta(epsilon, p, theta, levels)
-    assert path_guarantee(0.01, 0.2, 20, 10).epsilon == removal_epsilon(0.2)
 
 
 def test_users_needed_is_the_smallest_number_that_is_found_so_often() -> None:

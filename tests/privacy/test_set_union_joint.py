@@ -117,11 +117,6 @@ def test_a_set_union_that_was_asked_for_later_pays_for_both(before: Event) -> No
     assert together == compose([before, GaussianEvent(4.0), DeltaEvent(1e-6)])
 
 
-def test_beside_steps_of_an_epsilon_of_their_own_it_pays_for_both() -> None:
-    together = compose([SetUnionEvent(4.0, 1e-6), EpsilonDeltaEvent(0.1, 0.0)])
-    assert together == compose([GaussianEvent(4.0), DeltaEvent(1e-6), EpsilonDeltaEvent(0.1, 0.0)])
-
-
 def test_shares_are_covered_without_a_gap() -> None:
     by_share = compose([SetUnionEvent(1.0, 0.5)]).by_share
     assert by_share[0].sigma == 1.0

@@ -13,7 +13,6 @@ from triehh_knob import knob_plan
 from triehh_printed import (
     check_preprint,
     log10_theta,
-    preprint_corollary_2,
     preprint_delta,
     preprint_plan,
     preprint_price,
@@ -69,31 +68,6 @@ def test_the_authors_settings_follow_from_their_epsilon_delta_and_length() -> No
     assert plan.batch / plan.users == pytest.approx(0.02198, abs=5e-6)
     assert 3.999 < plan.epsilon <= 4.0
     assert plan.delta <= 2.3e-12
-
-
-def test_corollary_1_of_either_version() -> None:
-    for users in [10**4, 10**4 + 1, 99_999, 10**5, 10**5 + 1, 658_769, 10**7, 10**10, 10**12]:
-        theta = log10_theta(users)
-        assert theta == math.ceil(math.log10(users) + 6 - 1e-12)
-        assert published_delta(theta) <= 1 / (300 * users)
-        assert preprint_delta(theta) <= 1 / (100 * users)
-
-
-def test_corollary_2_of_the_preprint_does_not_keep_its_epsilon() -> None:
-    users = 10**6
-    batch = math.floor(preprint_corollary_2(users, 4.0, 10) * math.sqrt(users))
-    check_preprint(users, 12, batch)
-    assert theorem_epsilon(users, 12, batch, 10) == pytest.approx(5.035, abs=1e-3)
-    # At n = 10^4, where theta is 10, it does.
-    batch = math.floor(preprint_corollary_2(10**4, 4.0, 10) * 100)
-    assert theorem_epsilon(10**4, 10, batch, 10) <= 4.0
-
-
-def test_the_preprints_constant_is_rounded_up_and_the_published_delta_mends_it() -> None:
-    smallest = 1 - 1 / (11 * (1 - Fraction(874, 1000)))
-    assert 0.2784 < smallest < Fraction(279, 1000)
-    for theta in range(10, 100):
-        assert published_delta(theta) < preprint_delta(theta)
 
 
 # --- both ways ------------------------------------------------------------------------------------
@@ -154,13 +128,6 @@ def test_conditions_name_what_was_found_and_what_to_do(
 ) -> None:
     with pytest.raises(UsageError, match=says):
         check(users, theta, batch)
-
-
-def test_conditions_hold_up_to_their_edges() -> None:
-    check_conditions(10**4, 99, 100)
-    check_preprint(10**4, 99, 100)
-    check_preprint(10**4, 10, 909)
-    check_conditions(25, 4, 5)
 
 
 def test_too_few_users_are_told_how_many_it_takes() -> None:

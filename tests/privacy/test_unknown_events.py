@@ -10,15 +10,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dphh
-from dphh import Corpus
-from dphh.errors import LedgerError, UnpricedEventError
-from dphh.ledger import Ledger, Request, Source
+from dphh.errors import UnpricedEventError
 from dphh.ledger.budget import (
     Booking,
     Cap,
@@ -45,7 +42,6 @@ from dphh.privacy.events import (
     events_from_json,
     events_to_json,
 )
-from tests.ledger.asked import tampered
 
 CAP = Cap(1.0, 1e-6, "divergence")
 NOISE = GaussianEvent(500.0)
@@ -99,9 +95,9 @@ def planted(events: Sequence[Any]) -> Booking:
     return booking
 
 
-def planted_plan(unknown: Any, corpus: Corpus | None = None) -> Plan:
+def planted_plan(unknown: Any) -> Plan:
     """A plan whose price is past its own check."""
-    plan = dphh.items(corpus, epsilon=0.1, delta=1e-7, max_items=2)
+    plan = dphh.items(epsilon=0.1, delta=1e-7, max_items=2)
     object.__setattr__(plan.price, "events", (*plan.price.events, unknown))
     return plan
 
@@ -137,74 +133,11 @@ def test_what_nobody_has_priced_is_refused(what: str, unknown: Any) -> None:
         ONE_BY_ONE[what](unknown)
 
 
-@pytest.fixture
-def book(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
-
-
-@pytest.fixture
-def reviews(tmp_path: Path) -> Source:
-    (tmp_path / "reviews.parquet").touch()
-    return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})
-
-
-def asked(source: Source, events: Sequence[Event] = (NOISE,), **named: str) -> Request:
-    return Request(source, "items", {}, events, 0.1, 1e-9, **named)
-
-
-def _cap() -> tuple[float, float]:
-    return CAP.epsilon, CAP.delta
-
-
-def test_a_ledger_that_holds_one_says_so_and_grants_nothing(
-    book: Ledger, reviews: Source, tmp_path: Path
-) -> None:
-    book.add("reviews", reviews, *_cap())
-    book.set_share("reviews", "ann", *_cap())
-    run = book.book(asked(reviews, [NOISE, NOISE]), {})
-    book.settle(run, {}, b"rows")
-    tampered(book, "DROP TRIGGER requests_stand")
-    tampered(book, f"UPDATE runs SET events = '{WRITTEN}'")
-    for look in (
-        lambda: book.status("reviews"),
-        book.accounts,
-        book.runs,
-        lambda: book.export(tmp_path / "runs.csv"),
-        lambda: book.outlook(asked(reviews)),
-        lambda: book.book(asked(reviews), {}),
-    ):
-        with pytest.raises(LedgerError, match=r"cannot price.*'laplace'.*newer dphh"):
-            look()
-
-
-def test_a_plan_with_it_is_not_run_and_not_shown_as_if_it_had_a_price(
-    tmp_path: Path, book: Ledger, unknown: Any, written: Callable[..., Corpus]
-) -> None:
-    plan = planted_plan(unknown, written([(1, "a")]))
-    with pytest.raises(UnpricedEventError):
-        plan.run(ledger=book)
-    assert book.runs() == []
-    assert f"found a {type(unknown).__name__}" in " ".join(plan.describe(book).split())
-
-
 def test_a_plan_of_a_newer_dphh_is_refused() -> None:
     found = dphh.items(epsilon=1.0, delta=1e-7).to_json()
     found["events"] += json.loads(WRITTEN)
     with pytest.raises(UnpricedEventError, match="newer dphh"):
         dphh.plan_from_json(found)
-
-
-def test_an_event_that_says_no_cost_cannot_be_made() -> None:
-    class Free(Event):
-        kind = "free"
-        note = ""
-
-    with pytest.raises(TypeError, match="cost"):
-        Free()  # type: ignore[abstract]
-    with pytest.raises(UnpricedEventError, match="no amount"):
-        Cost()
-    with pytest.raises(UnpricedEventError, match="both sigma and delta"):
-        Cost(sigma=1.0, either=True)
 
 
 #: Each amount that a cost can have, and what of it is worth seeing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dphh import items, plan_from_json
 from dphh.privacy.weak import warnings
 
 
@@ -25,11 +24,3 @@ def test_each_of_the_two_that_is_large_is_said(
     found = warnings(epsilon, delta)
     assert len(found) == len(said)
     assert all(words in warning for words, warning in zip(said, found, strict=True))
-
-
-def test_a_plan_says_it_and_comes_back_from_json() -> None:
-    plan = items(epsilon=20, delta=0.01)
-    assert len(plan.to_json()["privacy"]["warnings"]) == 2
-    assert plan.describe().count("warning") == 2
-    assert plan_from_json(plan.dumps()) == plan
-    assert "warnings" not in items(epsilon=1, delta=1e-7).to_json()["privacy"]

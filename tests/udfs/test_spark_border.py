@@ -23,7 +23,6 @@ import pytest
 from dphh.errors import EngineOutOfMemory
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.reading import Words
 from dphh.udfs.kernel.words import numbers_of
@@ -286,14 +285,6 @@ def test_keys_of_positions_are_named_once_and_get_their_values() -> None:
     assert read == [[[5, 9], [70, 3]], [[], []]]
 
 
-def test_numbers_of_four_bytes_are_read_as_of_eight() -> None:
-    told, numbers = [5, 10**6, 10**9], [pa.array([each] * 3) for each in (1, 100, 1_000)]
-    short, long = (
-        Spark().call("weight", pa.array(told, kind), *numbers) for kind in (pa.int32(), pa.int64())
-    )
-    assert short == long
-
-
 # What draws
 
 
@@ -303,13 +294,6 @@ def test_what_is_called_is_called_once_a_row_and_never_moved() -> None:
         border.register(spark, name, function, [])
     assert len(spark.functions) > 15
     assert not any(function.deterministic for function in spark.functions.values())
-
-
-def test_noise_is_that_of_its_key_sigma_and_purpose() -> None:
-    keys = pa.array([f"k{i}" for i in range(500)])
-    drawn = Spark().call("noise", keys, pa.array([1_000] * 500), pa.array(["level 1"] * 500))
-    wanted = draw_rounded_gaussian(SeededRandomness(3), 1_000, 500, "level 1", keys)
-    assert drawn.to_pylist() == wanted.tolist()
 
 
 def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
@@ -366,15 +350,3 @@ def test_no_query_has_a_levels_salt() -> None:
             assert re.search(r"dphh_\w+\([^()]*\$salt", query_for("spark", step)), step
     mechanisms = (HERE / "dphh" / "mechanisms").rglob("*.py")
     assert "return Object(int(" in "".join(path.read_text() for path in mechanisms)
-
-
-def test_a_workers_collector_is_told_once_to_spare_what_modules_hold(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """PySpark collects after each task, which took 50 ms of processor."""
-    frozen: list[bool] = []
-    monkeypatch.setattr(border, "_spared", [])
-    monkeypatch.setattr(border.gc, "freeze", lambda: frozen.append(True))
-    of_words(blocks_of(USERS))
-    of_words(blocks_of(USERS))
-    assert frozen == [True]

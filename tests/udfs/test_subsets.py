@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import comb, e, exp, log
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,10 +15,8 @@ from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
-from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness, Words
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.draws import register_draws
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -209,66 +205,6 @@ def test_estimates_are_unbiased_with_the_variance_they_say() -> None:
     squares = (runs - 1) * found.var(axis=0, ddof=1) / variance
     low, high = chi2.ppf([CHANCE / 60, 1 - CHANCE / 60], runs - 1)
     assert low < squares.min() <= squares.max() < high
-
-
-def test_a_seeds_reports_do_not_hang_on_the_order_of_rows() -> None:
-    mechanism = subset_selection(40, 1.0)  # 11 of 40: many are drawn again
-    values = np.arange(300) % 40
-    keys = [f"user {i}" for i in range(300)]
-    order = np.random.default_rng(0).permutation(300)
-    one = draw_subsets(SeededRandomness(4), values, mechanism, "p", pa.array(keys))
-    two = draw_subsets(
-        SeededRandomness(4), values[order], mechanism, "p", pa.array([keys[i] for i in order])
-    )
-    assert (two == one[order]).all()
-    alone = draw_subsets(SeededRandomness(4), values[7:8], mechanism, "p", pa.array(keys[7:8]))
-    assert (alone == one[7]).all()
-    other = draw_subsets(SeededRandomness(4), values, mechanism, "level 2", pa.array(keys))
-    assert not (other == one).all()
-
-
-# In DuckDB
-
-
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        yield con
-
-
-SUBSETS = """
-    CREATE OR REPLACE TABLE reports AS
-    SELECT
-        i,
-        dphh_report(
-            'user ' || i, i % 40, 40, 11, CAST($numerator AS UBIGINT), 'p'
-        ) AS report
-    FROM range(5000) AS r(i) ORDER BY i {direction}
-"""
-
-
-def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConnection) -> None:
-    mechanism = subset_selection(40, 1.0)
-    keys = pa.array([f"user {i}" for i in range(5000)])
-    expected = draw_subsets(SeededRandomness(4), np.arange(5000) % 40, mechanism, "p", keys)
-    register_draws(con, SeededRandomness(4))
-    for direction in ("ASC", "DESC"):
-        con.execute(SUBSETS.format(direction=direction), {"numerator": mechanism.numerator})
-        found = con.execute("SELECT report FROM reports ORDER BY i").fetchall()
-        assert [report for (report,) in found] == expected.tolist()
-
-
-def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPyConnection) -> None:
-    register_draws(con, SYSTEM)
-    con.execute(
-        "CREATE TABLE reports AS SELECT dphh_report('same', 5, 100000, 40, "
-        "CAST(1 AS UBIGINT) << 63, 'p') AS report FROM range(3000)"
-    )
-    found = {tuple(report) for (report,) in con.execute("FROM reports").fetchall()}
-    assert len(found) == 3000
-    held = sum(5 in report for report in found)
-    low, high = binom.ppf([CHANCE, 1 - CHANCE], 3000, 0.5)
-    assert low <= held <= high
 
 
 def test_values_outside_the_domain_are_refused_and_not_shown() -> None:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import duckdb
 import mpmath
 import numpy as np
 import pyarrow as pa
@@ -18,7 +13,6 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws import votes as votes_module
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness, Words
 from dphh.udfs.draws.votes import draw_votes, surely_enough
-from tests.draws import register_draws
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
@@ -74,14 +68,6 @@ def test_theta_is_reached_as_often_as_the_binomial_tail_says(p: float, theta: in
         passed = sum(votes >= theta for votes in drawn([k] * groups, numerator(p), theta))
         low, high = binom.ppf([CHANCE, 1 - CHANCE], groups, binom.sf(theta - 1, k, p))
         assert low <= passed <= high
-
-
-def test_groups_do_not_share_their_coins() -> None:
-    """Votes of neighbours in one call: their sums have the variance of independent ones."""
-    pairs = np.array(drawn([10] * 80_000, 2**63, 1)).reshape(-1, 2)
-    assert abs(np.corrcoef(pairs.T)[0, 1]) < 6 / np.sqrt(len(pairs))
-    low, high = binom.ppf([CHANCE, 1 - CHANCE], 40_000, binom.pmf(10, 20, 0.5))
-    assert low <= (pairs.sum(axis=1) == 10).sum() <= high
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -145,86 +131,3 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(votes_module, "_BLOCK", block)
     assert draw_votes(SeededRandomness(1), users, 2**61, 5, "x", keys).tolist() == expected.tolist()
     assert sum(drawn(users.tolist(), 2**64 - 1, 5, Same(0))) == users[users >= 5].sum()
-
-
-def test_no_more_words_than_a_block_are_held_at_a_time() -> None:
-    block = votes_module._BLOCK
-    sizes = [3 * block + 5, 10, block, block + 1, *[1000] * 9000]
-    source = Same(0)
-    rate = 2**30  # so low that nothing is sure
-    assert drawn(sizes, rate, 5, source) == sizes
-    assert sum(source.asked) == sum(sizes)
-    assert max(source.asked) == block
-
-
-# Seeds, and the functions in DuckDB
-
-
-def test_a_seeds_votes_do_not_hang_on_the_order_of_rows() -> None:
-    users = np.arange(3, 203)
-    keys = [f"{i}\x1ftoken" for i in range(200)]
-    order = np.random.default_rng(0).permutation(200)
-    one = draw_votes(SeededRandomness(4), users, 2**62, 3, "p", pa.array(keys))
-    two = draw_votes(
-        SeededRandomness(4), users[order], 2**62, 3, "p", pa.array([keys[i] for i in order])
-    )
-    assert two.tolist() == one[order].tolist()
-    other = draw_votes(SeededRandomness(4), users, 2**62, 3, "another level", pa.array(keys))
-    assert other.tolist() != one.tolist()
-
-
-@contextmanager
-def connected(randomness: Randomness) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        register_draws(con, randomness)
-        yield con
-
-
-VOTES = """
-    CREATE OR REPLACE TABLE votes AS
-    SELECT i, dphh_votes('group ' || i, 5 + i % 50, CAST($rate AS UBIGINT), 5, 'p') AS votes
-    FROM range(9000) AS r(i) ORDER BY i {direction}
-"""
-
-
-@pytest.mark.parametrize("rate", [1, 2**62, 2**63 + 1, 2**64 - 1])
-def test_in_duckdb_a_seeds_votes_are_those_of_python(rate: int) -> None:
-    users = np.array([5 + i % 50 for i in range(9000)])
-    keys = pa.array([f"group {i}" for i in range(9000)])
-    expected = draw_votes(SeededRandomness(4), users, rate, 5, "p", keys).tolist()
-    with connected(SeededRandomness(4)) as con:
-        for direction in ("ASC", "DESC"):
-            con.execute(VOTES.format(direction=direction), {"rate": rate})
-            found = con.execute("SELECT votes FROM votes ORDER BY i").fetchall()
-            assert [votes for (votes,) in found] == expected
-
-
-def test_in_duckdb_coins_are_tossed_once_a_row() -> None:
-    source = Same(0)
-    with connected(source) as con:
-        con.execute(VOTES.format(direction="ASC"), {"rate": 2**62})
-        con.execute("SELECT count(*), sum(votes) FROM votes WHERE votes >= 5").fetchall()
-        con.execute("FROM votes WHERE votes >= 5").fetchall()
-    assert sum(source.asked) == sum(5 + i % 50 for i in range(9000))
-
-
-def test_in_duckdb_rows_that_look_alike_toss_coins_of_their_own() -> None:
-    with connected(SYSTEM) as con:
-        con.execute(
-            "CREATE TABLE votes AS SELECT dphh_votes('same', 40, CAST(1 AS UBIGINT) << 63, 1, 'p') "
-            "AS votes, dphh_word('same', 'p') AS word FROM range(20000)"
-        )
-        found = con.execute("SELECT votes, word FROM votes").fetchall()
-    assert len({word for _, word in found}) == 20_000
-    counts = Counter(votes for votes, _ in found)
-    low, high = binom.ppf([CHANCE, 1 - CHANCE], 20_000, binom.pmf(20, 40, 0.5))
-    assert low <= counts[20] <= high
-
-
-def test_in_duckdb_a_row_without_a_key_has_its_word_too() -> None:
-    with connected(SeededRandomness(0)) as con:
-        ((null, empty, again),) = con.execute(
-            "SELECT dphh_word(NULL, 'p'), dphh_word('', 'p'), dphh_word('', 'p')"
-        ).fetchall()
-        assert con.execute("SELECT dphh_word('a', 'p') FROM range(0)").fetchall() == []
-    assert None not in (null, empty) and null != empty == again
