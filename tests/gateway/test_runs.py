@@ -51,6 +51,17 @@ def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(
     assert own.states() == ["settled"]
 
 
+@pytest.mark.slow
+def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own: Place) -> None:
+    options = own.long_request()
+    own.serve()
+    alices = [own.later("ngrams", **options | {"epsilon": 0.1 + n / 1000}) for n in range(4)]
+    until(lambda: len(own.ledger.runs()) == 1)
+    assert own.items("bob", 0.3).status == 200
+    assert sum(each.done() for each in alices) <= 2
+    assert {each.result(240).status for each in alices} == {200}
+
+
 def test_more_requests_at_once_than_are_allowed_are_told_so(own: Place) -> None:
     options = own.long_request()
     own.serve()
