@@ -48,22 +48,6 @@ def test_what_is_well_is_well_and_nothing_is_written(folder, ledger):
     assert ledger.runs() == []
 
 
-def test_a_file_without_the_content_is_told(folder, ledger):
-    pl.DataFrame({"who": [4]}).write_parquet(folder / "b.parquet")
-    checked = dphh.check(corpus_of(folder), ledger=ledger)
-    assert checked.ok
-    assert "read as NULL: whatever they hold counts for nothing" in said(checked, "files")
-
-
-def test_types_that_differ_are_told_and_layouts_of_text_are_one_type(folder, ledger):
-    pl.DataFrame(ROWS, schema={"who": pl.Int32, "what": pl.Categorical}).write_parquet(
-        folder / "b.parquet"
-    )
-    text = said(dphh.check(corpus_of(folder), ledger=ledger), "files")
-    assert "'who' is int32 in some and int64 in others" in text
-    assert "'what'" not in text
-
-
 def test_rows_of_nobody_are_looked_for(folder, ledger):
     pl.DataFrame({"who": [None], "what": ["x"]}).write_parquet(folder / "b.parquet")
     assert ("users", "stops") in verdicts(dphh.check(corpus_of(folder), ledger=ledger))

@@ -79,14 +79,6 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     assert [run.state for run in ledger.runs()] == ["settled"]
 
 
-def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, path):
-    asked = ("items", path, "--item", "what", *COST, "--plan", "--json")
-    plan = json.loads(dphh(*asked, "--user", "who", "--user", "what")[1])
-    assert plan["corpus"]["user"] == ["who", "what"]
-    assert "NOT a person" in plan["privacy"]["unit"]
-    assert json.loads(dphh(*asked, "--user", "who")[1])["corpus"]["user"] == "who"
-
-
 def test_conditions_given_several_times_must_all_be_true(dphh, tmp_path):
     rows = {"who": range(300), "what": ["yes", "no"] * 150, "part": [n % 10 for n in range(300)]}
     pl.DataFrame(rows).write_parquet(tmp_path / "c.parquet")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -99,11 +98,8 @@ def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, led
     ]
     whole = file.read_bytes()
     assert dphh("items", "notes", *COST)[0] == 0
-    broken = [b"no ledger" * 99, whole[: len(whole) // 2]]
-    for found in broken:
-        file.unlink(missing_ok=True)
-        if found is not None:
-            file.write_bytes(found)
+    for found in (b"no ledger" * 99, whole[: len(whole) // 2]):
+        file.write_bytes(found)
         assert [dphh(*each)[0] for each in asked] == [1] * len(asked), found
     file.write_bytes(whole)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -120,13 +116,3 @@ def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger)
         found = {row["item"] for row in Release.load(out)}
         assert found == {"week", f"number{week}"}
     assert len(ledger.runs("notes")) == 2
-
-
-@pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/sys/x"])
-def test_a_folder_that_cannot_be_written_is_found_before_it_is_paid(dphh, weeks, ledger, folder):
-    if not Path(folder).parents[-2].is_dir():
-        pytest.skip("no such file system here")
-    code, out, err = dphh("items", "notes", *COST, "--out", folder, "--json")
-    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
-    assert "cannot be written" in err and err.count("\n") == 1
-    assert ledger.runs() == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import dphh
 from dphh import Corpus, Ledger
 from dphh.errors import Notice
 from dphh.ledger import source_of
-from dphh.registry import VERBS
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -215,28 +213,6 @@ def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledge
     own = dphh.connect(ledger, database=tmp_path / "own.duckdb")
     with pytest.raises(duckdb.CatalogException, match="dphh_ledger does not exist"):
         own.cursor().execute("FROM dphh_ledger()")
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "items('reviews', epsilon := 1.0, delta := 1e-8, method := 'sips')",
-        "ngrams('reviews', max_n := 6, epsilon := 1.0, delta := 1e-8)",
-        "trie('reviews', epsilon := 1.0, delta := 1e-8, max_length := 8)",
-        "ldp_trie('reviews', local_epsilon := 8.0, delta := 1e-8, users_per_level := 1000, "
-        "contributions := 2, max_length := 4, keep := 100)",
-    ],
-)
-def test_a_plan_has_one_whole_fact_a_row_under_a_name(con, asked):
-    rows = con.execute(f"FROM dphh_plan_{asked}").fetchall()
-    assert [name for name, *_ in con.description] == ["section", "fact", "value", "line"]
-    assert all(section and fact and value for section, fact, value, _ in rows)
-    assert [line for *_, line in rows] == [*range(1, len(rows) + 1)]  # SQL keeps no order
-    verb, _, options = asked.partition("(")
-    given = dict(each.split(" := ") for each in options.rstrip(")").split(", ")[1:])
-    price = VERBS[verb].price(**{name: literal_eval(value) for name, value in given.items()})
-    (theorem,) = (value for _, fact, value, _ in rows if fact == "theorem")
-    assert theorem == price.privacy.theorem
 
 
 LATE_MACROS = """

@@ -9,16 +9,10 @@ import polars as pl
 import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
-from dphh.corpus import as_sequences, corpus_from_json, replace_corpus
+from dphh.corpus import corpus_from_json
 from dphh.ledger import Source, source_of
 
 HERE = {"user": "who", "text": "what"}
-
-
-def test_text_reads_words_and_item_takes_rows_whole():
-    assert Corpus("a.parquet", user="u", text="t").content.reading == "words"
-    assert Corpus("a.parquet", user="u", item="t").content.reading == "whole"
-    assert Corpus("a.parquet", user="u", text="t", as_="list").content.reading == "list"
 
 
 def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
@@ -29,15 +23,6 @@ def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
         f"{tmp_path}/b/*.parquet",
         "s3://bucket/x.parquet",
     )
-
-
-def test_equal_corpora_are_equal_and_hash_alike():
-    one, two = (Corpus("/a.parquet", **HERE, **TRIEHH_WORDS) for _ in range(2))
-    assert one == two
-    assert hash(one) == hash(two)
-    assert one != replace_corpus(one, account="other")
-    item = Corpus("/a.parquet", user="who", item="what")
-    assert item != as_sequences(item, 2)
 
 
 def test_a_corpus_of_paths_goes_through_json():

@@ -40,19 +40,6 @@ def test_words_are_found_from_as_many_users_as_are_said(own_ledger):
     assert less < 0.8  # it is no number that is safe by being large
 
 
-def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_number():
-    plan = dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3, max_items=50, method="dpne")
-    sight = plan.detection(dphh.profile([1, 12, 200]))
-    alone, some, many = (dict(by_length) for _, by_length in sight.scenarios)
-    assert alone[1] == plan.finds.users
-    assert all(alone[n] < some[n] < many[n] for n in (1, 2, 3))
-    assert alone[1] < alone[2] < alone[3]
-    assert "of 12 words each" in repr(sight)
-    assert "no number is promised" in repr(
-        dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3).detection(dphh.profile(12))
-    )
-
-
 def test_words_of_people_who_hold_many_are_found_from_a_number_in_the_range(own_ledger):
     """Words by a power law, of which users hold some 30 each: to within a fifth."""
     people = 3_000

@@ -20,12 +20,7 @@ CORE |= {"dp_accounting", "pandas"}
 
 
 def imported():
-    folders = (ROOT, ROOT.parent / "udfs")
-    return imported_by(file for folder in folders for file in folder.rglob("*.py"))
-
-
-def imported_by(files):
-    for file in files:
+    for file in (*ROOT.rglob("*.py"), *(ROOT.parent / "udfs").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import random
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh.errors import LedgerError
 from dphh.journal import as_stored, once_by
 from dphh.ledger import Booked, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
@@ -88,16 +86,6 @@ def test_no_two_draws_of_a_run_have_one_name(ledger: Ledger) -> None:
         once("round 1", Drawn().draw)
 
 
-def test_a_run_that_is_settled_or_unknown_draws_nothing(ledger: Ledger) -> None:
-    run, session = begun(ledger, "one"), Drawn()
-    with pytest.raises(LedgerError):
-        once_by(ledger, replace(run, key=bytes(32)))("round 1", session.draw)
-    ledger.settle(run, {}, b"rows")
-    with pytest.raises(LedgerError):
-        once_by(ledger, run)("round 1", session.draw)
-    assert session.last == 0
-
-
 def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:
     stored = set()
     for seed, text in enumerate((pa.string(), pa.large_string(), pa.string_view())):
@@ -127,8 +115,3 @@ def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored() -> None:
 
 def _row(token: str) -> dict[str, list[object]]:
     return {"node": [5], "token": [token], "ended": [False]}
-
-
-def test_levels_without_rows_are_levels() -> None:
-    found = pq.read_table(io.BytesIO(as_stored(table([], pa.string()))))
-    assert (found.num_rows, found.schema.names) == (0, ["key", "noisy"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -54,23 +54,19 @@ def test_the_quickstart_runs_with_a_kernel(tmp_path: Path, monkeypatch: pytest.M
     assert "FloatProgress" not in json.dumps(cells), "no bar tells how much of the data is read"
 
 
-def test_the_study_goes_from_a_corpus_to_a_page_and_is_paid_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_study_goes_from_a_corpus_to_a_page(tmp_path: Path) -> None:
     cells = executed("study.ipynb", tmp_path)
     page = (tmp_path / "study" / "phrases.html").read_text(encoding="utf-8")
     assert "lentil soup" in page and "红烧 豆腐" in page
     assert "lentil soup" in shown(cells)
     ledger = Ledger(tmp_path / "study" / "ledger.sqlite")
     assert {entry.verb for entry in ledger.runs("guests")} == {"ngrams", "counts"}
-    spent = ledger.status("guests").spent
-    again: dict[str, Any] = {}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_marimo_runs_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("marimo", reason="needs marimo")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DPHH_LEDGER", "the study's own")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for cell in cells:  # a second session: no kernel is needed to see that
-            if "compare" not in cell.source:
-                exec(cell.source, again)
-    assert ledger.status("guests").spent == spent
-    assert len(ledger.runs("guests")) == 2
+    monkeypatch.syspath_prepend(EXAMPLES)
+    _, names = importlib.import_module("quickstart_marimo").app.run()
+    assert {"lentil soup", "had miso soup"} <= {row["item"] for row in names["release"]}

@@ -59,7 +59,6 @@ ngrams(epsilon=1)
 counts(held, of=plan, epsilon=1, delta=1e-8)
 counts(held, of=["no such file"], by=3, epsilon=1, delta=1e-8)
 connect(leger="x")
-Ledger().add("x", held, epsilom=1, delta=0)
 Ledger().add("x", "x.parquet", 1, 0)
 plan.run(corpus="x.parquet")
 plan.run(run_id=7)
@@ -67,7 +66,6 @@ plan.run(threads="2")
 plan.run(progress=True)
 plan.run(randomness=5)
 plan.run(ledger=3)
-release.phrases(maxmal=True)
 frame.dphh.items(user="who", tokens="what", epsilon=1, delta=1e-8)
 """
 
@@ -86,12 +84,9 @@ FROM dphh_release('none')
 
 COMMANDS = """
 ngram held.parquet
-items
 items held.parquet --user who --text what
 items held.parquet --epsilon 1 --delta 1e-7
 items held.parquet --user who --epsilon 1 --delta 1e-7
-items held.parquet --user who --text what --epsilon x --delta 1e-7
-items held.parquet --user who --text what --epsilon 1 --delta 1e-7 --method x
 items held.parquet --user who --text what --epsilon 2 --delta 1e-7 --memory-limit much
 items held.parquet --user person --text what --epsilon 1 --delta 1e-7
 items rows.parquet --user who --text what --epsilon 1 --delta 1e-7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import warnings
 
@@ -10,11 +9,9 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import dphh
 from dphh import Corpus, Ledger, UsageError
-from dphh.cli import cli
 from dphh.corpus import replace_corpus
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request, source_of
@@ -31,15 +28,6 @@ def plan(corpus, epsilon=1.0):
 
 def frame(rows=ROWS):
     return pl.DataFrame(rows, schema=["who", "what"], orient="row")
-
-
-def test_the_same_request_on_the_same_files_spends_once_and_names_its_run(written, ledger):
-    corpus = written(ROWS)
-    first = plan(corpus).run(ledger=ledger)
-    with pytest.warns(Notice, match=f"release of run {first.run_id}"):
-        second = plan(Corpus(*corpus.where, user="who", text="what")).run(ledger=ledger)
-    assert second.table == first.table
-    assert len(ledger.runs()) == 1
 
 
 def test_a_repeat_needs_no_engine(written, ledger, monkeypatch, tmp_path):
@@ -88,32 +76,6 @@ def test_again_draws_anew(written, ledger):
         plan(corpus).run(ledger=ledger, again=True, run_id="mine")
 
 
-@pytest.mark.parametrize("change", ["written again", "one more", "moved there"])
-def test_a_file_that_changed_is_other_data(tmp_path, ledger, change):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    frame().write_parquet(folder / "a.parquet")
-    frame(ROWS[:5]).write_parquet(tmp_path / "old.parquet")
-    corpus = Corpus(str(folder / "*.parquet"), user="who", text="what")
-    first = plan(corpus).run(ledger=ledger)
-    if change == "written again":
-        frame().write_parquet(folder / "a.parquet")
-    elif change == "one more":
-        frame(ROWS[:5]).write_parquet(folder / "b.parquet")
-    else:  # with times of long ago, as a copy that keeps them has
-        os.utime(tmp_path / "old.parquet", (1, 1))
-        (tmp_path / "old.parquet").rename(folder / "b.parquet")
-    assert plan(corpus).run(ledger=ledger).run_id != first.run_id
-
-
-def test_a_run_that_failed_continues_for_nothing(written, ledger):
-    corpus = written([*ROWS, (1, "a" * 1001)], too_long="error")
-    for _ in range(2):
-        with pytest.raises(CorpusError):
-            plan(corpus).run(ledger=ledger)
-    assert len(ledger.runs()) == 1
-
-
 def test_a_run_is_failed_until_it_is_begun_again(written, ledger):
     states = []
 
@@ -132,16 +94,6 @@ def test_a_run_is_failed_until_it_is_begun_again(written, ledger):
     assert [run.state for run in ledger.runs()] == ["settled"]
 
 
-def test_of_two_that_ask_at_once_one_pays(written, ledger):
-    """Both have looked and found nothing before either books."""
-    corpus = written(ROWS)
-    request = Request.of(plan(corpus).price, corpus)
-    files = files_state(request.source)[:4]
-    booked = [ledger.book(request, {}, files=files) for _ in range(2)]
-    assert booked[0].run_id == booked[1].run_id
-    assert [each.new for each in booked] == [True, False]
-
-
 def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(written, ledger, tmp_path):
     corpus = written(ROWS)
     plan(corpus).run(ledger=ledger)
@@ -153,16 +105,6 @@ def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(written, ledger
     exported = pl.read_parquet(tmp_path / "runs.parquet")
     assert "files" not in exported.columns
     assert kept not in exported.drop("run_id", "source").write_csv()
-
-
-def test_only_the_last_state_of_the_files_is_compared(written, ledger):
-    """Of sixteen bits, many states would soon be equal by chance."""
-    corpus = written(ROWS)
-    runs = set()
-    for time in (1, 2, 1):
-        os.utime(*corpus.where, (time, time))
-        runs.add(plan(corpus).run(ledger=ledger).run_id)
-    assert len(runs) == 3
 
 
 def test_files_are_the_same_by_their_path_and_by_their_account(written, ledger):
@@ -213,8 +155,9 @@ def test_another_tables_release_is_never_handed_out(ledger, kind):
         return Corpus(KINDS[kind](frame(rows)), user="who", text="what")
 
     first = plan(asked(ROWS)).run(ledger=ledger)
-    with pytest.warns(Notice, match="this run spends anew"):
+    with pytest.warns(Notice, match="this run spends anew") as told:
         second = plan(asked([(n, "goodbye") for n in range(300)])).run(ledger=ledger)
+    assert {each.filename for each in told} == {__file__}  # the line that asked
     assert second.to_polars()["item"].to_list() == ["goodbye"]
     assert "goodbye" not in first.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 2
@@ -262,15 +205,6 @@ def test_a_release_given_by_its_id_is_not_taken_for_that_of_this_table(ledger):
     assert own.run_id != first.run_id
 
 
-def test_a_refused_run_says_nothing_of_spending_again(ledger):
-    refused = plan(Corpus(frame().lazy(), user="who", text="missing"), epsilon=0.1)
-    told = []
-    with pytest.raises(CorpusError, match="missing"):
-        refused.run(ledger=ledger, progress=told.append)
-    assert not [line for line in told if "spend again" in line]
-    assert ledger.runs() == []
-
-
 @pytest.mark.filterwarnings("ignore:run .* was made before")
 def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     def asked():
@@ -285,19 +219,6 @@ def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     assert len(ledger.runs()) == 2
 
 
-def test_a_later_connection_spends_nothing(written, ledger):
-    (path,) = written(ROWS).where
-    query = (
-        f"FROM dphh_items('{path}', user_column := 'who', text_column := 'what', "
-        "epsilon := 1.0, delta := 1e-6)"
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Notice)
-        found = [dphh.connect(ledger).execute(query).fetchall() for _ in range(2)]
-    assert found[0] == found[1]
-    assert len(ledger.runs()) == 1
-
-
 def test_notes_alone_are_shown_without_a_progress_function():
     with pytest.warns(Notice, match=r"^no account holds it$"):
         notice(Note("no account holds it"))
@@ -305,14 +226,3 @@ def test_notes_alone_are_shown_without_a_progress_function():
         warnings.simplefilter("error")
         notice("note: only a line of progress")
     assert Note("no account holds it") == "note: no account holds it"  # as it is printed
-
-
-def test_on_the_command_line(written, own_ledger):
-    asked = ["items", *written(ROWS).where, "--user", "who", "--text", "what",
-             "--epsilon", "1", "--delta", "1e-6"]  # fmt: skip
-    first, second, third = (
-        CliRunner().invoke(cli, [*asked, *more]) for more in ([], [], ["--again"])
-    )
-    assert "nothing is spent" in second.output
-    assert "nothing is spent" not in first.output + third.output
-    assert len(dphh.Ledger(own_ledger).runs()) == 2

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import warnings
-from itertools import takewhile
 
 import polars as pl
 import pytest
@@ -14,16 +12,13 @@ from dphh import (
     BudgetRefused,
     Corpus,
     CorpusError,
-    EngineError,
     Ledger,
     LedgerError,
     Release,
     UsageError,
     items,
-    ngrams,
 )
 from dphh.corpus import replace_corpus
-from dphh.engines.duckdb import host as duckdb_host
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.replay import Note
 from dphh.testing import SeededRandomness
@@ -81,14 +76,6 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
     assert len(ledger.runs()) == 1
 
 
-def test_another_request_under_the_same_id_is_refused(corpus, ledger):
-    items(corpus, **ASK).run(ledger=ledger, run_id="once")
-    for other in (items(corpus, epsilon=2.0, delta=1e-7), items(corpus, max_items=3, **ASK)):
-        with pytest.raises(UsageError, match="another request"):
-            other.run(ledger=ledger, run_id="once")
-    assert len(ledger.runs()) == 1
-
-
 def test_the_default_ledger_is_used(corpus, own_ledger):
     items(corpus, **ASK).run()
     assert states(Ledger(own_ledger)) == ["settled"]
@@ -103,37 +90,6 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
             items(asked, **ASK).run(ledger=ledger, again=True, out=tmp_path / "out")
     assert states(ledger) == ["settled"]
     assert not (tmp_path / "out").exists()
-
-
-def test_an_account_must_hold_the_files(corpus, ledger, tmp_path):
-    other = Corpus(tmp_path / "other.parquet", user="who", text="what")
-    ledger.add("other", other, 1.0, 1e-7)
-    with pytest.raises(UsageError, match=r"^account: 'other' is of .*other\.parquet"):
-        items(replace_corpus(corpus, account="other"), **ASK).run(ledger=ledger)
-    with pytest.raises(UsageError, match="no account 'none'"):
-        items(replace_corpus(corpus, account="none"), **ASK).run(ledger=ledger)
-    assert ledger.runs() == []
-
-
-def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
-    path = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    ledger.add("reviews", path, 1.0, 1e-7)
-    frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
-    items(Corpus(frame, user="who", text="what", account="reviews"), **ASK).run(ledger=ledger)
-    assert ledger.status("reviews").runs == 1
-    with pytest.raises(BudgetRefused, match="the account 'reviews' protects users by"):
-        items(Corpus(frame, user="other", text="what", account="reviews"), **ASK).run(ledger=ledger)
-
-
-@pytest.mark.parametrize("kind", [lambda f: f, lambda f: f.lazy(), pl.DataFrame.to_arrow])
-def test_where_the_ledger_has_accounts_a_table_names_the_one_that_pays(ledger, tmp_path, kind):
-    ledger.add("reviews", Corpus(tmp_path / "c.parquet", user="who", text="what"), 2.0, 1e-6)
-    frame = kind(pl.DataFrame({"who": range(300), "what": ["a"] * 300}))
-    with pytest.raises(BudgetRefused, match=r"which account pays.*account='reviews'"):
-        items(Corpus(frame, user="who", text="what"), **ASK).run(ledger=ledger)
-    assert ledger.runs() == []
-    items(Corpus(frame, user="who", text="what", account="reviews"), **ASK).run(ledger=ledger)
-    assert ledger.status("reviews").runs == 1
 
 
 def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):
@@ -174,30 +130,6 @@ def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, 
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
     assert len(ledger.runs()) == 1
     assert Release.load(tmp_path / "out").run_id == "one"
-
-
-def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
-    bad = written([(1, "a" * 1001)], too_long="error")
-    with pytest.raises(CorpusError, match="longer token") as caught:
-        items(bad, **ASK).run(ledger=ledger, run_id="half")
-    told = str(caught.value)  # SQL and logs show no notes
-    assert "epsilon 1, delta 1e-07" in told and "run id half" in told and "pays anew" in told
-    assert states(ledger) == ["failed"]
-    assert ledger.runs()[0].epsilon > 0.5
-    mended = written(ROWS, too_long="error")
-    with pytest.raises(UsageError, match="its files changed since it began"):
-        items(mended, **ASK).run(ledger=ledger, run_id="half")
-
-
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
-@pytest.mark.parametrize("is_in_memory", [False, True])
-def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engine, is_in_memory):
-    bad = written([*ROWS, (None, "b")])
-    if is_in_memory:
-        bad = Corpus(pl.read_parquet(*bad.where), user="who", text="what")
-    with pytest.raises(CorpusError, match=r"NULL.*null_users='drop'.*Nothing was spent"):
-        items(bad, **ASK).run(ledger=ledger, engine=engine)
-    assert ledger.runs() == []
 
 
 def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):
@@ -313,29 +245,3 @@ def test_a_run_says_nothing_by_itself(corpus, ledger, capfd):
         warnings.simplefilter("error")
         items(corpus, **ASK).run(ledger=ledger)
     assert capfd.readouterr() == ("", "")
-
-
-def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
-    path = tmp_path / "big.parquet"
-    pl.select(who=pl.int_range(600_000)).with_columns(
-        what=pl.format("a rather long and incompressible thing {}", pl.col("who").hash())
-    ).write_parquet(path)
-    corpus = Corpus(path, user="who", item="what")
-    with pytest.raises((EngineError, UsageError), match="memory"):
-        items(corpus, **ASK).run(ledger=ledger, memory_limit="3MB")
-
-
-def test_a_run_is_few_calls_away_from_its_first_query(written, ledger, monkeypatch):
-    """What is between a reader's call and the SQL, beside the check of arguments."""
-    seen: dict[str, list[str]] = {}
-    query = duckdb_host.query
-
-    def counted(name):
-        frames = takewhile(lambda one: one.filename != __file__, inspect.stack(0)[1:])
-        seen[name] = [one.function for one in frames]
-        return query(name)
-
-    monkeypatch.setattr(duckdb_host, "query", counted)
-    ngrams(written(ROWS), max_n=2, **ASK).run(ledger=ledger)
-    assert len(seen["words_of_round"]) == 1 + 6
-    assert max(map(len, seen.values())) == 1 + 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binom, hypergeom
 
-from dphh import UsageError, trie
+from dphh import trie
 from dphh.levels.trie import BatchLevel, VoteLevel
-from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
+from dphh.mechanisms.trie.path import path_delta, path_guarantee
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
@@ -60,12 +60,3 @@ def test_theta_and_p_by_hand_are_priced():
     assert plan.levels[0].numerator == int(0.2 * 2.0**64)
     assert path_delta(1.0, 0.2, 20, 10) <= 1e-8
     assert (plan.privacy.epsilon, plan.privacy.delta) == (1.0, 1e-8)
-
-
-def test_the_direction_in_which_a_user_goes_is_priced_too():
-    """However large theta is: a failing prefix shows that p was not 1."""
-    epsilon = removal_epsilon(0.2)
-    asked = {"delta": 1e-8, "max_length": 2, "theta": 500, "p": 0.2}
-    assert trie(epsilon=epsilon, **asked).levels[0].theta == 500
-    with pytest.raises(UsageError, match="costs"):
-        trie(epsilon=epsilon * 0.999, **asked)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-import dphh
 from dphh import Corpus, Ledger, UsageError, items
 from dphh.testing import SeededRandomness
 
@@ -44,23 +43,3 @@ def test_what_shows_a_release_is_not_written_to_a_store(corpus, tmp_path, option
     with pytest.raises(UsageError, match=f"{option}: found 's3://.*writes to local files only"):
         write(release, book)
     assert not (tmp_path / "s3:").exists()
-
-
-@pytest.mark.parametrize("said", ["SET memory_limit = '100MB'", "PRAGMA memory_limit = '100MB'"])
-def test_a_run_keeps_to_the_memory_that_was_set_on_the_connection(corpus, said, monkeypatch):
-    seen = []
-    run = dphh.Plan.run
-
-    def noted(plan, **asked):
-        seen.append((asked.get("memory_limit"), asked.get("threads")))
-        return run(plan, **asked)
-
-    monkeypatch.setattr(dphh.Plan, "run", noted)
-    con = dphh.connect(ledger="ledger.sqlite")
-    ask = "FROM dphh_items('c.parquet', user_column := 'who', text_column := 'what', epsilon := {})"
-    ask = ask.replace("{}", "{}, delta := 1e-6")
-    con.execute(ask.format(1)).fetchall()
-    con.execute(said)
-    con.execute("SET threads = 1")
-    con.execute(ask.format(2)).fetchall()
-    assert seen == [(None, None), ("95.3 MiB", 1)]
