@@ -37,7 +37,7 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.levels import host_on
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
-from tests.forecast.test_two_rounds import sums
+from tests.forecast.test_rounds import sums
 
 SIGMA, UNITS = 2**11, (700, 500)
 WORDS = 6

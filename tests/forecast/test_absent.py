@@ -17,8 +17,8 @@ from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.drawn_again import drawn_again
 from tests.engines.asked import recorded
-from tests.forecast.absent_in_arrays import absent_bins, absent_negatives, spurious_grams
 from tests.forecast.in_memory import SIGMA_GRID
+from tests.forecast.rounds_in_arrays import absent_bins, absent_negatives, spurious_grams
 
 RUNS = 250
 SYSTEM = SystemRandomness()

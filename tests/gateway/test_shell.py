@@ -25,10 +25,6 @@ def said(command: list[str], typed: str, **more: Any) -> Any:
     return subprocess.run(command, input=typed, **how | more)  # noqa: PLW1510
 
 
-def init_files() -> list[Path]:
-    return [*Path(tempfile.gettempdir()).glob("dphh-shell-*/init.sql")]
-
-
 def stock_shell(place: Place, typed: str, who: str = "alice") -> Any:
     """What the stock shell says, with the init file of an analyst."""
     from dphh.cli.shell import _extension, _program
@@ -123,4 +119,4 @@ def test_dphh_shell_has_all_of_its_owners_corpora_and_ends_with_the_shell(own: P
     )
     failed = run(own, "shell", typed="FROM dphh_items('nothing', epsilon := 1, delta := 1e-8);")
     assert failed.returncode == 1 and "found no corpus 'nothing'" in failed.stderr
-    assert not init_files()
+    assert not [*Path(tempfile.gettempdir()).glob("dphh-shell-*")]

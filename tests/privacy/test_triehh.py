@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from triehh_knob import knob_plan
 from triehh_printed import (
     check_preprint,
     log10_theta,
@@ -20,8 +19,7 @@ from triehh_printed import (
     reverse_delta_at_least,
 )
 from triehh_sizes import plan_of
-from triehh_votes import Bernoulli, FixedSize, hypergeometric_tail
-from triehh_votes import holders_needed as needed_by
+from triehh_votes import hypergeometric_tail
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
@@ -207,30 +205,6 @@ def test_the_other_direction_fails_in_the_corner() -> None:
 
 
 # --- what is found --------------------------------------------------------------------------------
-
-# epsilon, delta, theta, and the holders found 9 times in 10 over 10 levels.
-RULES = [
-    (1.0, 1e-8, 12, 2694),
-    (2.0, 1e-8, 12, 1412),
-    (4.0, 1.5e-8, 12, 774),
-    (4.0, 2.3e-12, 15, 1148),
-]
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "theta", "holders"), RULES)
-def test_what_the_papers_rule_finds(epsilon: float, delta: float, theta: int, holders: int) -> None:
-    plan = fixed_size_plan(10**7, epsilon, 10, delta)
-    assert plan.theta == theta
-    assert holders_needed(plan, 0.9) == holders
-    assert needed_by(FixedSize(plan.users, plan.batch), theta, 10) == holders
-    # Independently: the binomial at the formula's own sampling rate.
-    p = -math.expm1(-epsilon / 10) / theta
-    assert needed_by(Bernoulli(p), theta, 10) == holders
-    # With K of the proof as a knob, rarer words are found.
-    freely = knob_plan(10**7, epsilon, delta, 10)
-    assert freely.epsilon <= epsilon
-    assert freely.delta <= delta
-    assert freely.holders < 0.6 * holders
 
 
 def test_holders_needed_by_exact_tails_of_a_small_population() -> None:

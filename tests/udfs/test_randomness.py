@@ -44,14 +44,6 @@ def test_system_words_are_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SYSTEM.words(3, "test").tobytes() == bytes(range(24))
 
 
-def test_as_many_keys_as_words() -> None:
-    for source in (SYSTEM, SeededRandomness(1)):
-        with pytest.raises(UsageError, match="keys"):
-            source.words(3, "test", pa.array(["a", "b"]))
-        with pytest.raises(UsageError, match="-1"):
-            source.words(-1, "test")
-
-
 @pytest.mark.parametrize("bound", [2, 7, 1024, 2**63 + 1, 2**64, 3 * 2**62])
 def test_uniform_below_is_uniform(bound: int) -> None:
     drawn = uniform_below(SYSTEM, bound, 100_000, "test")

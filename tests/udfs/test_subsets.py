@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations
-from math import comb, e, exp, log
+from math import comb, e, exp
 
 import numpy as np
 import pyarrow as pa
@@ -217,9 +217,3 @@ def test_values_outside_the_domain_are_refused_and_not_shown() -> None:
     with pytest.raises(UsageError, match="dimensions"):
         draw_subsets(SYSTEM, np.array([[3, 4]]), mechanism, "x")
     assert draw_subsets(SYSTEM, np.array([], dtype=np.int64), mechanism, "x").shape == (0, 3)
-
-
-def test_an_epsilon_of_any_size_is_kept_to() -> None:
-    assert subset_selection(10, 1e6).numerator == TOP
-    assert subset_selection(10, 1e-15).epsilon <= 1e-15
-    assert log(2) - 1e-12 < subset_selection(10, log(2)).epsilon <= log(2)
