@@ -75,6 +75,8 @@ REFUSED = {
         ("local_epsilon, central_epsilon, user_epsilon: give exactly one",
          [{"local_epsilon": None}, {"central_epsilon": 0.5}]),
         ("delta: found 1", [{"delta": 1}]),
+        ("users_per_level, contributions: found 200,000,000,000 reports",
+         [{"users_per_level": 10**11}]),
         ("character_set: ", [{"character_set": given} for given in ("", ["a", ""], "aba")]),
         ("keep, character_set: ", [{"keep": 10**8, "max_length": 30}]),
         ("users_per_level: with 1 users per level, even an item",

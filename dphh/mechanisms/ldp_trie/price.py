@@ -65,6 +65,9 @@ HELP = {
 MOST_CHARACTERS = 50_000
 #: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
+#: The most reports of a level. Bounds hold with a margin for the errors of SciPy's binomials, which
+#: grow with the number of reports: of 10^11 they are a tenth of it, of 10^14 ten times as much.
+MOST_REPORTS = 10**11
 UNIT = "an item: one of a user's contributions, of which one report is made"
 ADJACENCY = (
     "one contribution replaced by another or by nothing; the number of users staying the same"
@@ -112,7 +115,7 @@ def price_ldp_trie(
             named[name] = float(epsilon)
     asked, central, of_user, delta = *named.values(), float(delta)
     for name, value, most in (
-        ("users_per_level", users_per_level, 10**12),
+        ("users_per_level", users_per_level, MOST_REPORTS),
         ("contributions", contributions, 10**6),
         ("max_length", max_length, 1000),
         ("keep", keep, LARGEST_DOMAIN),
@@ -124,6 +127,11 @@ def price_ldp_trie(
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
     of = Reports(users_per_level, contributions, delta)
+    if of.number > MOST_REPORTS:
+        raise UsageError(
+            f"users_per_level, contributions: found {of.number:,} reports a level; give fewer, for "
+            f"at most {MOST_REPORTS:,}"
+        )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
     local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, of)
