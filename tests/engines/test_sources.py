@@ -11,6 +11,7 @@ import json
 import traceback
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import duckdb
 import polars as pl
@@ -186,6 +187,27 @@ def test_tables_in_memory_are_read(way, engine, no_noise):
         name = "messages" if made == "table" else made
         corpus = Corpus(name, connection=con, user="who", text="what")
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+
+@pytest.mark.parametrize("way", ["arrow", "relation"])
+def test_duckdb_keeps_no_copy_of_what_spark_takes(way, monkeypatch):
+    spark = pytest.importorskip("dphh.engines.spark.content", reason="needs dphh[spark]")
+    monkeypatch.setattr(spark, "register_arrow", MagicMock())
+    con = duckdb.connect()
+    con.register("rows", table(ROWS))
+    host, taken = MagicMock(), []
+
+    def take(rows: pa.Table) -> MagicMock:
+        (opened,) = (call.args[0].__self__ for call in host.when_closed.call_args_list)
+        with pytest.raises(duckdb.ConnectionException):
+            opened.con.execute("FROM rows_of_corpus")
+        taken.extend(zip(*(rows[name].to_pylist() for name in ("user_id", "content")), strict=True))
+        return MagicMock()
+
+    host.spark.createDataFrame = take
+    load, _ = spark.open_corpus(host, Corpus(IN_MEMORY[way](con), user="who", text="what"))
+    load()
+    assert sorted(taken) == sorted(ROWS)
 
 
 @pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines])

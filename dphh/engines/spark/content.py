@@ -73,6 +73,7 @@ def _read_by_duckdb(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[],
         rows.open()
         with of_duckdb("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
+        rows.close()  # with DuckDB's own copy of the rows
         host.spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
     return load, rows.has_rows_without_user, described[0][1]
