@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from triehh_knob import knob_plan
 from triehh_printed import (
     check_preprint,
     log10_theta,
@@ -205,6 +206,19 @@ def test_the_other_direction_fails_in_the_corner() -> None:
 
 
 # --- what is found --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "theta", "holders", "freely"),
+    [(1.0, 1e-8, 12, 2694, 1553), (4.0, 1.5e-8, 12, 774, 395), (4.0, 2.3e-12, 15, 1148, 568)],
+)
+def test_what_the_papers_rule_finds_and_with_its_knob(
+    epsilon: float, delta: float, theta: int, holders: int, freely: int
+) -> None:
+    plan = fixed_size_plan(10**7, epsilon, 10, delta)
+    assert (plan.theta, holders_needed(plan, 0.9)) == (theta, holders)
+    knob = knob_plan(10**7, epsilon, delta, 10)
+    assert knob.epsilon <= epsilon and knob.delta <= delta and knob.holders == freely
 
 
 def test_holders_needed_by_exact_tails_of_a_small_population() -> None:
