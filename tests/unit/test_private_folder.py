@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dphh
-from dphh.files.private_folder import PREFIX, PrivateFolder, sweep
+from dphh.files.private_folder import PREFIX, PrivateFolder, close_all, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs locks that end with a process")
 
@@ -89,6 +89,17 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(te
     mine = PrivateFolder()  # making one sweeps
     assert names(temporary) == [Path(mine.path).name]
     mine.close()
+
+
+def test_a_fork_does_not_remove_its_parents_folder(temporary):
+    folder = PrivateFolder()
+    child = os.fork()
+    if not child:
+        close_all()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert Path(folder.path).is_dir()
+    folder.close()
 
 
 def test_nothing_else_is_swept(temporary):
