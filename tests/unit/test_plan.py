@@ -139,9 +139,6 @@ def test_what_is_no_plan_is_refused(found):
         plan_from_json(text)
 
 
-# Prints
-
-
 def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
     broken = tmp_path / "broken.sqlite"
     broken.write_text("this is no ledger, but long enough to be looked at" * 10)

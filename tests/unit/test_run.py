@@ -207,9 +207,6 @@ def test_rows_come_by_score_and_not_as_they_arrived(written, ledger):
     assert scores == sorted(scores, reverse=True)
 
 
-# Seeds
-
-
 def seeded(corpus, seed):
     return items(corpus, **ASK).run(randomness=SeededRandomness(seed))
 
@@ -226,9 +223,6 @@ def test_seeded_runs_are_equal_and_others_are_not(corpus):
     assert seeded(corpus, 1).to_arrow() != seeded(corpus, 2).to_arrow()
     plan = items(corpus, **ASK)
     assert plan.run().to_arrow() != plan.run(again=True).to_arrow()
-
-
-# Progress and loudness
 
 
 def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
