@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 
@@ -15,7 +16,6 @@ from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
-from tests.drawn_again import drawn_again
 from tests.engines.asked import recorded
 from tests.forecast.in_memory import SIGMA_GRID
 from tests.forecast.rounds_in_arrays import absent_bins, absent_negatives, spurious_grams
@@ -75,10 +75,16 @@ def alike(one: Counter[object], other: Counter[object]) -> float:
     return float(stats.chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
 
 
-@drawn_again
 def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram() -> None:
     """Planted bugs this catches: bins of absent grams left out; passing drawn from all of a row
     after its negatives were drawn; noised weights of round 1 from outside the bin."""
+    for _ in range(2):  # chance does once in a few hundred runs what fails; hardly thrice in a row
+        with suppress(AssertionError):
+            return compare_lazy_with_full()
+    return compare_lazy_with_full()
+
+
+def compare_lazy_with_full() -> None:
     lazy = [drawn_lazily("test") for _ in range(RUNS)]
     full = [drawn_for_all("test") for _ in range(RUNS)]
     for say in (
