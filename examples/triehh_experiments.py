@@ -332,7 +332,7 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
             rarest[name] = done.rarest()
             label = f"{name}: {_users(rarest[name][0])}"
             panel.axvline(rarest[name][0], color=colour, linewidth=1, label=label)
-            chance = way.sampling.sampling_probability
+            chance = way.sampling.p
             rows.append(
                 (
                     *(epsilon, delta, name, way.theta, float(chance)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dphh
-from dphh import UsageError
-from dphh.ledger import source_of
+from dphh import BudgetRefused, UsageError
+from dphh.ledger import Request, source_of
 
 ROWS = [(person, "hello there") for person in range(50)]
 
@@ -54,3 +54,28 @@ def test_without_a_corpus_prices_alone_are_compared():
         dphh.compare("item", delta=1e-8)
     with pytest.raises(UsageError, match="epsilon: found an empty list"):
         dphh.compare("items", delta=1e-8, epsilon=[])
+
+
+@pytest.mark.parametrize("verb", ["items", "trie"])
+def test_as_many_runs_are_left_as_the_ledger_grants(corpus, ledger, verb):
+    more = {"max_length": 2} if verb == "trie" else {}
+    if verb == "trie":
+        ledger.set_cap("survey", 1.0, 1e-6, kept="sums")
+
+    def row():
+        asked = {"delta": 1e-7, "epsilon": 0.3, **more}
+        return dphh.compare(verb, corpus, ledger=ledger, **asked).row(0, named=True)
+
+    before, granted = row(), 0
+    plan = getattr(dphh, verb)(corpus, delta=1e-7, epsilon=0.3, **more)
+    privacy = plan.privacy
+    with pytest.raises(BudgetRefused):
+        while True:
+            asked = (verb, {}, plan.events, privacy.booked_epsilon, privacy.delta)
+            ledger.book(Request(source_of(plan.corpus), *asked), {})
+            granted += 1
+    assert before["runs_left"] == granted > 1
+    assert 1 / (granted + 1) < before["share"] <= 1 / granted
+    after = row()
+    assert after["runs_left"] == 0
+    assert "Refused" in after["refused"]
