@@ -20,7 +20,6 @@ from dphh.asking.macros import (
     RELEASES,
     Macro,
 )
-from dphh.errors import UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import Release
@@ -130,14 +129,6 @@ def as_parquet(table: pa.Table) -> bytes:
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")
     return file.getvalue()
-
-
-def asked_corpus(given: Mapping[str, str], what: str) -> str:
-    if not (name := given.get("corpus")):
-        raise UsageError(
-            f"corpus: is missing; name it first, as in FROM dphh_{what}('reviews', ...)"
-        )
-    return name
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

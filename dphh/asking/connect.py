@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
-from dphh.asking.corpora_of_ledger import corpus_of_account
+from dphh.asking.asked import asked_corpus, corpus_of_account, typed
 from dphh.asking.macros import (
     SQL_NAMES,
     Macro,
@@ -31,7 +31,6 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
-from dphh.asking.typed import typed
 from dphh.corpus import HELP, Corpus
 from dphh.engines import look_at_columns
 from dphh.errors import DphhError, UsageError
@@ -127,8 +126,8 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
         ends = [0]
         for table in tables:
             ends.append(ends[-1] + table.num_rows)
-        rows = pa.concat_tables(tables).to_struct_array()
-        return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _one(rows))])
+        rows = pa.concat_tables(tables).to_struct_array().combine_chunks()
+        return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)])
 
     return answer_batch
 
@@ -137,10 +136,6 @@ def _in_sql(name: str, value: str) -> str:
     """What an error says of Python's `name=value`, as it is said in SQL."""
     literal = value.lower() if value in ("True", "False") else value
     return f"{SQL_NAMES.get(name, name)} := {literal}"
-
-
-def _one(column: Any) -> Any:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 class _Asked:
@@ -223,9 +218,9 @@ class _Owner:
         return verb_function(macro.verb)(corpus, **options)
 
     def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
-        name = answers.asked_corpus(given, macro.name)
-        python = {sql: name for name, sql in SQL_NAMES.items()}
-        said = {python.get(key, key): given[key] for key in content_parameters() if key in given}
+        name = asked_corpus(given, macro.name)
+        of_corpus = content_parameters()
+        said = {of_corpus[key]: value for key, value in given.items() if key in of_corpus}
         content = typed(signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus")
         if "user" not in content:
             found = corpus_of_account(
@@ -264,10 +259,11 @@ class _Owner:
 
 
 def _said_of_corpora() -> dict[str, str]:
-    python = {sql: name for name, sql in SQL_NAMES.items()}
-    said = {name: HELP.get(python.get(name, name), "") for name in content_parameters()}
-    said["account"] = "The account in the ledger that pays, of a table or a view."
-    return {**said, "run_id": "A name for the run: the same name gives the same release."}
+    more = {
+        "account": "The account in the ledger that pays, of a table or a view.",
+        "run_id": "A name for the run: the same name gives the same release.",
+    }
+    return {sql: HELP[name] for sql, name in content_parameters().items() if name in HELP} | more
 
 
 def _note_of_kept(release: Release) -> Note:

@@ -30,52 +30,29 @@ SQL_NAMES = {
     "where": "where_rows",
 }
 
+
+def _columns(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
+    return dict.fromkeys(names.split(), kind)
+
+
+_TEXT, _NUMBER = pa.string(), pa.float64()
 #: Rows of SQL are in no order: `line` is theirs.
-PLAN = pa.schema(
-    [
-        ("section", pa.string()),
-        ("fact", pa.string()),
-        ("value", pa.string()),
-        ("line", pa.int32()),
-    ]
-)
-LEDGER = pa.schema(
-    [
-        ("corpus", pa.string()),
-        ("cap_epsilon", pa.float64()),
-        ("cap_delta", pa.float64()),
-        ("spent_epsilon", pa.float64()),
-        ("spent_delta", pa.float64()),
-        ("left_epsilon", pa.float64()),
-        ("left_delta", pa.float64()),
-        ("runs", pa.int64()),
-    ]
-)
-CORPORA = pa.schema(
-    [
-        ("corpus", pa.string()),
-        ("user_columns", pa.string()),
-        ("content_column", pa.string()),
-        ("groups", pa.string()),
-    ]
-)
+PLAN = pa.schema({**_columns("section fact value", _TEXT), "line": pa.int32()})
+_BUDGET = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
+LEDGER = pa.schema({"corpus": _TEXT, **_columns(_BUDGET, _NUMBER), "runs": pa.int64()})
+CORPORA = pa.schema(_columns("corpus user_columns content_column groups", _TEXT))
 RELEASES = pa.schema(
-    [
-        ("run_id", pa.string()),
-        ("corpus", pa.string()),
-        ("verb", pa.string()),
-        ("epsilon", pa.float64()),
-        ("delta", pa.float64()),
-        ("made", pa.timestamp("us")),  # UTC
-        ("parameters", pa.string()),
-    ]
+    {
+        **_columns("run_id corpus verb", _TEXT),
+        **_columns("epsilon delta", _NUMBER),
+        "made": pa.timestamp("us"),  # UTC
+        "parameters": _TEXT,
+    }
 )
 #: The columns of all verbs; NULL where the release has none.
-RELEASE = pa.schema(list(COLUMNS.items()))
-HELP = pa.schema([("costs", pa.string()), ("call", pa.string()), ("what", pa.string())])
-OPTIONS = pa.schema(
-    [("option", pa.string()), ("default", pa.string()), ("what", pa.string())],
-)
+RELEASE = pa.schema(COLUMNS)
+HELP = pa.schema(_columns("costs call what", _TEXT))
+OPTIONS = pa.schema(_columns("option default what", _TEXT))
 _TYPES = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
@@ -118,9 +95,9 @@ class Macro:
         return f"{self.summary} {costs}. {self.call}.{options}"
 
 
-def content_parameters() -> tuple[str, ...]:
+def content_parameters() -> dict[str, str]:
     """The options of `Corpus` that say how the content is read and who pays, by their SQL names."""
-    return tuple(SQL_NAMES.get(name, name) for name in (*OF_CORPUS, "account"))
+    return {SQL_NAMES.get(name, name): name for name in (*OF_CORPUS, "account")}
 
 
 @cache

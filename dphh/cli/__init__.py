@@ -21,9 +21,9 @@ _COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo"}
 _COMMANDS_AFTER_VERBS = {
     "check": "dphh.cli.check",
     "ledger": "dphh.cli.ledger",
-    "report": "dphh.cli.report",
-    "verify": "dphh.cli.verify",
-    "why": "dphh.cli.why",
+    "report": "dphh.cli.saved",
+    "verify": "dphh.cli.saved",
+    "why": "dphh.cli.saved",
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.shell",
 }

@@ -8,18 +8,16 @@ from typing import Any
 import click
 
 from dphh.checking import check as look_at
-from dphh.cli.grouped import Command
 from dphh.cli.options import (
     content_options_given,
     corpus_of_command,
     corpus_options,
     engine_option,
+    existing_ledger,
     json_option,
     ledger_option,
 )
-from dphh.cli.signatures import as_flag
-from dphh.errors import UsageError
-from dphh.ledger import Ledger
+from dphh.cli.signatures import Command, as_flag
 from dphh.wording.options import respelled
 
 
@@ -46,9 +44,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = Ledger(ledger_file)
-    if ledger_file is not None and (said := book.absent()) is not None:
-        raise UsageError(said)  # whoever names a file means one that is there
+    book = existing_ledger(ledger_file, if_named=True)
     read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     corpus, lines, found = repr(checked).partition("\n")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from dphh.cli.options import ledger_option
-from dphh.cli.raising import confirm, describe_raise
+from dphh.cli.options import confirm_raise, ledger_option, with_options
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -19,20 +17,17 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PORT = 9494
 
 
-def terms_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--threads", type=click.IntRange(min=1), help="How many a run may use."),
-        click.option("--memory-limit", metavar="SIZE", help="What a run may take, such as 4GB."),
-        click.option(
-            "--engine",
-            type=click.Choice(ENGINES),
-            default="duckdb",
-            help="Engine that executes runs: duckdb, polars or spark.",
-        ),
-        ledger_option,
-    ):
-        command = option(command)
-    return command
+terms_options = with_options(
+    ledger_option,
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="duckdb",
+        help="Engine that executes runs: duckdb, polars or spark.",
+    ),
+    click.option("--memory-limit", metavar="SIZE", help="What a run may take, such as 4GB."),
+    click.option("--threads", type=click.IntRange(min=1), help="How many a run may use."),
+)
 
 
 @click.group(invoke_without_command=True)
@@ -124,11 +119,11 @@ def add_analyst(
 
     book = Ledger(ledger_file or context.obj)
     before = next((each for each in book.shares(name) if each.name == corpus), None)
-    raised = describe_raise(None if before is None else before.cap, epsilon, delta)
-    if raised and not yes:
-        confirm(
-            f"{corpus}: raise the share of {name} from {raised}? What is spent of a higher one is "
-            "never taken back"
+    if before is not None and not yes:
+        confirm_raise(
+            f"{corpus}: raise the share of {name} from",
+            *(before.cap, epsilon, delta),
+            "What is spent of a higher one is never taken back",
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)

@@ -7,8 +7,13 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import content_options_given, corpus_options, ledger_option
-from dphh.cli.raising import confirm, describe_raise
+from dphh.cli.options import (
+    confirm_raise,
+    content_options_given,
+    corpus_options,
+    existing_ledger,
+    ledger_option,
+)
 from dphh.cli.signatures import as_flag
 from dphh.corpus import Corpus
 from dphh.engines import open_host
@@ -106,14 +111,6 @@ def _check_columns(corpus: Corpus) -> None:
         raise
 
 
-def _existing_ledger(ledger_file: str | None) -> Ledger:
-    """The ledger, for commands that only read it. Refuses a ledger that does not exist."""
-    book = Ledger(ledger_file)
-    if (why := book.absent()) is not None:
-        raise UsageError(why)
-    return book
-
-
 @ledger.command()
 @click.argument("account")
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
@@ -130,12 +127,13 @@ def cap(
     ledger_file: str | None,
 ) -> None:
     """Change a corpus's cap, or how it is kept. Raising it asks first."""
-    book = _existing_ledger(ledger_file)
-    raised = describe_raise(book.status(account).cap, epsilon, delta)
-    if raised and not yes:
-        confirm(
-            f"{account}: raise the cap of {raised}? People were promised the lower one, and what "
-            "is spent of a higher one is never taken back"
+    book = existing_ledger(ledger_file)
+    if not yes:
+        confirm_raise(
+            f"{account}: raise the cap of",
+            *(book.status(account).cap, epsilon, delta),
+            "People were promised the lower one, and what is spent of a higher one is never taken "
+            "back",
         )
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, kept)]))
 
@@ -152,7 +150,7 @@ def groups(account: str, by: str | None, groups: str | None, ledger_file: str | 
 
     Then `--by COLUMN` of a verb counts within these, and analysts at the gateway may say it too.
     """
-    book = _existing_ledger(ledger_file)
+    book = existing_ledger(ledger_file)
     if groups is not None:
         if by is None:
             raise UsageError("--by: missing; name the column that holds the groups")
@@ -174,7 +172,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
 
     Without, also the runs that no account paid for.
     """
-    book = _existing_ledger(ledger_file)
+    book = existing_ledger(ledger_file)
     found = book.accounts() if account is None else [book.status(account)]
     runs = book.runs(account)
     if account is None:
@@ -218,7 +216,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
 @ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
-    manifest, parquet = _existing_ledger(ledger_file).release(run_id)
+    manifest, parquet = existing_ledger(ledger_file).release(run_id)
     found = Release.from_parquet(parquet, manifest)
     if out:
         found.save(out)
@@ -231,7 +229,7 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 @ledger_option
 def export(file: str, history: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
-    book = _existing_ledger(ledger_file)
+    book = existing_ledger(ledger_file)
     book.export(file, history=history)
     many = plural(len(book.history()), "change") if history else plural(len(book.runs()), "run")
     click.echo(f"{many} written to {file}", err=True)

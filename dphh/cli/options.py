@@ -5,31 +5,42 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dphh.asking.corpora_of_ledger import corpus_of_account
-from dphh.cli.grouped import CORPUS, SHOW, WHERE, Option
-from dphh.cli.signatures import flag, given, option
+from dphh.asking.asked import corpus_of_account
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus
 from dphh.engines import ENGINES, look_at_columns
-from dphh.errors import DphhError
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
+from dphh.ledger.budget import Cap
 from dphh.report.sentences import items_in
 from dphh.rows.conditions import both, rows_kept
 from dphh.wording.unseen import steerless_json
 
 if TYPE_CHECKING:
     from dphh.plan import Plan
-    from dphh.release import Release
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
 #: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
 _CONTENT_OPTIONS = {name: _PARAMETERS[name] for name in HELP}
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """A decorator that adds these options, in this order."""
+
+    def add(command: Command) -> Command:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return add
 
 
 def _option(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
@@ -55,7 +66,7 @@ engine_option = _option(
 json_option = _option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
 )
-_RUN_OPTIONS = [
+run_options = with_options(
     _option(
         "--files", group=CORPUS, multiple=True, metavar="PATH",
         help="Of a named corpus these files alone.",
@@ -85,14 +96,13 @@ _RUN_OPTIONS = [
     ),
     json_option,
     _option("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
-]  # fmt: skip
+)  # fmt: skip
 
 
 def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
     """The options of a corpus, beside those of a verb."""
-
-    def add(command: Command) -> Command:
-        options = [
+    return with_options(
+        *(
             option(
                 parameter,
                 HELP[name],
@@ -102,10 +112,8 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
                 often=name == "user" or name in WHICH_ROWS,
             )
             for name, parameter in _CONTENT_OPTIONS.items()
-        ]
-        return with_options(command, options)
-
-    return add
+        )
+    )
 
 
 def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
@@ -125,16 +133,6 @@ def _option_name(name: str, beside: Collection[str]) -> str:
     """The name of a corpus option: `keep_tokens` instead of `keep` for verbs with an own
     `--keep`."""
     return f"{name}_tokens" if name in beside else name
-
-
-def run_options(command: Command) -> Command:
-    return with_options(command, _RUN_OPTIONS)
-
-
-def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Command:
-    for each in reversed(options):
-        command = each(command)
-    return command
 
 
 def corpus_of_command(
@@ -158,10 +156,26 @@ def corpus_of_command(
     return Corpus(asked, **content)
 
 
-def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
-    """What is left in the accounts that pay for this corpus; empty if none has a cap."""
-    assert plan.corpus is not None
-    return [account.to_json() for account in book.accounts_of(plan.corpus)]
+def existing_ledger(file: str | None, *, if_named: bool = False) -> Ledger:
+    """The ledger of a command that only reads it, which must be there: `if_named` only if its file
+    was named."""
+    book = Ledger(file)
+    if (file is not None or not if_named) and (why := book.absent()) is not None:
+        raise UsageError(why)
+    return book
+
+
+def confirm_raise(asked: str, cap: Cap, epsilon: float, delta: float, warning: str) -> None:
+    """Ask before a cap or a share is raised. Without a terminal, refuse and name the option that
+    confirms."""
+    if epsilon <= cap.epsilon and delta <= cap.delta:
+        return
+    raised = f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
+    question = f"{asked} {raised}? {warning}"
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question}. Nothing was changed; --yes says yes")
+    if not click.confirm(question, err=True):
+        raise UsageError("Nothing was changed")
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
@@ -174,18 +188,17 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
         assert plan.corpus is not None
         look_at_columns(plan.corpus)
-        said = plan_text(plan.price, plan.corpus, book, details=run["details"])
-        click.echo(json.dumps(plan.to_json()) if run["as_json"] else said)
+        text = plan_text(plan.price, plan.corpus, book, details=run["details"])
+        click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
         return
     from dphh.replay import Note  # with what running needs, which no help text waits for
 
-    if run["quiet"] or not sys.stderr.isatty():
-        console = status = None
-    else:
+    console = None
+    if not run["quiet"] and sys.stderr.isatty():
         from rich.console import Console
 
         console = Console(stderr=True)
-        status = console.status("starting")
+    status = None if console is None else console.status("starting")
 
     def progress(said: str) -> None:
         if console is not None and status is not None:
@@ -194,45 +207,34 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         elif isinstance(said, Note) and not run["quiet"]:
             click.echo(said, err=True)
 
-    if status is not None:
-        status.start()
     try:
-        release = plan.run(
-            ledger=book,
-            engine=run["engine"],
-            run_id=run["run_id"],
-            again=run["again"],
-            out=run["out"],
-            memory_limit=run["memory_limit"],
-            threads=run["threads"],
-            progress=progress,
-        )
+        with status or nullcontext():
+            release = plan.run(
+                ledger=book,
+                engine=run["engine"],
+                run_id=run["run_id"],
+                again=run["again"],
+                out=run["out"],
+                memory_limit=run["memory_limit"],
+                threads=run["threads"],
+                progress=progress,
+            )
     except DphhError as problem:
         problem.spent = bool(book.paid_here)
         raise
-    finally:
-        if status is not None:
-            status.stop()
-    _show_release(release, plan, book, run, spent=release.run_id in book.paid_here)
-
-
-def _show_release(
-    release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool
-) -> None:
     if run["as_json"]:
-        said = {
+        assert plan.corpus is not None
+        outcome = {
+            **release.manifest,
             "found": items_in(release.table),
-            "spent": spent,
-            "left": _budget_left(plan, book),
+            "spent": release.run_id in book.paid_here,
+            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }
-        outcome = {**release.manifest, **said}
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
         click.echo(steerless_json(shown))
         return
     click.echo(repr(release))
-    if run["quiet"]:
-        return
-    if run["out"]:
+    if run["out"] and not run["quiet"]:
         click.echo(f"written to {run['out']}", err=True)
-    else:
+    elif not run["quiet"]:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)

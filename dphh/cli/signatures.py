@@ -1,4 +1,5 @@
-"""Options of the command line, made from the signatures of Python: names, types and defaults."""
+"""Options of the command line, made from the signatures of Python: names, types and defaults; and
+help that shows them in groups, each in one line, those that everybody needs first."""
 
 from __future__ import annotations
 
@@ -11,46 +12,64 @@ from typing import Any, Literal, Union, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from dphh.asking.typed import value_of
-from dphh.cli.grouped import Option
+from dphh.asking.asked import value_of
 from dphh.errors import UsageError
+from dphh.registry import BUDGET, SEARCH
 
 #: What stands for a value in the help, where the option's type does not say enough.
-METAVARS = {
-    "user": "COLUMN",
-    "text": "COLUMN",
-    "item": "COLUMN",
-    "strip": "CHARS",
-    "keep": "REGEX",
-    "keep_tokens": "REGEX",
-    "drop": "REGEX",
-    "max_items": "N[,N...]",
-    "shares": "S[,S...]",
-    "counts": "SHARE",
-    "as_": "HOW",
-    "accounting": "HOW",
-    "choice": "HOW",
-    "sampling": "HOW",
-    "characters": "WHAT",
-    "method": "METHOD",
-    "too_long": "WHAT",
-    "null_users": "WHAT",
-    "where": "CONDITION",
-    "since": "COLUMN=VALUE",
-    "until": "COLUMN=VALUE",
-    "split": "HOW",
-    "character_set": "CHARS",
-    "known": "FILE",
-    "of": "RUN_ID|DIR|FILE",
-    "domain": "RUN_ID|DIR|FILE",
-    "prior": "PATH|DIR|RUN_ID",
-    "prior_text": "COLUMN",
-    "by": "COLUMN",
-    "groups": "A[,B...]",
+_SHOWN_FOR_VALUES = {
+    "COLUMN": ("user", "text", "item", "prior_text", "by"),
+    "REGEX": ("keep", "keep_tokens", "drop"),
+    "CHARS": ("strip", "character_set"),
+    "HOW": ("as_", "accounting", "choice", "sampling", "split"),
+    "WHAT": ("characters", "too_long", "null_users"),
+    "METHOD": ("method",),
+    "N[,N...]": ("max_items",),
+    "S[,S...]": ("shares",),
+    "A[,B...]": ("groups",),
+    "SHARE": ("counts",),
+    "CONDITION": ("where",),
+    "COLUMN=VALUE": ("since", "until"),
+    "FILE": ("known",),
+    "RUN_ID|DIR|FILE": ("of", "domain"),
+    "PATH|DIR|RUN_ID": ("prior",),
 }
-
-
+METAVARS = {name: shown for shown, names in _SHOWN_FOR_VALUES.items() for name in names}
 _NAMES_OF_NUMBERS: dict[Any, str] = {int: "N", float: "NUMBER"}
+CORPUS, WHERE, SHOW = "The corpus", "Where it runs", "What to show"
+GROUPS = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
+#: How wide names of options may be, so that what they do stands beside them in 80 columns.
+_NAMES_WIDTH = 24
+
+
+class Option(click.Option):
+    """An option of a group."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if (record := super().get_help_record(ctx)) is None:
+            return None
+        note = " [needed]" if self.required else f" [{self.default}]" if self.show_default else ""
+        return record[0], f"{self.help}{note}"
+
+
+class Command(click.Command):
+    """A command whose help shows its options by their groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for option in self.get_params(ctx):
+            if not isinstance(option, click.Option):
+                continue
+            if (record := option.get_help_record(ctx)) is not None:
+                groups[getattr(option, "group", SHOW)].append(record)
+        for group, records in groups.items():
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl(records, col_max=_NAMES_WIDTH)
 
 
 def option(

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from dphh.cli.grouped import Command
 from dphh.cli.options import (
     content_options_given,
     corpus_of_command,
@@ -15,7 +14,7 @@ from dphh.cli.options import (
     run_options,
     with_options,
 )
-from dphh.cli.signatures import given, option
+from dphh.cli.signatures import Command, given, option
 from dphh.ledger import Ledger
 from dphh.plan import verb_function
 from dphh.public.asked import with_public
@@ -40,7 +39,7 @@ def command(verb: Verb[...]) -> click.Command:
         for each in verb.options.values()
     ]
     named = click.command(verb.name.replace("_", "-"), cls=Command, help=_help(verb))
-    shown = corpus_options(beside=verb.options)(with_options(run_options(run), options))
+    shown = corpus_options(beside=verb.options)(with_options(*options)(run_options(run)))
     return named(click.argument("corpus")(shown))
 
 

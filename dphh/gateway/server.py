@@ -33,10 +33,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dphh.asking.answers import as_parquet, asked_corpus
+from dphh.asking.answers import as_parquet
+from dphh.asking.asked import asked_corpus, typed
 from dphh.asking.clients import page
 from dphh.asking.macros import Macro, macros
-from dphh.asking.typed import typed
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.sight import Answer, Sight
 from dphh.gateway.worker import Order, Worker

@@ -1,14 +1,17 @@
-"""Options that arrive as text, by SQL or in an address: checked by the registry's own types."""
+"""What is asked, by SQL, in an address or on the command line: options that arrive as text, checked
+by the registry's own types, and corpora that the ledger names."""
 
 from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, Literal, Union, get_args, get_origin
 
+from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
+from dphh.ledger import Ledger
 from dphh.wording.options import check_choice, check_known
 
 
@@ -70,3 +73,31 @@ def _texts(name: str, text: str) -> list[Any]:
     ):
         raise UsageError(f'{name}: found no list of texts; give a list, such as ["a", "b c"]')
     return found
+
+
+def asked_corpus(given: Mapping[str, str], what: str) -> str:
+    if not (name := given.get("corpus")):
+        raise UsageError(
+            f"corpus: is missing; name it first, as in FROM dphh_{what}('reviews', ...)"
+        )
+    return name
+
+
+def corpus_of_account(
+    ledger: Ledger,
+    name: str,
+    content: dict[str, Any],
+    called: Callable[[str], str],
+    files: Sequence[str] = (),
+) -> Corpus | None:
+    """The corpus of an account, of which whoever asks says which rows count and no more; None if
+    the ledger has no such account. `called`: the name of an option where it was given."""
+    if name not in ledger.names():
+        return None
+    rows = {option: content[option] for option in WHICH_ROWS & content.keys()}
+    if said := sorted(map(called, content.keys() - rows)):
+        raise UsageError(
+            f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "
+            "it is read; leave these out"
+        )
+    return narrowed(ledger.corpus(name, files=files), **rows)

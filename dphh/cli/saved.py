@@ -1,10 +1,11 @@
-"""`dphh report`: a release as one page for people, or as a CSV file."""
+"""Commands about a saved release: `dphh report`, `dphh verify` and `dphh why`. All are free."""
 
 from __future__ import annotations
 
 import click
 
-from dphh.cli.options import ledger_option
+from dphh.cli.options import existing_ledger, ledger_option
+from dphh.errors import UnknownRunError
 from dphh.ledger import Ledger
 from dphh.release import Release
 
@@ -56,3 +57,40 @@ def report(
             min_length=min_length,
         )
         click.echo(f"written to {written}", err=True)
+
+
+@click.command()
+@click.argument("folder")
+@ledger_option
+def verify(folder: str, ledger_file: str | None) -> None:
+    """Look whether a saved release was edited or damaged. It costs nothing.
+
+    FOLDER is what --out wrote. It must agree with itself, and be what the ledger has stored for its
+    run; a folder alone does not show who made it. Exit code 2 if it is not right.
+    """
+    release = Release.load(folder)
+    lines = release.verify()
+    book = existing_ledger(ledger_file, if_named=True)
+    try:
+        lines = release.verify(book)
+    except UnknownRunError:
+        if ledger_file is not None:
+            raise
+    for what, said in lines:
+        click.echo(f"+ {what:<8}  {said}")
+    if "ledger" not in dict(lines):
+        click.echo(
+            "? ledger    yours does not know this run, so who made the release is not shown; "
+            "give --ledger FILE"
+        )
+
+
+@click.command()
+@click.argument("folder")
+@click.argument("phrase")
+def why(folder: str, phrase: str) -> None:
+    """Say why a phrase is not in a saved release. It costs nothing, and reads no data.
+
+    FOLDER is what --out wrote. PHRASE is read as the corpus was: dphh why phrases/ "see you later"
+    """
+    click.echo(repr(Release.load(folder).why(phrase)))
