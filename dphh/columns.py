@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
@@ -147,3 +148,13 @@ def as_set(groups: str | Sequence[str]) -> tuple[str, ...]:
     if not all(isinstance(group, str) for group in each):
         return each  # which `checked_groups` refuses
     return tuple(sorted(set(each)))
+
+
+def stored_table(data: bytes) -> pa.Table:
+    """A table that the ledger or a release's folder stores as the bytes of a Parquet file, read on
+    the calling thread only.
+
+    `pq.read_table` reads ahead in Arrow's threads. One of them may still reference `data` when the
+    process ends; releasing it then without Python's global lock aborts the process.
+    """
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.columns import stored_table
 from dphh.engines.host import Draw, Once
-from dphh.files.stored_table import stored_table
 from dphh.ledger import Booked, Ledger
 
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import ALWAYS, DIGEST, described, digest_of, meanings, schema_of
+from dphh.columns import ALWAYS, DIGEST, described, digest_of, meanings, schema_of, stored_table
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_named, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json

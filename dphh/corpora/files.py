@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -57,19 +56,23 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
                     )
 
 
-def refuse_users_of_several_types(corpus: Corpus) -> None:
-    """Refuse local Parquet files that have a user column in types of different kinds. An engine
-    unites them: 1.0 and -0.0 become text beside text, 1.4 and 1.1 one whole number."""
+def refuse_unclear_columns(corpus: Corpus) -> None:
+    """Refuse local Parquet files in which two columns have the same name, or that have a user
+    column in types of different kinds. An engine unites them: 1.0 and -0.0 become text beside text,
+    1.4 and 1.1 one whole number."""
     found: dict[str, str] = {}
-    for _, schema in _schemas_of_files(corpus):
+    for file in (file for place in corpus.where for file in files_named(place)):
+        try:
+            schema = pq.read_schema(file)
+        except (OSError, pa.ArrowException):
+            continue  # an engine will say what is wrong with the file
+        refuse_names_twice(corpus, schema.names, file)
         for option, column in corpus.columns_of_user:
             if (place := schema.get_field_index(column)) < 0:
                 continue
-            kind = _kind_of_user(schema.field(place).type)
-            if kind != found.setdefault(column, kind) and kind != "null":
-                if found[column] == "null":  # a column without values has any type
-                    found[column] = kind
-                    continue
+            if (kind := _kind_of_user(schema.field(place).type)) == "null":
+                continue  # a column without values has any type
+            if kind != found.setdefault(column, kind):
                 both = f"{found[column]} in one file and {kind} in another"
                 raise CorpusError(NO_USERS.format(option=option, column=column, kind=both))
 
@@ -104,12 +107,11 @@ def no_such_file(corpus: Corpus) -> CorpusError:
 def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
     """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
     is refused, or it cannot be reached; otherwise the files are not Parquet."""
-    # What the texts below say is told by no type: they are DuckDB's and Polars' messages.
+    # What the texts below say is told by no type: they are DuckDB's messages.
     said, kind = str(problem), type(problem).__name__
-    status = getattr(problem, "status_code", None) or 0
+    status = getattr(problem, "status_code", None)
     remote = [place for place in corpus.where if is_remote(place)]
-    nothing = ("No files found", "expanded paths were empty")
-    if any(text in said for text in nothing) or isinstance(problem, FileNotFoundError):
+    if "No files found" in said:
         return no_such_file(corpus)
     if not remote or not isinstance(problem, (OSError, duckdb.IOException, duckdb.HTTPException)):
         return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
@@ -127,18 +129,6 @@ def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableE
         f"{where} {said}; see that the address is right and that there is a network, or try again "
         "later"
     )
-
-
-def refuse_columns_twice(corpus: Corpus) -> None:
-    """Refuse local Parquet files in which two columns have the same, thus ambiguous, name."""
-    for file, schema in _schemas_of_files(corpus):
-        refuse_names_twice(corpus, schema.names, file)
-
-
-def _schemas_of_files(corpus: Corpus) -> Iterator[tuple[str, pa.Schema]]:
-    for file in (file for place in corpus.where for file in files_named(place)):
-        with suppress(OSError, pa.ArrowException):  # an engine will say what is wrong with the file
-            yield file, pq.read_schema(file)
 
 
 def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:

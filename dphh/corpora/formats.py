@@ -23,12 +23,11 @@ from dphh.corpora.files import (
     refuse_files_of_tables,
     refuse_missing_columns,
     refuse_names_twice,
-    refuse_users_of_several_types,
+    refuse_unclear_columns,
     unreadable_files,
 )
-from dphh.corpora.quiet import without_bar
 from dphh.corpora.quoted import identifier, literal
-from dphh.corpora.stores import reach_stores
+from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
@@ -76,7 +75,7 @@ def opened(corpus: Corpus) -> Corpus:
             reach_stores(con, corpus)
             return replace_corpus(corpus, kind="table", source=read(con, corpus))
     _refuse_other_formats(places)
-    refuse_users_of_several_types(corpus)
+    refuse_unclear_columns(corpus)
     return corpus
 
 

@@ -1,4 +1,5 @@
-"""Remote stores, which DuckDB reads through its httpfs extension with the process's credentials."""
+"""What an instance of DuckDB is told before it reads: no progress bar, and how to reach remote
+stores, which it reads through its httpfs extension with the process's credentials."""
 
 from __future__ import annotations
 
@@ -13,6 +14,14 @@ from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import is_remote
+
+
+def without_bar(con: duckdb.DuckDBPyConnection) -> None:
+    """Switch off DuckDB's own bar of progress, which would tell how much data each step reads. In a
+    kernel without ipywidgets it is off, and DuckDB refuses even to be told so."""
+    ((on,),) = con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if on:
+        con.execute("SET enable_progress_bar = false")
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:

@@ -1,4 +1,4 @@
-"""Checks the SQL condition that chooses rows: it must depend on nothing but a row's own values.
+"""What callers write for DuckDB to read: the SQL condition that chooses rows, regular expressions.
 
 `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
 adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a condition
@@ -199,3 +199,17 @@ def check_types(where: str, types: Mapping[str, str]) -> None:
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":
         raise UsageError(f"where: it gives {kind}, and neither true nor false; compare it")
+
+
+def check_patterns(con: duckdb.DuckDBPyConnection, patterns: Mapping[str, str]) -> None:
+    """Refuse regular expressions that are not RE2's: DuckDB makes the tokens, for all engines."""
+    import duckdb
+
+    for option, pattern in patterns.items():
+        try:
+            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
+        except duckdb.Error as problem:
+            raise UsageError(
+                f"{option}: {pattern!r} is not a valid regular expression in RE2's syntax, which "
+                f"all engines use: {problem}"
+            ) from None

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.rows.conditions import condition
+from dphh.wording.options import check_choice, check_whole
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -88,27 +89,11 @@ class Content:
                 raise UsageError(
                     f"{_COLUMN_OPTION.get(option, option)}: found {value!r}; give {what}"
                 )
-        if self.reading not in get_args(Reading):
-            raise UsageError(
-                f"as_: found {self.reading!r}; give one of {', '.join(get_args(Reading))}"
-            )
-        if self.too_long not in get_args(TooLong):
-            raise UsageError(
-                f"too_long: found {self.too_long!r}; give one of {', '.join(get_args(TooLong))}"
-            )
-        if self.null_users not in get_args(NullUsers):
-            raise UsageError(
-                f"null_users: found {self.null_users!r}; give 'refuse' or 'drop', for rows that "
-                "have no user (NULL)"
-            )
-        for option in ("max_text_length", "max_token_length"):
-            length = getattr(self, option)
-            whole = isinstance(length, int) and not isinstance(length, bool)
-            if not whole or not 1 <= length <= _LARGEST_LIMIT:
-                raise UsageError(
-                    f"{option}: found {length!r}; give a number of characters, "
-                    f"1 to {_LARGEST_LIMIT:,}"
-                )
+        check_choice("as_", self.reading, get_args(Reading))
+        check_choice("too_long", self.too_long, get_args(TooLong))
+        check_choice("null_users", self.null_users, get_args(NullUsers))
+        check_whole("max_text_length", self.max_text_length, most=_LARGEST_LIMIT)
+        check_whole("max_token_length", self.max_token_length, most=_LARGEST_LIMIT)
         if not isinstance(self.split, str) or not self.split:
             raise UsageError(
                 f"split: found {self.split!r}; give {', '.join(SPLITS)} or a regular expression"
@@ -119,8 +104,7 @@ class Content:
             )
         if self.unit is None:
             return
-        if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
-            raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
+        check_whole("unit", self.unit)
         if self.reading != "whole":
             raise UsageError(
                 f"unit: cuts whole items (item=) into tokens of so many characters; found "

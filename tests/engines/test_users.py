@@ -37,7 +37,7 @@ from dphh import (
     ngrams,
     trie,
 )
-from dphh.corpora.files import refuse_users_of_several_types
+from dphh.corpora.files import refuse_unclear_columns
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import schema_in_memory
 from dphh.corpus import narrowed
@@ -225,7 +225,7 @@ def test_widths_of_integers_and_columns_without_values_are_no_other_type(tmp_pat
         pa.array([None], pa.null()), pa.array([1], pa.int32()), pa.array([2**53 + 1]),
         pa.array([2**64 - 1], pa.uint64()),
     )  # fmt: skip
-    refuse_users_of_several_types(
+    refuse_unclear_columns(
         Corpus(files_of(tmp_path, columns), user="who", text="what", null_users="drop")
     )
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from dphh import UsageError
-from dphh.rows.patterns import check_patterns
+from dphh.rows.conditions import check_patterns
 
 
 @pytest.mark.parametrize("pattern", ["a)|(b", "(?=a)", "a{1001}", r"(?P<a", "["])

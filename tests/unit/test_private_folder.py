@@ -72,9 +72,6 @@ def test_it_is_for_its_user_alone_and_goes(temporary):
     finally:
         os.umask(umask)
     assert Path(folder.path).stat().st_mode & 0o777 == 0o700
-    if "system.posix_acl_default" in os.listxattr(folder.path):
-        assert (Path(folder.path) / "rows").stat().st_mode & 0o777 == 0o600
-        assert (Path(folder.path) / "more").stat().st_mode & 0o077 == 0
     folder.close()
     folder.close()
     assert names(temporary) == []

@@ -146,8 +146,6 @@ def wait_for_spill(process: subprocess.Popen[str], tmp_path: Path) -> None:
         time.sleep(0.01)
     for path in spilled(tmp_path / "temporary"):
         assert path.parent.stat().st_mode & 0o777 == 0o700
-        if "system.posix_acl_default" in os.listxattr(path.parent):
-            assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(large, tmp_path) -> None:

@@ -10,15 +10,14 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from dphh.corpora.files import refuse_columns_twice, refuse_missing_columns, unreadable
+from dphh.corpora.files import refuse_missing_columns, unreadable
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
-from dphh.rows.conditions import check_types, condition
+from dphh.rows.conditions import check_patterns, check_types, condition
 from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.patterns import check_patterns
 from dphh.rows.user import NO_USERS, columns_of
 from dphh.sql import query
 from dphh.udfs.text.tokens import tokens_of
@@ -51,9 +50,6 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
         relation, load = _path_relation(con, corpus), _load_nothing
     else:
         relation, load = ROWS, _table_in_memory(con, corpus)
-    numbered = [f"{column}_1" for column in corpus.columns.values()]  # DuckDB's name of a duplicate
-    if corpus.kind == "path" and _types_of(con, relation, numbered):
-        refuse_columns_twice(corpus)
     types = _types_of_columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})

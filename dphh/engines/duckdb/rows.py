@@ -11,8 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dphh.corpora.quiet import without_bar
-from dphh.corpora.stores import reach_stores
+from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Opened, open_corpus
 from dphh.engines.duckdb.failures import engine_errors

@@ -24,8 +24,8 @@ from dphh.engines.spark.functions import register_arrow
 from dphh.engines.spark.rows import ROWS, Opening, find_rows, identifier
 from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError, UsageError
+from dphh.rows.conditions import check_patterns
 from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.patterns import check_patterns
 from dphh.rows.user import columns_of
 from dphh.udfs.text.tokens import tokens_of
 
