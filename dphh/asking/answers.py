@@ -19,13 +19,41 @@ from dphh.asking.macros import (
     PLAN,
     RELEASES,
     Macro,
+    content_parameters,
+    macros,
 )
+from dphh.corpus import HELP as OF_CORPUS
 from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.report.plan_lines import Section
 from dphh.rows.user import columns_of
 from dphh.wording.options import check_choice
+
+
+def table_of_ledger(
+    macro: Macro,
+    given: Mapping[str, str],
+    ledger: Ledger,
+    accounts: Sequence[Account],
+    *,
+    of_tables: bool,
+) -> pa.Table:
+    """The answer of a macro without a verb, for one who may spend of these accounts or shares, and
+    ask of tables and paths or not."""
+    match macro.name:
+        case "ledger":
+            return _ledger_table(accounts)
+        case "corpora":
+            return _corpora_table(ledger, [each.name for each in accounts])
+        case "releases":
+            return _releases_table(ledger.runs())
+        case "release":
+            manifest, parquet = ledger.release(given.get("run_id", ""))
+            return Release.from_parquet(parquet, manifest).table
+        case "help":
+            return _help_table(macros(of_tables=of_tables))
+    return _options_table(given.get("verb", ""), of_tables)
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
@@ -39,7 +67,7 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
     return _table(facts, PLAN)
 
 
-def ledger_table(accounts: Iterable[Account]) -> pa.Table:
+def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
     rows = [
         (
             each.name,
@@ -53,7 +81,7 @@ def ledger_table(accounts: Iterable[Account]) -> pa.Table:
     return _table(rows, LEDGER)
 
 
-def corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
+def _corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
     """What whoever may ask about a corpus knows of it: its columns, and the groups that its owner
     has declared as public."""
     declared = ledger.declared_groups()
@@ -66,7 +94,7 @@ def corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
     return _table(rows, CORPORA)
 
 
-def releases_table(entries: Iterable[Entry]) -> pa.Table:
+def _releases_table(entries: Iterable[Entry]) -> pa.Table:
     """The settled releases, with the verb's parameters alone: how a corpus is read, its owner has
     said."""
     of_corpus = ("user", "content")
@@ -86,25 +114,26 @@ def releases_table(entries: Iterable[Entry]) -> pa.Table:
     return _table(rows, RELEASES)
 
 
-def release_table(ledger: Ledger, run_id: str) -> pa.Table:
-    manifest, parquet = ledger.release(run_id)
-    return Release.from_parquet(parquet, manifest).table
-
-
-def help_table(macros: Mapping[str, Macro]) -> pa.Table:
+def _help_table(macros: Mapping[str, Macro]) -> pa.Table:
     costs = {True: "its price, once", False: "nothing"}
     rows = [(costs[each.spends], each.call, each.summary) for each in macros.values()]
     return _table(rows, HELP)
 
 
-def options_table(verb: str, said_of_corpora: Mapping[str, str] | None = None) -> pa.Table:
+def _options_table(verb: str, of_tables: bool) -> pa.Table:
     """The options of a verb, and those of a corpus if the macros take them."""
     check_choice("verb", verb, VERBS)
     rows: list[tuple[str, str | None, str]] = [
         (name, _default(parameter), VERBS[verb].help[name])
         for name, parameter in VERBS[verb].options.items()
     ]
-    rows += [(name, None, what) for name, what in (said_of_corpora or {}).items()]
+    if of_tables:
+        named = content_parameters().items()
+        rows += [(sql, None, OF_CORPUS[name]) for sql, name in named if name in OF_CORPUS]
+        rows += [
+            ("account", None, "The account in the ledger that pays, of a table or a view."),
+            ("run_id", None, "A name for the run: the same name gives the same release."),
+        ]
     return _table(rows, OPTIONS)
 
 

@@ -31,7 +31,7 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
-from dphh.corpus import HELP, Corpus
+from dphh.corpus import Corpus
 from dphh.engines import look_at_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
@@ -80,7 +80,7 @@ def connect(
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
     owner = _Owner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
-    for macro in _macros().values():
+    for macro in macros(of_tables=True).values():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in columns_sql(macro).items())
         con.create_function(
             f"dphh_answer_{macro.name}",
@@ -94,10 +94,6 @@ def connect(
         # In memory, cursors share the macros. In a file they are temporary: they need this process.
         con.execute(macro_sql(macro, _source, temporary=str(database) != ":memory:"))
     return con
-
-
-def _macros() -> dict[str, Macro]:
-    return macros(of_tables=True)
 
 
 def _source(macro: Macro) -> str:
@@ -172,15 +168,8 @@ class _Owner:
             assert plan.corpus is not None
             look_at_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
-        of_the_ledger: dict[str, Callable[[], pa.Table]] = {
-            "ledger": lambda: answers.ledger_table(self._ledger.accounts()),
-            "corpora": lambda: answers.corpora_table(self._ledger, self._ledger.names()),
-            "releases": lambda: answers.releases_table(self._ledger.runs()),
-            "release": lambda: answers.release_table(self._ledger, given.get("run_id", "")),
-            "help": lambda: answers.help_table(_macros()),
-            "options": lambda: answers.options_table(given.get("verb", ""), _said_of_corpora()),
-        }
-        return of_the_ledger[macro.name]()
+        accounts = self._ledger.accounts()
+        return answers.table_of_ledger(macro, given, self._ledger, accounts, of_tables=True)
 
     def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:
@@ -256,14 +245,6 @@ class _Owner:
             for name, value in _read_limits(con.cursor()).items()
             if value != usual[name]
         }
-
-
-def _said_of_corpora() -> dict[str, str]:
-    more = {
-        "account": "The account in the ledger that pays, of a table or a view.",
-        "run_id": "A name for the run: the same name gives the same release.",
-    }
-    return {sql: HELP[name] for sql, name in content_parameters().items() if name in HELP} | more
 
 
 def _note_of_kept(release: Release) -> Note:

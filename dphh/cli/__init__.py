@@ -7,7 +7,7 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
-from typing import TextIO
+from typing import Any
 
 import click
 
@@ -16,10 +16,10 @@ from dphh.files.stopping import end_by, received, stopping
 from dphh.wording.extras import missing_extra
 from dphh.wording.options import nearest, respelled
 
-#: Where commands are made that are no verbs: those that the help names before verbs, and after.
-_COMMANDS_BEFORE_VERBS = {"demo": "dphh.cli.demo"}
-_COMMANDS_AFTER_VERBS = {
-    "check": "dphh.cli.check",
+#: Where commands are made that are no verbs. The help names the first before the verbs.
+_MADE_IN = {
+    "demo": "dphh.cli.demo",
+    "check": "dphh.cli.verbs",
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.saved",
     "verify": "dphh.cli.saved",
@@ -33,14 +33,14 @@ class Commands(click.Group):
     """Commands are imported when they are asked for: `dphh --version` waits for no engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_COMMANDS_BEFORE_VERBS, *self._verbs(), *_COMMANDS_AFTER_VERBS, *self.commands]
+        first, *others = _MADE_IN
+        return [first, *self._verbs(), *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        made_in = (_COMMANDS_BEFORE_VERBS | _COMMANDS_AFTER_VERBS).get(cmd_name)
-        if made_in is not None:
+        if (made_in := _MADE_IN.get(cmd_name)) is not None:
             command: click.Command = getattr(import_module(made_in), cmd_name)
             return command
-        return self.commands.get(cmd_name) or self._verbs().get(cmd_name)
+        return self._verbs().get(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -95,14 +95,7 @@ def main() -> None:
     sys.exit(code)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """One line without a line of source; `--quiet` leaves errors alone."""
     if "--quiet" not in sys.argv:
         click.echo(f"dphh: warning: {message}", err=True)

@@ -27,9 +27,8 @@ from dphh.privacy.events import costs_of
 from dphh.release import Release
 from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.wording.lines import plural, wrapped
+from dphh.wording.lines import plural, shown, wrapped
 from dphh.wording.options import respelled
-from dphh.wording.shown import shown
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _kept_option = click.option(

@@ -1,29 +1,22 @@
-"""Options that all verbs share, and what they do with them."""
+"""Options that several commands share, and what these do with them."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from dphh.asking.asked import corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus
-from dphh.engines import ENGINES, look_at_columns
-from dphh.errors import DphhError, UsageError
+from dphh.engines import ENGINES
+from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
-from dphh.report.sentences import items_in
 from dphh.rows.conditions import both, rows_kept
-from dphh.wording.unseen import steerless_json
-
-if TYPE_CHECKING:
-    from dphh.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -43,18 +36,18 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return add
 
 
-def _option(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
+def grouped(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
     return click.option(*names, cls=Option, group=group, **said)
 
 
-ledger_option = _option(
+ledger_option = grouped(
     "--ledger",
     "ledger_file",
     group=WHERE,
     metavar="FILE",
     help="Its file, if not $DPHH_LEDGER or your own.",
 )
-engine_option = _option(
+engine_option = grouped(
     "--engine",
     group=WHERE,
     type=click.Choice(ENGINES),
@@ -63,40 +56,9 @@ engine_option = _option(
     metavar="ENGINE",
     help="duckdb, polars or spark.",
 )
-json_option = _option(
+json_option = grouped(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
 )
-run_options = with_options(
-    _option(
-        "--files", group=CORPUS, multiple=True, metavar="PATH",
-        help="Of a named corpus these files alone.",
-    ),
-    ledger_option,
-    engine_option,
-    _option(
-        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."
-    ),
-    _option(
-        "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
-        help="Threads that it may use.",
-    ),
-    _option(
-        "--run-id", group=WHERE, metavar="ID",
-        help="A name for the run, which gives its release again.",
-    ),
-    _option("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
-    _option("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
-    _option("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
-    _option(
-        "--sql", "show_sql", group=SHOW, is_flag=True,
-        help="The queries of a run on DuckDB; spend nothing.",
-    ),
-    _option(
-        "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
-    ),
-    json_option,
-    _option("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
-)  # fmt: skip
 
 
 def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
@@ -176,65 +138,3 @@ def confirm_raise(asked: str, cap: Cap, epsilon: float, delta: float, warning: s
         raise UsageError(f"{question}. Nothing was changed; --yes says yes")
     if not click.confirm(question, err=True):
         raise UsageError("Nothing was changed")
-
-
-def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
-    """Show the plan or its queries, or run it and show the release."""
-    if run["show_sql"]:
-        click.echo(plan.sql(), nl=False)
-        return
-    if run["plan_only"]:
-        from dphh.report.terminal import plan_text  # with Polars
-
-        assert plan.corpus is not None
-        look_at_columns(plan.corpus)
-        text = plan_text(plan.price, plan.corpus, book, details=run["details"])
-        click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
-        return
-    from dphh.replay import Note  # with what running needs, which no help text waits for
-
-    console = None
-    if not run["quiet"] and sys.stderr.isatty():
-        from rich.console import Console
-
-        console = Console(stderr=True)
-    status = None if console is None else console.status("starting")
-
-    def progress(said: str) -> None:
-        if console is not None and status is not None:
-            console.print(said, highlight=False, markup=False)
-            status.update(said)
-        elif isinstance(said, Note) and not run["quiet"]:
-            click.echo(said, err=True)
-
-    try:
-        with status or nullcontext():
-            release = plan.run(
-                ledger=book,
-                engine=run["engine"],
-                run_id=run["run_id"],
-                again=run["again"],
-                out=run["out"],
-                memory_limit=run["memory_limit"],
-                threads=run["threads"],
-                progress=progress,
-            )
-    except DphhError as problem:
-        problem.spent = bool(book.paid_here)
-        raise
-    if run["as_json"]:
-        assert plan.corpus is not None
-        outcome = {
-            **release.manifest,
-            "found": items_in(release.table),
-            "spent": release.run_id in book.paid_here,
-            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
-        }
-        shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
-        click.echo(steerless_json(shown))
-        return
-    click.echo(repr(release))
-    if run["out"] and not run["quiet"]:
-        click.echo(f"written to {run['out']}", err=True)
-    elif not run["quiet"]:
-        click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)

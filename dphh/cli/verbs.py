@@ -1,27 +1,72 @@
-"""One command a verb, made from what the registry says of it."""
+"""Commands about a corpus: one a verb, made from what the registry says of it, and `dphh check`."""
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
+from dphh.checking import check as look_at
 from dphh.cli.options import (
     content_options_given,
     corpus_of_command,
     corpus_options,
-    finish,
-    run_options,
+    engine_option,
+    existing_ledger,
+    grouped,
+    json_option,
+    ledger_option,
     with_options,
 )
-from dphh.cli.signatures import Command, given, option
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, given, option
+from dphh.engines import look_at_columns
+from dphh.errors import DphhError
 from dphh.ledger import Ledger
-from dphh.plan import verb_function
+from dphh.plan import Plan, verb_function
 from dphh.public.asked import with_public
 from dphh.registry import VERBS, Verb
+from dphh.report.sentences import items_in
+from dphh.wording.options import respelled
+from dphh.wording.unseen import steerless_json
+
+_WHAT_A_CORPUS_IS = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
+_run_options = with_options(
+    grouped(
+        "--files", group=CORPUS, multiple=True, metavar="PATH",
+        help="Of a named corpus these files alone.",
+    ),
+    ledger_option,
+    engine_option,
+    grouped(
+        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."
+    ),
+    grouped(
+        "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
+        help="Threads that it may use.",
+    ),
+    grouped(
+        "--run-id", group=WHERE, metavar="ID",
+        help="A name for the run, which gives its release again.",
+    ),
+    grouped("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
+    grouped("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
+    grouped("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
+    grouped(
+        "--sql", "show_sql", group=SHOW, is_flag=True,
+        help="The queries of a run on DuckDB; spend nothing.",
+    ),
+    grouped(
+        "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
+    ),
+    json_option,
+    grouped("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
+)  # fmt: skip
 
 
-def command(verb: Verb[...]) -> click.Command:
+def _command(verb: Verb[...]) -> click.Command:
     """`dphh VERB CORPUS ...`: the options of the corpus, of the verb and of any run."""
 
     @click.pass_context
@@ -32,19 +77,110 @@ def command(verb: Verb[...]) -> click.Command:
         )
         asked = with_public(given(context, list(verb.options)), read, book)
         plan = verb_function(verb)(read, **asked)
-        finish(plan, book, options)
+        _show_or_run(plan, book, options)
 
     options = [
         option(each, verb.help[each.name], verb.group_of(each.name))
         for each in verb.options.values()
     ]
-    named = click.command(verb.name.replace("_", "-"), cls=Command, help=_help(verb))
-    shown = corpus_options(beside=verb.options)(with_options(*options)(run_options(run)))
+    said = f"{verb.summary}\n\n{_WHAT_A_CORPUS_IS}"
+    named = click.command(verb.name.replace("_", "-"), cls=Command, help=said)
+    shown = corpus_options(beside=verb.options)(with_options(*options)(_run_options(run)))
     return named(click.argument("corpus")(shown))
 
 
-def _help(verb: Verb[...]) -> str:
-    return f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
+def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
+    """Show the plan or its queries, or run it and show the release."""
+    if run["show_sql"]:
+        click.echo(plan.sql(), nl=False)
+        return
+    if run["plan_only"]:
+        from dphh.report.terminal import plan_text  # with Polars
+
+        assert plan.corpus is not None
+        look_at_columns(plan.corpus)
+        text = plan_text(plan.price, plan.corpus, book, details=run["details"])
+        click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
+        return
+    from dphh.replay import Note  # with what running needs, which no help text waits for
+
+    console = None
+    if not run["quiet"] and sys.stderr.isatty():
+        from rich.console import Console
+
+        console = Console(stderr=True)
+    status = None if console is None else console.status("starting")
+
+    def progress(said: str) -> None:
+        if console is not None and status is not None:
+            console.print(said, highlight=False, markup=False)
+            status.update(said)
+        elif isinstance(said, Note) and not run["quiet"]:
+            click.echo(said, err=True)
+
+    try:
+        with status or nullcontext():
+            release = plan.run(
+                ledger=book,
+                engine=run["engine"],
+                run_id=run["run_id"],
+                again=run["again"],
+                out=run["out"],
+                memory_limit=run["memory_limit"],
+                threads=run["threads"],
+                progress=progress,
+            )
+    except DphhError as problem:
+        problem.spent = bool(book.paid_here)
+        raise
+    if run["as_json"]:
+        assert plan.corpus is not None
+        outcome = {
+            **release.manifest,
+            "found": items_in(release.table),
+            "spent": release.run_id in book.paid_here,
+            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
+        }
+        shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
+        click.echo(steerless_json(shown))
+        return
+    click.echo(repr(release))
+    if run["out"] and not run["quiet"]:
+        click.echo(f"written to {run['out']}", err=True)
+    elif not run["quiet"]:
+        click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
 
 
-COMMANDS = tuple(command(verb) for verb in VERBS.values())
+COMMANDS = tuple(_command(verb) for verb in VERBS.values())
+
+
+@click.command(cls=Command)
+@click.argument("corpus")
+@corpus_options()
+@engine_option
+@ledger_option
+@json_option
+@click.pass_context
+def check(
+    context: click.Context,
+    /,
+    corpus: str,
+    engine: str | None,
+    as_json: bool,
+    ledger_file: str | None,
+    **_: Any,
+) -> None:
+    """Look at a corpus before anything is spent on it. It is free, and says nothing of any user.
+
+    Whether its columns are there, in all files and of one type; whether rows are without a user;
+    who pays, and what each costs if it is wrong. Exit code 2 if a run would not go through.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+    """
+    book = existing_ledger(ledger_file, if_named=True)
+    read = corpus_of_command(corpus, book, content_options_given(context))
+    checked = look_at(read, ledger=book, engine=engine)
+    corpus, lines, found = repr(checked).partition("\n")
+    said = corpus + lines + respelled(found, as_flag)
+    click.echo(json.dumps(checked.to_json()) if as_json else said)
+    context.exit(0 if checked.ok else 2)

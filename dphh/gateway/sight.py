@@ -6,20 +6,13 @@ The owner, in a shell of their own, sees every account that has a name, and ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from dphh.asking.answers import (
-    corpora_table,
-    help_table,
-    ledger_table,
-    options_table,
-    release_table,
-    releases_table,
-)
-from dphh.asking.macros import Macro, macros
+from dphh.asking.answers import table_of_ledger
+from dphh.asking.macros import Macro
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
@@ -63,24 +56,12 @@ class Sight:
     def table(self, macro: Macro, given: dict[str, str]) -> pa.Table:
         """The answer of a macro that neither prices nor runs a plan."""
         check_known(given, macro.parameters, f"dphh_{macro.name}")
-        names = [budget.name for budget in self.budgets()]
-        answers: dict[str, Callable[[], pa.Table]] = {
-            "ledger": lambda: ledger_table(self.budgets()),
-            "corpora": lambda: corpora_table(self.book, names),
-            "releases": lambda: releases_table(self.book.runs()),
-            "release": lambda: self._release(given["run_id"]),
-            "help": lambda: help_table(macros(of_tables=False)),
-            "options": lambda: options_table(given["verb"]),
-        }
-        return answers[macro.name]()
-
-    def _release(self, run_id: str) -> pa.Table:
         try:
-            return release_table(self.book, run_id)
+            return table_of_ledger(macro, given, self.book, self.budgets(), of_tables=False)
         except UnknownRunError:
             raise UsageError(
-                f"run_id: found no release {run_id[:100]!r} of yours; FROM dphh_releases() lists "
-                "yours"
+                f"run_id: found no release {given['run_id'][:100]!r} of yours; FROM "
+                "dphh_releases() lists yours"
             ) from None
 
     def ledger_section(self, plan: Plan, corpus: str) -> Section:

@@ -12,8 +12,7 @@ from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.ledger.source import Source
 from dphh.privacy.weak import warnings
 from dphh.rows.user import UserColumns, whom
-from dphh.wording.lines import plural, wrapped
-from dphh.wording.shown import shown
+from dphh.wording.lines import plural, shown, wrapped
 
 
 @dataclass(frozen=True)

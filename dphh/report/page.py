@@ -19,8 +19,8 @@ from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import counted_columns, people_tables, score_tables
 from dphh.report.plan_lines import Lines, paid_lines
 from dphh.report.sentences import Released, held_by_few, how_many, promise, promise_in_words
+from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
-from dphh.wording.shown import shown
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -9,8 +9,8 @@ import polars as pl
 from dphh.errors import UsageError
 from dphh.report.bar_tables import Table, tables_of
 from dphh.report.sentences import Released, how_many
+from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
-from dphh.wording.shown import shown
 
 if TYPE_CHECKING:
     import altair as alt

@@ -1,4 +1,8 @@
-"""Numbers and names as people read them, on one line."""
+"""Numbers and names as people read them, in a line of a terminal or on a page.
+
+An item is whatever users wrote, and must not affect its surroundings: characters that control a
+display or are invisible are written out.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +47,33 @@ def padded(text: str, columns: int) -> str:
 
 def shorten(item: str, longest: int = 60) -> str:
     """The text on one line, cut to `longest` columns, with invisible characters escaped."""
-    plain = "".join(
-        c if c.isprintable() or c in _JOINERS else escaped(c) for c in written_out(item, escaped)
-    )
-    if width_of(plain) <= longest:
-        return plain
-    plain = plain[:longest]
-    while width_of(plain) > longest - 1:
-        plain = plain[:-1]
-    return plain + "…"
+    plain = written_out(item, escaped)
+    plain = "".join(c if c.isprintable() or c in _JOINERS else escaped(c) for c in plain)
+    return _cut(plain, longest)
+
+
+def shown(text: str, longest: int = 300) -> str:
+    """The text on a page, which escapes it for HTML: cut to `longest` columns, with control
+    characters as symbols: `␛` for an escape, `⟨U+202E⟩`."""
+    if not text.strip():
+        text = "".join("␣" if c == " " else c for c in text) or "∅"
+    return _cut(written_out(text, _symbol_of), longest)
+
+
+def _symbol_of(character: str) -> str:
+    if character == "\x7f":
+        return "\u2421"
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
+
+
+def _cut(text: str, columns: int) -> str:
+    if width_of(text) <= columns:
+        return text
+    text = text[:columns]
+    while width_of(text) > columns - 1:
+        text = text[:-1]
+    return text + "…"
 
 
 def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:

@@ -14,8 +14,7 @@ import pytest
 from dphh import UsageError
 from dphh.columns import DIGEST, digest_of
 from dphh.errors import STEERS
-from dphh.wording.lines import shorten
-from dphh.wording.shown import shown
+from dphh.wording.lines import shorten, shown
 from dphh.wording.unseen import written_out
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
 
