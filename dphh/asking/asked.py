@@ -23,9 +23,7 @@ def typed(options: Mapping[str, Parameter], given: Mapping[str, str], what: str)
 
 def value_of(name: str, annotation: Any, text: str) -> Any:
     """The value of one option as its type has it."""
-    union = get_origin(annotation) in (Union, types.UnionType)
-    choices = get_args(annotation) if union else (annotation,)
-    kinds = [each for each in choices if each is not type(None)]
+    kinds = kinds_of(annotation)
     lists = [each for each in kinds if get_origin(each) is Sequence]
     number = next((each for each in (int, float) if each in (*kinds, *_elements(lists))), None)
     if number is not None:
@@ -37,6 +35,13 @@ def value_of(name: str, annotation: Any, text: str) -> Any:
         check_choice(name, text, get_args(kinds[0]))
         return text
     return _texts(name, text) if lists and text.startswith("[") else text
+
+
+def kinds_of(annotation: Any) -> list[Any]:
+    """The types that an option may have, beside None."""
+    union = get_origin(annotation) in (Union, types.UnionType)
+    choices = get_args(annotation) if union else (annotation,)
+    return [each for each in choices if each is not type(None)]
 
 
 def _elements(lists: Sequence[Any]) -> list[Any]:

@@ -173,9 +173,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
     """
     book = existing_ledger(ledger_file)
     found = book.accounts() if account is None else [book.status(account)]
-    runs = book.runs(account)
-    if account is None:
-        runs = [run for run in runs if not run.accounts]
+    runs = [run for run in book.runs(account) if account is not None or not run.accounts]
     changes = [] if account is None else book.history(account)
     if as_json:
         listed = [

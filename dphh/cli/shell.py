@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,7 @@ def _program() -> str:
 
 def _extension() -> Path:
     """The file of httpfs for this shell."""
-    try:
-        shell = version("duckdb-cli")
-    except PackageNotFoundError:
-        raise UsageError(f"The DuckDB shell is not installed; {_INSTALL}") from None
+    shell = version("duckdb-cli")
     if (file := extension_file("httpfs", shell)) is None:
         raise UsageError(f"httpfs for DuckDB's shell {shell} is not installed; {_INSTALL}")
     return file

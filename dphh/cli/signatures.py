@@ -3,16 +3,15 @@ help that shows them in groups, each in one line, those that everybody needs fir
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
-from dphh.asking.asked import value_of
+from dphh.asking.asked import kinds_of, value_of
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 
@@ -130,9 +129,7 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
 
 def _click_type(name: str, annotation: Any) -> Any:
     """The click type for a parameter's annotation."""
-    union = get_origin(annotation) in (Union, types.UnionType)
-    parts = get_args(annotation) if union else (annotation,)
-    kinds = [part for part in parts if part is not type(None)]
+    kinds = kinds_of(annotation)
     several = next((part for part in kinds if get_origin(part) is Sequence), None)
     if several is None or str in kinds:
         kind = next(part for part in kinds if part is not several)

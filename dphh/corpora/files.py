@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
 
@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, NoColumnError, UnreachableError
-from dphh.files.paths import files_named, is_remote, keeps_waiting
+from dphh.files.paths import files_named, is_remote
 from dphh.rows.user import NO_USERS
-from dphh.wording.options import no_column
+from dphh.wording.options import nearest
 
 #: At most this many existing columns are listed in an error about a missing column.
 TOLD_COLUMNS = 100
@@ -24,16 +24,6 @@ _TABLES_WITH_A_LOG = (
     ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
     ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
 )
-
-
-def refuse_blocking_files(files: Iterable[str]) -> None:
-    """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
-    for file in files:
-        if keeps_waiting(file):
-            raise CorpusError(
-                f"corpus: {file}: it is a pipe, a socket or a device, which may never end; "
-                "write its contents to a file, and give that"
-            )
 
 
 def refuse_files_of_tables(corpus: Corpus) -> None:
@@ -147,5 +137,7 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
             there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
-            compared = column in corpus.content.columns_asked
-            raise NoColumnError(option, no_column(column, columns, there, compared))
+            if column in corpus.content.columns_asked:  # and may have been meant as a text
+                there += f"; a text needs single quotes: '{column}'"
+            said = f"the corpus has no column {column!r}; {nearest(column, columns, there)}"
+            raise NoColumnError(option, said)

@@ -19,7 +19,6 @@ import duckdb
 
 from dphh.corpora.files import (
     no_such_file,
-    refuse_blocking_files,
     refuse_files_of_tables,
     refuse_missing_columns,
     refuse_names_twice,
@@ -31,12 +30,18 @@ from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import database_of, files_named, is_remote, parquet_pattern
+from dphh.files.paths import (
+    DATABASE_NAME,
+    database_of,
+    files_named,
+    is_remote,
+    keeps_waiting,
+    parquet_pattern,
+)
 from dphh.rows.user import columns_of
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
-_DUCKDB_FILE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 #: Formats that no engine reads directly, and what the user can do instead.
 _ADVICE_FOR_FORMATS = {
     "json": "write one object a line and call it .jsonl, or pass pl.read_json(...)",
@@ -57,12 +62,16 @@ def opened(corpus: Corpus) -> Corpus:
     if corpus.kind != "path":
         return corpus
     places = corpus.where
-    for place in places:
-        refuse_blocking_files(files_named(place))
+    for file in (file for place in places for file in files_named(place)):
+        if keeps_waiting(file):
+            raise CorpusError(
+                f"corpus: {file}: it is a pipe, a socket or a device, which may never end; "
+                "write its contents to a file, and give that"
+            )
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(database, places[0][len(database) :].strip("/"))
         return replace_corpus(corpus, kind="table", source=table)
-    if any(_DUCKDB_FILE.search(str(Path(place).parent)) for place in places):
+    if any(DATABASE_NAME.search(str(Path(place).parent)) for place in places):
         raise unreadable_files(
             corpus,
             "there is no such database file; or several paths were given, and a table of a "

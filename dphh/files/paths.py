@@ -18,7 +18,7 @@ _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 #: Also with one slash, as `Path` writes an address; a drive has one letter.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
-_DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 
 
 def absolute(path: str | Path) -> str:
@@ -46,7 +46,7 @@ def is_remote(path: str) -> bool:
 def database_of(path: str) -> str | None:
     """The database file of a table that is written as a path below it: `app.duckdb/reviews`."""
     if is_remote(path) or os.path.lexists(path):
-        return path if os.path.isfile(path) and _DATABASE_NAME.search(path) else None
+        return path if os.path.isfile(path) and DATABASE_NAME.search(path) else None
     folder = os.path.dirname(path)
     return folder if os.path.isfile(folder) else None
 

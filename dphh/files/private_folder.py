@@ -39,7 +39,14 @@ class PrivateFolder:
         sweep()
         self._owner = os.getpid()
         self.path = tempfile.mkdtemp(prefix=PREFIX)
-        self._lock = _lock_of(Path(self.path))
+        self._lock: int | None = None
+        if fcntl is not None:
+            unnamed = Path(self.path, f"{_LOCK}-new")
+            self._lock = _take_lock(unnamed, os.O_CREAT)
+            if self._lock is None:
+                unnamed.unlink()  # a file system without locks: the folder is never swept
+            else:
+                unnamed.rename(Path(self.path, _LOCK))
         with _folders_lock:
             _open_folders[self.path] = self
 
@@ -78,28 +85,12 @@ def _is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
-def _lock_of(folder: Path) -> int | None:
-    """The lock of a new folder, which other processes see only when it is taken."""
-    if fcntl is None:
-        return None
-    new = folder / f"{_LOCK}-new"
-    lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # a file system without locks: the folder is never swept
-        new.unlink()
-        os.close(lock)
-        return None
-    new.rename(folder / _LOCK)
-    return lock
-
-
-def _take_lock(path: Path) -> int | None:
+def _take_lock(path: Path, flags: int = 0) -> int | None:
     """Take the lock of a folder, if it is free. A folder without a lock file is not swept."""
-    lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError:  # it is taken, or the file system has no locks
         os.close(lock)
         return None
     return lock

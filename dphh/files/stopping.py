@@ -63,10 +63,8 @@ def stopping() -> Iterator[None]:
         yield
     finally:
         done.set()
-        for number, before in theirs.items():
-            if (
-                not _received_signals
-            ):  # once the process is ending, another signal must not cut it short
+        if not _received_signals:  # once the process is ending, another must not cut it short
+            for number, before in theirs.items():
                 signal.signal(number, before)
         signal.set_wakeup_fd(wakeup)
         os.close(writing)

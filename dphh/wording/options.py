@@ -56,14 +56,6 @@ def arguments_check(function: Callable[..., object], what: str = "") -> Callable
     return check
 
 
-def no_column(column: str, names: Collection[str], has: str, compared: bool) -> str:
-    """What is asked for and not there; `has` is what is there instead. `compared`: a condition
-    names the column, and may have meant a text."""
-    if compared:
-        has += f"; a text needs single quotes: '{column}'"
-    return f"the corpus has no column {column!r}; {nearest(column, names, has)}"
-
-
 def nearest(name: str, known: Collection[str], then: str = "") -> str:
     """What follows a semicolon: a question with the nearest known name, if one is near, and `then`,
     which begins a sentence after the question alone."""
