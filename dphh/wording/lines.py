@@ -68,7 +68,8 @@ def _symbol_of(character: str) -> str:
 
 
 def _cut(text: str, columns: int) -> str:
-    if width_of(text) <= columns:
+    # No character has more than two columns; what is short waits for no import.
+    if 2 * len(text) <= columns or width_of(text) <= columns:
         return text
     text = text[:columns]
     while width_of(text) > columns - 1:
