@@ -121,11 +121,11 @@ class Place:
 
     def raw(self, text: str) -> bytes:
         """All that comes back for this text, until the server closes."""
-        with self.open(text) as client:
-            answer = b""
-            with suppress(ConnectionResetError):  # of what was sent and not read
-                while piece := client.recv(65536):
-                    answer += piece
+        answer = b""
+        # What was sent and is not read ends a connection while it is sent, or later.
+        with suppress(ConnectionError), self.open(text) as client:
+            while piece := client.recv(65536):
+                answer += piece
         return answer
 
     def long_request(self) -> dict[str, Any]:

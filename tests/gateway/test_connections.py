@@ -64,7 +64,7 @@ def test_what_follows_a_request_on_its_wire_is_never_read(place: Place, after: s
     [
         f"{LINE}{HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
         f"{LINE}{HEAD}Authorization: Bearer other\r\n\r\n",
-        f"{LINE}{HEAD}X: {'a' * 2**16}\r\n\r\n",
+        f"{LINE}{HEAD}X: {'a' * 2**20}\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         f"{LINE}{HEAD}Upgrade: websocket\r\nConnection: upgrade\r\n"
         "Sec-WebSocket-Key: x\r\nContent-Length: 3\r\n\r\nabc",
