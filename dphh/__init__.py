@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dphh import _tree  # noqa: F401 - first: it says where all else is
+from dphh import _tree  # noqa: F401 - first: it finds dphh.sql and dphh.udfs
 from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ __all__ = [
     "trie",
 ]
 
-#: Where each public name is made. It is imported when it is first asked for, so that `import dphh`
-#: waits for no engine. No public name is a module's too: whichever came last would have it.
+#: The module that defines each public name. It is imported when the name is first used, so that
+#: `import dphh` waits for no engine. No public name is also the name of a module of dphh: the later
+#: import would replace the other.
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),

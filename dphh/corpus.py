@@ -46,7 +46,7 @@ HELP = {
     "max_text_length": "Characters of a text that are read.",
     "null_users": "refuse or drop: rows without a user.",
 }
-#: Of a corpus that the ledger names, whoever asks may say these.
+#: The only options that a request may give for a corpus that the ledger names.
 WHICH_ROWS = {"where", "since", "until"}
 
 

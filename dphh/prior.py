@@ -17,7 +17,7 @@ from dphh.errors import UsageError
 from dphh.rows.content import Content
 
 Integers = NDArray[np.int64]
-#: What `prior=` takes: files, a run id, a release, a corpus, a table; what it means is told later.
+#: What `prior=` takes: files, a run id, a release, a corpus, a table.
 PriorAsked = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
@@ -99,7 +99,7 @@ def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -
     """Check the options of a verb about a prior, which was read before."""
     if prior is None:
         if text is not None or is_public:
-            raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
+            raise UsageError("prior_text, prior_is_public: describe a prior; give prior= too, or neither")
         return None
     if not isinstance(prior, Prior):
         raise UsageError(

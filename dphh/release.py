@@ -206,7 +206,7 @@ class Release:
 
     @named_in_words
     def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
-        """What a release shows to be right of itself, line by line; with the ledger that paid for
+        """What can be verified from the release alone, line by line; with the ledger that paid for
         it, also that it is the one that was made. Refuses what contradicts itself."""
         from dphh.ledger import Ledger  # with what prices, which no release waits for
         from dphh.report.verified import same_as_in_ledger, verified

@@ -82,7 +82,7 @@ def run(
     request = Request.of(price, corpus)
     state = files_state(request.source)
     asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
-    given, told = run_id, list[str]()  # `told`: said once no refusal can follow
+    given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
         run_id = asked.before(told.append)
@@ -234,7 +234,7 @@ def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
                 else ""
             )
         )
-        # DuckDB, logs and `str` show no notes; who interrupts a run is told of that alone.
+        # In the message, as DuckDB, logs and `str` show no notes. An interrupted run has a note.
         if isinstance(problem, DphhError) and received() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
@@ -286,7 +286,7 @@ def settled(book: Ledger, release: Release, booked: Booked) -> Release:
     except UnknownRunError:
         raise  # the ledger was replaced: it does not record what this run has spent
     except LedgerError as problem:
-        # The price is spent and recorded; discarding the release would help nobody.
+        # The price is spent and recorded; the release must not be lost.
         warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",

@@ -13,7 +13,7 @@ from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
-#: The name of a step and its parameters; or, of what is done to tables, a line of SQL.
+#: The name of a step, or a line of SQL that changes tables; and its parameters.
 Asked = tuple[str, dict[str, Any]]
 Columns = dict[str, Any]
 
@@ -26,7 +26,7 @@ class RecordingHost(Host):
     def __init__(self, rows: int, thresholds: int) -> None:
         self.rows, self.thresholds = rows, thresholds
         self.randomness = SystemRandomness()
-        #: What was asked in each draw and after it, by its name.
+        #: By the name of each draw: what was asked during it, and after it until the next draw.
         self.sections: dict[str, list[Asked]] = {}
         self._title = "before the first level"
         self._put: dict[str, Any] = {}
@@ -38,7 +38,7 @@ class RecordingHost(Host):
         return draw()
 
     def _record(self, said: str, **parameters: Any) -> None:
-        """Without what functions look up: a text can show only its name."""
+        """A parameter that functions look something up in has no value: the text shows its name."""
         shown = {
             name: None if isinstance(value, Object) else value
             for name, value in parameters.items()
@@ -83,7 +83,7 @@ class RecordingHost(Host):
     # What each query that is taken releases.
 
     def nothing(self, **_: Any) -> Columns:
-        """Of a query whose rows would refuse the corpus."""
+        """The result of a query whose rows would mean that the corpus is refused."""
         return {}
 
     def released_words(self, threshold: int) -> Columns:
@@ -95,7 +95,7 @@ class RecordingHost(Host):
 
     def released_grams(self, threshold: int) -> Columns:
         keys = self._valid.keys(np.arange(len(self._valid)))
-        # With gram 0 at an end: so not all that is valid is released, at any length.
+        # Those that begin or end with gram 0: at no length are all valid grams released.
         keys = keys[(keys >> PAIR == 0) | (keys % 2**PAIR == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 

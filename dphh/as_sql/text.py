@@ -21,7 +21,7 @@ from dphh.sql import place, query
 
 #: The name of a table that has none of its own.
 TABLE = "corpus_rows"
-#: What a plan leaves open, and what each follows from.
+#: Parameters whose values a plan cannot know, and what a run computes each from.
 LATER = {
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "released": "what was released before, with the numbers of these, to be looked up",
@@ -39,8 +39,8 @@ HEADING = """\
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
 -- stand for values that no plan can know; a comment says what each follows from. It shows a run
 -- that finds much in every round; where little is found, rounds and levels are left out."""
-#: What is released in the made-up runs: about how many rows a query, and at how many thresholds.
-#: The second run finds nothing near a threshold, so that it needs fewer rounds.
+#: Made-up runs: about how many rows a query releases, and with weights at how many thresholds. The
+#: second run finds nothing near a threshold, so that it needs fewer rounds.
 MUCH, MORE, LITTLE = (10, 1), (100, 4), (2, 1)
 _NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")

@@ -82,8 +82,8 @@ def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
 
 
 def _corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
-    """What whoever may ask about a corpus knows of it: its columns, and the groups that its owner
-    has declared as public."""
+    """What is shown of each corpus to those who may ask about it: its columns, and the groups
+    that its owner has declared as public."""
     declared = ledger.declared_groups()
     rows = []
     for name in corpora:

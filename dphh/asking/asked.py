@@ -95,8 +95,8 @@ def corpus_of_account(
     called: Callable[[str], str],
     files: Sequence[str] = (),
 ) -> Corpus | None:
-    """The corpus of an account, of which whoever asks says which rows count and no more; None if
-    the ledger has no such account. `called`: the name of an option where it was given."""
+    """The corpus of an account. A request may only say which of its rows count. None if the ledger
+    has no such account. `called`: the name of an option where it was given."""
     if name not in ledger.names():
         return None
     rows = {option: content[option] for option in WHICH_ROWS & content.keys()}

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
 BUFFERED_RESULT_SIZE = "1GB"
-#: How many statements that go on at once see one release each, whatever the data become.
+#: So many statements with one call are remembered: each sees the same release throughout.
 KEPT_STATEMENTS = 100
 
 Arguments = dict[str, str]
@@ -135,11 +135,11 @@ def _in_sql(name: str, value: str) -> str:
 
 
 class _Asked:
-    """What the statements with one call of a macro came to."""
+    """The results of the statements that make one call of a macro."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
-        #: Of a table or view, which later statements cannot recognise.
+        #: Of a table or view: later statements return it, as they cannot tell whether rows changed.
         self.release: Release | None = None
         #: By the statement, oldest first.
         self.tables: dict[str, pa.Table] = {}

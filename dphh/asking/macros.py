@@ -36,7 +36,7 @@ def _columns(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
 
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
-#: Rows of SQL are in no order: `line` is theirs.
+#: A plan. Rows of SQL have no order, so the column `line` numbers them.
 PLAN = pa.schema({**_columns("section fact value", _TEXT), "line": pa.int32()})
 _BUDGET = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
 LEDGER = pa.schema({"corpus": _TEXT, **_columns(_BUDGET, _NUMBER), "runs": pa.int64()})

@@ -85,7 +85,7 @@ def cli(context: click.Context) -> None:
 def main() -> None:
     """The entry point: errors of dphh are one line and an exit code, never a traceback.
 
-    Whoever is ended by a signal cleans up, says so, and ends as the signal does.
+    On a signal it cleans up, says so, and then ends by that signal.
     """
     with warnings.catch_warnings(), stopping():
         warnings.showwarning = _show_warning

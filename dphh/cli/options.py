@@ -21,7 +21,7 @@ from dphh.rows.conditions import both, rows_kept
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
-#: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
+#: The options of `Corpus` that commands have too: those that say how its rows are read.
 _CONTENT_OPTIONS = {name: _PARAMETERS[name] for name in HELP}
 
 
@@ -135,6 +135,6 @@ def confirm_raise(asked: str, cap: Cap, epsilon: float, delta: float, warning: s
     raised = f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
     question = f"{asked} {raised}? {warning}"
     if not sys.stdin.isatty():
-        raise UsageError(f"{question}. Nothing was changed; --yes says yes")
+        raise UsageError(f"{question}. Nothing was changed; --yes confirms it")
     if not click.confirm(question, err=True):
         raise UsageError("Nothing was changed")

@@ -40,7 +40,7 @@ def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_optio
     from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
 
-    token = secrets.token_urlsafe(32)  # this shell's alone, and in no command line
+    token = secrets.token_urlsafe(32)  # never in a command line, which others can see
     gateway = Gateway(Ledger(ledger_file), run_options, owner_token=token)
     server = Server(gateway.app(), gateway.close)
     serving = threading.Thread(target=server.run_until_stopped)

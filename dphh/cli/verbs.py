@@ -102,7 +102,7 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         text = plan_text(plan.price, plan.corpus, book, details=run["details"])
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
         return
-    from dphh.replay import Note  # with what running needs, which no help text waits for
+    from dphh.replay import Note  # here: `--help` and `--plan` must not wait for it
 
     console = None
     if not run["quiet"] and sys.stderr.isatty():

@@ -130,8 +130,8 @@ def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpu
 
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = "") -> None:
-    """Refuse a corpus that names a column which is not among these. `has`: what is told of what is
-    there, if that is not the names."""
+    """Refuse a corpus that names a column which is not among these. `has`: how the message
+    describes what is there, if not by the names."""
     for option, column in corpus.columns.items():
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))

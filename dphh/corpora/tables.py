@@ -26,7 +26,7 @@ ROWS_OF_A_STREAM = 8_192
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Where DuckDB's errors about CSV and JSON lines name the line.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
-#: What DuckDB is made to say of a line of JSON whose user has a type that is refused.
+#: The message of the error that a query raises for a line of JSON with a refused type of user id.
 NO_USER_IN_JSON = "dphh: no user id"
 _FIELDS = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
@@ -55,7 +55,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_names_twice(corpus, schema.names)
     for option, column in corpus.columns_of_user:
-        # Of these an engine may see their storage alone, as which equal values may differ.
+        # An engine may see only how these are stored, and equal values may be stored differently.
         if column in schema.names and _is_stored_otherwise(kind := schema.field(column).type):
             raise CorpusError(NO_USERS.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():

@@ -25,8 +25,8 @@ Once = Callable[[str, Draw], Any]
 @dataclass(frozen=True, eq=False)
 class Object:
     """A parameter in which functions look something up: released words or keys, a secret salt. It
-    stays out of the query's text, and so out of an engine's plans and logs; None is NULL. What
-    knows words by their spelling (`by_id`) reaches functions by their word ids."""
+    stays out of the query's text, and so out of an engine's plans and logs; None is NULL. A
+    value with a method `by_id` knows words by their spelling; functions get it by word id."""
 
     value: Any
 

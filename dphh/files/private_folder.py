@@ -2,9 +2,9 @@
 
 Each folder contains a lock file. The process takes the lock before the file gets its name and keeps
 it until the folder is removed; the operating system releases it when the process ends, however that
-happens. So whoever can take the lock of a folder knows that it is unused and removes
-it: `sweep` does so each time a new folder is made. A process id would not do: ids are reused, and a
-container does not see those of others.
+happens. So a process that can take the lock of a folder knows that it is unused and
+removes it: `sweep` does so each time a new folder is made. A process id would not do: ids are
+reused, and a container does not see those of others.
 """
 
 from __future__ import annotations

@@ -47,12 +47,12 @@ def refuse_other_file(option: str, path: Path, start: bytes) -> None:
     start: the first bytes of every file of this kind.
     """
     if not path.is_file():
-        return  # new, or no file: whoever writes says what is wrong
+        return  # new; or not a file, and writing it will fail with the reason
     try:
         with path.open("rb") as file:
             found: bytes | None = file.read(len(start))
     except OSError:
-        found = None  # what it is cannot be told
+        found = None  # it cannot be read, so its kind is unknown
     if found not in (b"", start):
         raise UsageError(
             f"{option}: {path} is a file of another kind, and would be lost; name another file, "

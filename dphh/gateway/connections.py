@@ -1,7 +1,7 @@
 """What a client may take of the server: one request a connection, and little time to send it.
 
 A client that sends slowly, or nothing, holds one connection for some seconds. Where many wait so,
-the one that has waited longest is closed, so that a stranger keeps nobody out.
+the one that has waited longest is closed, so that a stranger cannot keep others out.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self.stop()  # and not more: the command says that it ends
+        self.stop()  # uvicorn would raise the signal again; here the command ends by itself
 
     async def shutdown(self, sockets: Any = None) -> None:
         interrupted = asyncio.create_task(asyncio.to_thread(self._interrupt))

@@ -132,7 +132,7 @@ class Gateway:
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:
-            answer = Sight(str(self._ledger.path), analyst).told(problem)
+            answer = Sight(str(self._ledger.path), analyst).answer_to_error(problem)
             _log(answer, path, analyst)
             await _sent(request, *_encoded(answer, form), form)(scope, receive, send)
         except (TimeoutError, ClientDisconnect):
@@ -172,7 +172,7 @@ class Gateway:
                 order = await asyncio.to_thread(_order, sight, macro, given)
                 answer = await _unless_gone(request, self._run(order, pays=macro.spends))
         except UsageError as problem:
-            answer = sight.told(problem)
+            answer = sight.answer_to_error(problem)
         _log(answer, macro.name, analyst)
         await self._analyst_of(request)  # a token that was withdrawn meanwhile is shown nothing
         body, status = await asyncio.to_thread(_encoded, answer, form)

@@ -23,11 +23,11 @@ from dphh.wording.options import check_known
 
 @dataclass(frozen=True)
 class Answer:
-    """A Parquet file; or words in its place, and what only the owner's log is told."""
+    """A Parquet file; or a refusal in its place, and what goes to the owner's log alone."""
 
     parquet: bytes = field(default=b"", repr=False)
     refused: str | None = None
-    #: Of HTTP, for programs that look at it.
+    #: The HTTP status code.
     status: int = 200
     log: str | None = None
 
@@ -75,7 +75,7 @@ class Sight:
         lines += [("yours", str(budget.cap)), ("spent", str(budget.spent))]
         return ("ledger", [*lines, ("left", str(budget.left))])
 
-    def told(self, problem: BaseException, *, of_run: bool = False) -> Answer:
+    def answer_to_error(self, problem: BaseException, *, of_run: bool = False) -> Answer:
         """An error as an answer. One about the request or the budget an analyst may know. All else,
         and what goes wrong in a run (`of_run`), is about the data or the machine: the owner's."""
         said = str(problem) if isinstance(problem, DphhError) else ""

@@ -129,7 +129,7 @@ def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
             table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
-        return None if received() is not None else sight.told(problem, of_run=runs)
+        return None if received() is not None else sight.answer_to_error(problem, of_run=runs)
 
 
 def _plan(order: Order, sight: Sight) -> Plan:

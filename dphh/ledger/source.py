@@ -92,7 +92,7 @@ def files_state(source: Source) -> str:
     """A hash of the names, sizes and times of a source's files, which changes when a file changes;
     '' for tables in memory and remote files, which have none.
 
-    Whoever reads the hash can test guesses on it, so the ledger keeps all of it only while a run is
+    A reader of the hash can test guesses on it, so the ledger keeps all of it only while a run is
     unfinished, and `KEPT_OF_HASH` digits afterwards (docs/threats.md).
     """
     if source.kind != "path" or any(map(is_remote, source.where)):

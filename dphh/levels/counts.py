@@ -112,13 +112,13 @@ class FoundCounts:
     #: The column of groups, and its declared values; all other values form one more group.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: What is found and whose interval begins below so many users is left out, of each group by
+    #: A found item is left out if its interval begins below so many users, from each group by
     #: itself.
     min_users: int = 0
 
     @property
     def passes_below(self) -> float:
-        """How often, at most, what fewer than `min_users` users hold is not left out."""
+        """A bound on the probability that an item of fewer than `min_users` users is released."""
         return (1 - self.confidence) / 2
 
     @property

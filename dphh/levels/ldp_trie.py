@@ -74,8 +74,8 @@ class LocalLevel(Level):
 
     @property
     def stands_out(self) -> float:
-        """The least estimate, in reports, that with probability 1 - BY_CHANCE noise alone brings
-        none of the level's values to."""
+        """The least estimate, in reports, that noise alone gives any of the level's values with
+        probability BY_CHANCE at most."""
         values, other = self.values, self.mechanism.q
         counts = range(self.reports + 1)
         least = bisect_left(
@@ -105,6 +105,6 @@ class LocalLevel(Level):
             f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
             f"{self.keep:,} that most reports hold go on",
             f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
-            f"({self.stands_out / self.reports:.3%}) stands out of the noise: but with "
-            f"probability {BY_CHANCE:g} nothing that nobody holds comes so high",
+            f"({self.stands_out / self.reports:.3%}) stands out: noise alone brings "
+            f"any value of the level there with probability {BY_CHANCE:g} at most",
         )

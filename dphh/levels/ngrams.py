@@ -82,7 +82,7 @@ class ForecastLevel(Level):
 @dataclass(frozen=True)
 class ListedWordsLevel(Level):
     """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
-    of which has its noise whether anybody holds it or not, and over other words, which have
+    of which has noise whether or not a user holds it, and over other words, which have
     thresholds. Both kinds share a user's norm (docs/prior.md)."""
 
     kind: ClassVar[str] = "listed_words"
@@ -91,20 +91,20 @@ class ListedWordsLevel(Level):
     level: int
     #: How many words the list has.
     listed: int
-    #: Of other words, how many a user counts for.
+    #: How many words that the list lacks a user counts for, at most.
     max_items: int
     #: Noise that all rounds of all levels come to together, in users.
     total_sigma: float
     sigma_grid: int
-    #: A user's norm in each round, in grid units; and what other words must reach.
+    #: A user's norm in each round, in grid units; and the thresholds of words that the list lacks.
     first_unit: int
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: of the listed words that round 1 lets expect, at most this share is expected to be
-    #: spurious in the release, or one word.
+    #: eta: the expected spurious words, over the listed words that round 1 lets expect in the
+    #: release; one word is always allowed.
     spurious: float
-    #: b, what that comes to: a plan leaves it open, and a run fills it in.
+    #: b, that bound as a number of words: None in a plan, known in a run.
     spurious_words: float | None = None
 
     @property

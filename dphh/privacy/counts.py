@@ -134,7 +134,8 @@ def counts_bits(sigma: float, keys: int, max_items: int) -> int:
 
 
 def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
-    """The least integer >= sigma sqrt(K) g: the noise for an L2 norm of sqrt(K) g."""
+    """The least integer >= sigma sqrt(K) g: the noise for an L2 norm of sqrt(K) g, where K is
+    `max_items` and g = 2^bits is one user on the grid."""
     square = Fraction(sigma) ** 2 * max_items * 4**bits
     return isqrt(ceil(square) - 1) + 1
 

@@ -45,7 +45,7 @@ class Cost:
             )
         joint = self.either or self.chosen is not None
         if joint and (self.sigma is None or self.delta is None):
-            raise UnpricedEventError("cost: `either` needs both sigma and delta; give both")
+            raise UnpricedEventError("cost: `either` and `chosen` need sigma and delta; give both")
 
     @property
     def is_charged(self) -> bool:
@@ -211,7 +211,7 @@ class OneDirectionEvent(Event):
 
 @dataclass(frozen=True)
 class LocalEvent(Event):
-    """A user's locally randomised messages: the epsilon of all of them, for whoever receives them.
+    """A user's locally randomised messages: the epsilon of all of them, for their receiver.
 
     It is recorded beside the event of what is published, and no budget is charged for it, since
     budgets are for what is published.

@@ -305,11 +305,11 @@ def _cosh_series(s: Fraction, scale: int) -> list[int]:
     step = (1 << scale) / (4 * s**4)
 
     @cache
-    def weight(i: int) -> Fraction:
+    def coefficient(i: int) -> Fraction:
         return 1 / (factorial(i) * (8 * s * s) ** i)
 
     def moment(j: int) -> int:  # 4^j M_j
-        return _alternating_sum(lambda i: weight(i) / (2 * j + 2 * i + 1))
+        return _alternating_sum(lambda i: coefficient(i) / (2 * j + 2 * i + 1))
 
     series: list[int] = []
     for j in count():

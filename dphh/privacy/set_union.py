@@ -93,7 +93,7 @@ def threshold_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: fl
     """The same for users of t new items who give w_t at most to each: `pairs` (t, w_t)."""
     budget = Fraction(delta)
     threshold = None
-    for held, own in reversed(pairs):  # mostly the last decides, and the others only agree
+    for held, own in reversed(pairs):  # mostly the last pair decides
         if threshold is None or noise.tail(threshold - own) > budget / held:
             threshold = own + noise.smallest_with_tail_at_most(budget / held)
     assert threshold is not None

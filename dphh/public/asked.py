@@ -194,7 +194,7 @@ def _of_text_or_table(asked: Any, column: str | None, content: Content | None, m
         text = asked
     elif content is None:
         raise UsageError(
-            "prior: how its texts become tokens is the corpus's to say; pass the corpus to the "
+            "prior: the corpus decides how its texts become tokens; pass the corpus to the "
             "verb, or give the prior as a dphh.Corpus"
         )
     elif column is None:

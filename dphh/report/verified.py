@@ -23,7 +23,7 @@ Lines = list[tuple[str, str]]
 
 
 def verified(release: Released) -> Lines:
-    """What a release shows to be right of itself. Refuses a release that contradicts itself."""
+    """What can be verified from the release alone. Refuses one that contradicts itself."""
     try:
         return [_table(release), _events(release), _parameters(release.manifest),
                 _rows(release)]  # fmt: skip

@@ -54,15 +54,15 @@ def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> 
 def _reasons(
     release: Released, tokens: Tokens
 ) -> Iterator[tuple[Reason, str, *tuple[Tokens, ...]]]:
-    """What is so of a phrase, the first of which explains it: each with a sentence, and the parts
-    that were missing."""
+    """The reasons that apply to a phrase, the decisive one first: each with a sentence, and the
+    parts that were missing."""
     manifest, name = release.manifest, _quoted(release, tokens)
     asked, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
         said = "nothing of this is left: see how it is split and what is kept."
         yield "not so read", f"As the corpus is read, {said}"
     if tokens in {tuple(word) for word in asked.get("known", ())}:
-        yield "not so read", f"{name} was said to be known, so nobody was asked."
+        yield "not so read", f"{name} was given as known, so no user was asked."
     if strange := set(tokens) - set(asked.get("character_set", tokens)):
         found = ", ".join(shorten(repr(token)) for token in sorted(strange))
         yield "not so read", f"{name} holds {found}, not in the run's character set."

@@ -75,7 +75,8 @@ def rows_kept(where: object, since: object, until: object) -> str | None:
 
 
 def both(*said: str | None) -> str | None:
-    """The conjunction of several conditions. Each is complete by itself and ends with its line."""
+    """The conjunction of several conditions. Each is a condition already, on lines
+    of its own, so that a comment at its end ends with it."""
     found = [each for each in said if each is not None]
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
@@ -97,7 +98,7 @@ def condition(where: str) -> Condition:
     if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
         raise _refusal("a name that DuckDB does not read as it writes it")
     if not columns:
-        raise UsageError("where: it asks no column; name one, such as where=\"country = 'DE'\"")
+        raise UsageError("where: it names no column; name one, such as where=\"country = 'DE'\"")
     return Condition(f"try({written})", tuple(columns))
 
 

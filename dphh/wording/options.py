@@ -35,7 +35,7 @@ def named_and_withholding(function: Callable[Options, Result]) -> Callable[Optio
 
 
 def arguments_check(function: Callable[..., object], what: str = "") -> Callable[..., None]:
-    """What refuses wrong arguments of a function, in words."""
+    """A check that raises a UsageError for wrong arguments of this function."""
     what = what or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {name: option for name, option in asked.parameters.items() if name != "self"}
@@ -66,7 +66,7 @@ def nearest(name: str, known: Collection[str], then: str = "") -> str:
     return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
 
 
-#: How errors say which option to give: as in Python.
+#: An option in the text of an error, written as in Python.
 _SAID_IN_PYTHON = re.compile(r"\b([a-z][a-z_]*)=('[^']*'|True|False)")
 
 

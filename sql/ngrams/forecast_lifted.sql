@@ -9,7 +9,7 @@
 CREATE TEMP TABLE lifted AS
 WITH
 
--- Of a class, the rows of grams that nobody holds.
+-- The rows of a class, with how many grams in each no user holds.
 absent_rows AS (
     SELECT
         absent_signs.class,

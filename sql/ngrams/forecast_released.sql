@@ -13,7 +13,7 @@ held AS (
     WHERE round_2.second >= thresholds.threshold
 ),
 
--- Of the keys that were drawn, those that nobody holds, numbered anew.
+-- The drawn keys that no user holds, numbered again.
 unheld AS (
     SELECT
         lifted.class,

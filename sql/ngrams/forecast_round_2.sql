@@ -26,7 +26,7 @@ histogram AS (
     GROUP BY contribution.key
 ),
 
--- Every gram of round 1 gets noise, whether or not anybody gave it something now.
+-- Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
 sums AS (
     SELECT
         round_1.key,

@@ -110,7 +110,7 @@ def test_of_every_kind_of_table(engine: str, path: Path, made: str, tmp_path: Pa
         ("true UNION ALL SELECT 1", "more than a condition"),
         ("true; SELECT 1", "more than one statement"),
         ("true) OR (true", "syntax error"),
-        ("1 = 1", "it asks no column"),
+        ("1 = 1", "it names no column"),
         ("", "syntax error"),
         ("'" + "a" * 20_000 + "' = what", "20,009 characters"),
     ],

@@ -43,7 +43,7 @@ def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own: Place) ->
     assert "SCOPE 'https://dphh.example/'" in given.stdout
     assert "'https://dphh.example/v1/ngrams'" in given.stdout and "curl -H" in given.stderr
     higher = run(own, "serve", "add-analyst", "carol", *asked[:3], "2", *asked[4:])
-    assert higher.returncode == 2 and "--yes says yes" in higher.stderr
+    assert higher.returncode == 2 and "--yes confirms it" in higher.stderr
     new = run(own, "serve", "add-analyst", "carol", *asked, "--new-token")
     assert own.ledger.analyst_with(token) is None and "BEARER_TOKEN" in new.stdout
     assert "carol  reviews: a share of (1, 1e-06)" in run(own, "serve", "show").stdout

@@ -60,7 +60,7 @@ def of_lists():
 
 def test_a_prior_is_not_taken_beside_another_method(private):
     with pytest.raises(
-        UsageError, match=r"^prior: is a method of its own, and found method='sips'"
+        UsageError, match=r"^prior: cannot be combined with method='sips'"
     ):
         dphh.items(private, method="sips", **ASK, **PUBLIC)
     with pytest.raises(UsageError, match=r"^prior_is_public: the prior is a text or a table"):

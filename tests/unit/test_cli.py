@@ -148,7 +148,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
     raised = ["ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6"]
     code, _, error = dphh(*raised)
-    assert (code, "--yes says yes" in error) == (2, True)
+    assert (code, "--yes confirms it" in error) == (2, True)
     assert "(9, 1e-06)" in dphh(*raised, "--yes")[1]
     assert "cap: epsilon 9, delta 1e-06, before epsilon 3" in dphh("ledger", "show", "notes")[1]
     assert json.loads(dphh("ledger", "show", "notes", "--json")[1])["history"][1]["what"] == "cap"

@@ -35,7 +35,7 @@ class Numbered(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class WordsOfRow:
-    """The distinct words of a row's users, which are what their ids are indices in."""
+    """The distinct words of a row's users; the word ids of the row are indices of these."""
 
     words: Any
 

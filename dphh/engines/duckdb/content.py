@@ -256,7 +256,7 @@ def _types_of(
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}
     except duckdb.BinderException as problem:
-        if "COLUMNS" not in str(problem):  # DuckDB's text; it has one type for all of these
+        if "COLUMNS" not in str(problem):  # by its message: many errors have this type
             raise
         return {}  # none of the columns exists
 

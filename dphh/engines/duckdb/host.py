@@ -30,7 +30,8 @@ class DuckDBHost(InOneProcess):
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         super().__init__(corpus, randomness, limits)
-        #: What queries name by an index: parameters of the step, and what was brought to tables.
+        #: Objects that queries pass to functions by their index: parameters of the step, and what
+        #: was brought to tables.
         self._objects: list[Any] = []
         self.con, self.memory = self.rows.con, self.rows.memory
         for name, function in self.functions.items():
@@ -46,7 +47,7 @@ class DuckDBHost(InOneProcess):
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
             for rows in prepare_one_ahead(self.rows.gathered(reading, self.words)):
-                self.memory.settle()  # the vocabulary gives its memory back by and by
+                self.memory.settle()  # DuckDB may use what the vocabulary frees
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")
                 self.con.unregister("made")

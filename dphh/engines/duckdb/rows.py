@@ -125,7 +125,7 @@ class InOneProcess(Host):
         self.randomness = randomness
         self.functions = functions(randomness)
         self.words = Vocabulary()
-        #: By name, the table to whose users the value was brought, and the value.
+        #: For each brought value, by its name: the table whose users have it, and the value.
         self._brought: dict[str, tuple[str, Any]] = {}
         self.rows = Rows(corpus, limits)
 
@@ -143,7 +143,8 @@ class InOneProcess(Host):
         self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
 
     def known(self, parameter: Object) -> Any:
-        """What functions look up: of what knows words by their spelling, the values by word id."""
+        """The value that functions get; one that knows words by their spelling becomes an array by
+        word id."""
         value = parameter.value
         return value.by_id(self.words) if hasattr(value, "by_id") else value
 
@@ -169,7 +170,7 @@ def _explained(gathering: Gathering) -> Iterator[None]:
             raise
         why = gathering.disk_error.strerror
         raise EngineOutOfMemory(NO_DISK.format(why=why)) from None
-    except MemoryError:  # NumPy's says how large an array was to be
+    except MemoryError:  # NumPy's message has the size of an array, which is private
         raise EngineOutOfMemory(NO_MEMORY) from None
 
 
@@ -198,7 +199,7 @@ def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
 
 
 def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
-    # DuckDB's text: it names the setting, and its type is that of any wrong setting.
+    # By DuckDB's message, which names the setting: all wrong settings raise one type of error.
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"

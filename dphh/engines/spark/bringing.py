@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 Batches = Iterator[pa.RecordBatch]
 
-#: An even number for each block, and its columns.
+#: The columns of a block, and an even number for it: its values get the odd number after it.
 NUMBERED = (
     "shiftleft(xxhash64(_metadata.file_path, _metadata.row_index), 1) AS block",
     "struct(*) AS whole",

@@ -22,10 +22,10 @@ from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.wording.warned import warn
 
-#: Java's memory where nobody says another: Spark's default of 1 GB is soon full of a run's classes
-#: and blocks, and then collected over and over.
+#: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes
+#: and blocks, and Java then collects garbage over and over.
 _JAVA_MEMORY = "2g"
-#: Somebody's own options come after these and win.
+#: Options that the user has set come after these and take precedence.
 _JAVA_OPTIONS = " ".join((
     # A run is many short queries, of which Java would compile code for longer than it runs them: to
     # be compiled again with all optimisations, code has to run ten times as often as by default.
@@ -41,15 +41,15 @@ _JAVA_OPTIONS = " ".join((
 ))  # fmt: skip
 #: Java's default collector looks through its whole memory at each array of megabytes, as a block of
 #: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
-#: start with two collectors, so another that somebody chose stays.
+#: start with two collectors, so one that the user chose stays.
 _COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
 _OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _OPTIONS_OF_OTHERS = (
     "SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
     "PYSPARK_SUBMIT_ARGS",
 )  # fmt: skip
-#: What a session of dphh's own is told, lest it show or store how much of the data there is, or
-#: leave rows that can be read.
+#: Settings of a session that dphh starts, so that it does not show or store how much data there is,
+#: or leave rows that others can read.
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -73,7 +73,7 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    # PySpark warns of a pandas that dphh asks nothing of.
+    # PySpark warns about the version of pandas, which dphh does not use here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     _forget_ended_java()
     if isinstance(corpus.source, DataFrame):

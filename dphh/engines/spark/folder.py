@@ -28,7 +28,7 @@ _WRITE_OPTIONS = {
     "parquet.page.size.row.check.min": "1",
     "parquet.block.size": str(16 * 2**20),
 }
-#: To read back what no network carries costs less than to compress it.
+#: On this machine no network carries the tables: reading more bytes costs less than compression.
 _ON_THIS_MACHINE = {"compression": "uncompressed"}
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "

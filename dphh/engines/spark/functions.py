@@ -58,7 +58,7 @@ def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) ->
 
 @dataclass(frozen=True, eq=False)
 class HeldWords(WordsOfRow):
-    """The words of a block, and the ids at its positions, which come before them."""
+    """The words of a block, and the word ids at its positions, an earlier argument."""
 
     held: Any
 

@@ -3,7 +3,7 @@
 A table is written whole before anything reads it. A task that runs twice (its executor died, or
 Spark tried it twice to be quicker) may draw its noise twice, but only one attempt of each task is
 let to commit, what others wrote is never moved into the table, and the table is read only when
-the whole job has been committed. So whoever reads, and however often, sees one draw.
+the whole job has been committed. So every reader sees the same draw each time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SparkHost(Host):
         #: Tables as they were written, and the names of their files.
         self._tables: dict[str, DataFrame] = {}
         self._written: dict[str, str] = {}
-        #: By name, the table to whose blocks the value was brought.
+        #: For each brought value, by its name: the table whose blocks have it.
         self._brought: dict[str, str] = {}
         self._count = 0
         self._is_open = False
@@ -109,7 +109,7 @@ class SparkHost(Host):
     def close(self) -> None:
         # The folder holds private rows: it goes whether or not Spark still answers.
         with ExitStack() as at_last:
-            at_last.push(self._bear_that_java_is_gone)
+            at_last.push(self._ignore_ended_java)
             if self._started:
                 at_last.callback(self.owner.stop)
             at_last.callback(
@@ -122,9 +122,9 @@ class SparkHost(Host):
             at_last.callback(self._context.removeJobTag, self._tag)
             at_last.callback(self._context.cancelJobsWithTag, self._tag)
 
-    def _bear_that_java_is_gone(self, _: Any, problem: BaseException | None, __: Any) -> bool:
-        """Whether closing failed because Java no longer answers, of which whatever failed before
-        tells; then what only Java could remove is named."""
+    def _ignore_ended_java(self, _: Any, problem: BaseException | None, __: Any) -> bool:
+        """Whether closing failed because Java has ended, an error that the step before has raised
+        already; warns of the folder that only Java could have removed."""
         if not java_is_gone(problem):
             return False
         if self._folder is not None and not self._folder.is_gone():
@@ -249,7 +249,7 @@ class SparkHost(Host):
                 self.spark.catalog.dropTempView(table)
                 self._forget(table)
             except FROM_JAVA as problem:
-                # With Java its views have gone, and the error that a step raised is to be seen.
+                # If Java has ended, so have its views; the error that a step raised must be shown.
                 if not java_is_gone(problem):
                     raise
 

@@ -81,7 +81,7 @@ def _path_rows(host: Opening, corpus: Corpus) -> DataFrame:
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
-    """Other engines read them, so that the same request would come to another release."""
+    """Other engines read such files, so the same request would give another release."""
     for file in files:
         name = Path(file).name
         if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
@@ -108,7 +108,7 @@ def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
 
 
 def _frame_rows(host: Opening, corpus: Corpus) -> DataFrame:
-    """A frame of another session: they meet in Spark's global views, under a name of its own."""
+    """A frame of the caller's session, which reaches the run's session as a global view."""
     frame = corpus.source
     for option, column in corpus.columns.items():
         if frame.columns.count(column) > 1:

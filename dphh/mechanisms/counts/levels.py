@@ -73,7 +73,7 @@ def draw_counts(
     host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> Any:
     """How many users hold each item in each group and outside all groups, and, by octave, what
-    bounding took: (key, noisy)."""
+    bounding removed: (key, noisy)."""
     weighing = level.weighing
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
     host.gather("counted_users", GivenItems(given, groups))

@@ -43,7 +43,7 @@ class Counting:
     #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: What fewer users (of a group) hold is left out (of it), as far as its interval says; 0 leaves
+    #: What fewer users (of a group) hold is left out (of it), judged by its interval; 0 leaves
     #: nothing out.
     min_users: int = 0
 
@@ -120,7 +120,7 @@ def _check_min_users(min_users: int | None, counts: float | None) -> None:
     check_whole("min_users", min_users, least=2)
     if counts is None:
         raise UsageError(
-            "min_users: goes by how many users hold what is found: say counts=, the share of the "
+            "min_users: needs the numbers of users of what is found: give counts=, the share of the "
             "budget for that, such as 0.3"
         )
 

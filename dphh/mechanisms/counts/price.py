@@ -90,7 +90,7 @@ def price_counts(
 
     `of` is a release, its folder or its run id; or a list, each item a text, read as a row of the
     corpus, or a list of its tokens; or a text file with one item a line. A user who holds more than
-    `max_held` of them (default: 100, or 150 where the list has phrases, which next to nobody does)
+    `max_held` of them (default: 100, or 150 where the list has phrases; hardly any user does)
     counts for less of each, and `high` allows for that. `by` and `groups` count within these values
     of a column, and within all others and NULL together as "other".
     """

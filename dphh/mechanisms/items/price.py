@@ -47,7 +47,7 @@ THEOREM_WITH_LIST = (
     "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
     f"and, within the same norm, over other items, which have thresholds, {FILTERED}"
 )
-#: Of the items of a prior that are released, nobody need hold this share.
+#: At most this share of the prior's items that are released is expected to be spurious.
 SPURIOUS = 0.01
 
 
@@ -103,7 +103,7 @@ def price_items(
         return _price_of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
     if prior is not None and method != "auto":
         raise UsageError(
-            f"prior: is a method of its own, and found method={method!r}; leave one of them out"
+            f"prior: cannot be combined with method={method!r}; leave one of them out"
         )
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)

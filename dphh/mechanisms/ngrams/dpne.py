@@ -117,7 +117,8 @@ def price_dpne(
 def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:
     """rho_k: the least integer with P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|}.
 
-    Where nothing is valid nothing can be spurious, and eta alone says it.
+    eta is `level.spurious`, |S_{k-1}| is `below`: the grams released one level below, and |V_k| is
+    `valid`. With no valid gram none can be spurious, and the probability is eta.
     """
     share = Fraction(level.spurious) * (min(Fraction(1), Fraction(below, valid)) if valid else 1)
     return rounded_gaussian(level.sigma_grid).smallest_with_tail_at_most(share)

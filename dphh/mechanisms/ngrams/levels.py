@@ -67,16 +67,16 @@ def draw_grams(
     placed: Placed, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
 ) -> Any:
     """The level above a ladder of releases: an Arrow table (key, noisy) of the valid grams that
-    passed, including those that nobody holds."""
+    passed, including those that no user holds."""
     host = placed.host
     placed.climb(ladder)
     # positions (user_hashes, lengths, keys, ends), where valid grams stand
     host.run("grams_level", **bounds(host, level, purpose))
-    # noised (key, noisy), of the valid grams that somebody keeps
+    # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}
     host.run("lifted", valid=Object(valid), sigma=level.sigma_grid, **reached)
-    # lifted (position, key, noisy), of valid grams that nobody keeps
+    # lifted (position, key, noisy), of valid grams that no user keeps
     passed = host.take("released_grams", threshold=level.threshold_grid)
-    # (key, noisy), those that reach the threshold, kept or not
+    # (key, noisy), those that reach the threshold, whether or not a user keeps them
     host.drop("noised", "lifted")
     return passed

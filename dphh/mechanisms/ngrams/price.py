@@ -46,7 +46,7 @@ HELP = {
     "shares": "Of dpne: each length's share of the budget.",
 }
 LONGEST_NGRAM = 100
-#: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
+#: The noise's table still reaches a tail of this times 2^-31, which |S_{k-1}| / |V_k| may be.
 LEAST_SPURIOUS = 1e-12
 
 THEOREMS = {

@@ -102,7 +102,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
                 host.run("nothing_told")
                 # told_before (key, told), empty
             host.run("told_so_far", parts=parts_of_round(first.grid, last.grid))
-            # told_so_far (key, told), of every word that somebody holds
+            # told_so_far (key, told), of every word that a user holds
             host.rename("told_so_far", "told_before")
             host.drop("noised")
             released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
@@ -116,7 +116,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
         host.run("words_of_round", released=_known(released), **weights, **within)
         # noised (key, given, noisy)
         passed = host.take("released_of_round", threshold=level.threshold_grid)
-        # (key, noisy), those that somebody gave something to and that reach the threshold
+        # (key, noisy), those of positive weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "told_before")
     return rounds.table(ran)

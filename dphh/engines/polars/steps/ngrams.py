@@ -228,7 +228,7 @@ def forecast_round_2(
 ) -> Tables:
     contribution = host.call("shared_contributions", "user_hashes", "lengths", "keys", g, norm)
     sums = histogram(host.table("positions").select(contribution=contribution))
-    # Every gram of round 1 gets noise, whether or not anybody gave it something now.
+    # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
     given = joined.select("key", "name", *BY_ROW, pl.col("weight").fill_null(0), first="noisy")
     round_2 = host.collect("forecast_round_2", given)
@@ -278,7 +278,7 @@ def forecast_released(host: PolarsHost) -> pl.LazyFrame:
     round_2, lifted = host.table("round_2"), host.table("lifted")
     reaches = pl.col("second") >= pl.col("threshold")
     held = round_2.join(host.table("thresholds"), on=BY_ROW).filter(reaches).select(columns)
-    # Of the keys that were drawn, those that nobody holds, numbered anew.
+    # The drawn keys that no user holds, numbered again.
     unheld = (
         lifted.join(round_2, on="key", how="anti")
         .sort("class", "position")

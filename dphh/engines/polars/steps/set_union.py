@@ -38,7 +38,7 @@ def words_level(
 @step
 def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
     """(key, noisy) of the words whose noised weight reaches the threshold, by their spelling."""
-    return _spelled(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
+    return _with_spellings(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
 
 
 @step
@@ -65,7 +65,8 @@ def words_of_round(
 
 @step
 def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    return _spelled(host, host.tables["noised"].filter("given", pl.col("noisy") >= threshold))
+    passed = host.tables["noised"].filter("given", pl.col("noisy") >= threshold)
+    return _with_spellings(host, passed)
 
 
 @step
@@ -117,5 +118,5 @@ def _noised(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str) -> p
     return host.noised(sums, sigma, purpose, names)
 
 
-def _spelled(host: PolarsHost, passed: pl.DataFrame) -> pl.DataFrame:
+def _with_spellings(host: PolarsHost, passed: pl.DataFrame) -> pl.DataFrame:
     return passed.select("noisy", key=host.spelled(passed["key"])).select("key", "noisy")

@@ -40,7 +40,7 @@ from dphh.privacy.forecast_rounds import (
 )
 
 Floats = NDArray[np.float64]
-#: Weights of round 2 are whole numbers: a plain weight is so many.
+#: Weights of round 2 are whole numbers; this one stands for a weight of 1.
 PLAIN = 64
 
 
@@ -119,7 +119,7 @@ class Step:
 
         first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LISTS_PART) ** 0.5
-        # What the noise may well have made of an empty bin is none.
+        # A noised number of users that an empty bin could easily have counts as 0.
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
@@ -134,7 +134,7 @@ class Step:
             rows = view.counts.ravel(), of_way, posterior
             return plan_round(*rows, view.prior.masses, sigma, budget, saturated)
 
-        # Whichever is chosen, and by whatever rule: round 1 and earlier releases decide it.
+        # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
         even, places = self.shares.even(), range(len(views))
         place = max(places, key=lambda place: planned(place, budget, even).finds)
         budget = self.budget_of_finds(budget, planned(place, budget, even).finds)

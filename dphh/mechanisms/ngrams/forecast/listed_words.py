@@ -22,9 +22,9 @@ from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 
-#: What round 2 gives to words that the list lacks, beside a plain weight.
+#: The weight in round 2 of words that the list lacks, where `PLAIN` is a weight of 1.
 OUTSIDE = PLAIN // 2
-#: A word that round 1 shows at so many deviations somebody holds.
+#: A word is taken as held if its noised weight in round 1 is at least so many deviations.
 SURELY = 6.0
 #: No forecast is less, since its logarithm is taken.
 _LEAST_FORECAST = 1e-9

@@ -15,14 +15,15 @@ from dphh.privacy.special import ndtr
 
 #: Between neighbouring masses of the grid, in nats.
 MASS_STEP = 0.25
-#: The least mass of the grid after 0, in sigmas of round 1. A smaller one cannot be told from 0.
+#: The least mass of the grid after 0, in sigmas of round 1. A smaller one is too
+#: close to 0 to be distinguished from it.
 LEAST_MASS = 0.05
 EM_PASSES = 60
-#: So many grams' worth of what the neighbouring classes say.
+#: EM is smoothed: the average of neighbouring masses' shares counts as much as so many grams.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
-#: Within so many of its own deviations from 0, the prior has a say.
-UNSURE = 5.0
+#: The prior is used for estimates that are at most so many of their standard deviations above 0.
+PRIOR_WITHIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def estimated_masses(
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
         part = np.arange(start, min(start + (1 << 14), len(mean)))
-        part = part[mean[part] <= UNSURE * deviation[part]]
+        part = part[mean[part] <= PRIOR_WITHIN * deviation[part]]
         away = (mean[part, None] - masses[None, 1:]) / deviation[part, None]
         log_weight = np.log(prior[group[part], 1:] + 1e-300) - away**2 / 2
         weight = np.exp(log_weight - log_weight.max(1, keepdims=True))

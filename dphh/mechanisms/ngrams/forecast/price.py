@@ -75,7 +75,7 @@ def spurious_words(share: str) -> str:
     )
 
 
-#: Of a table of moderate size, in grid units.
+#: In grid units: noise up to this has a table of moderate size.
 _LARGEST_SIGMA = 2**15
 #: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
 #: less than LEAST_ROUND of an even share, so a user has a norm of 12 units or more there: enough to
@@ -90,13 +90,13 @@ class LadderBudget:
     """The budget of a run: the sigma to which all rounds compose, and delta."""
 
     sigma: float
-    #: The same with the counts of what is found.
+    #: The sigma to which all rounds and the counts of what is found compose.
     total: float
-    #: Of delta: for the noise, and for draws' distance from it.
+    #: The part of delta for the noise, and for draws' distance from the exact noise.
     rounds: float
-    #: For level 1's thresholds.
+    #: The part of delta for level 1's thresholds.
     new_words: float
-    #: For draws' distance from the exact noise, of `rounds`.
+    #: The part of `rounds` for draws' distance from the exact noise.
     spare: float
 
 

@@ -18,19 +18,20 @@ NEW_WORDS = 0.25
 #: this part of an even share, a little more than DPNE's for half the delta: its threshold.
 WORDS_COMMON = 5
 WORDS_ALONE = 1.05
-#: Of a level's even share, what round 1 gets.
+#: The part of a level's even share that round 1 gets.
 FIRST_ROUND = 0.25
-#: Of the number of grams a level finds per gram below, what the next level is expected to.
+#: Finds per gram of the level below: what each next level is expected to have of this level's.
 LATER_FINDS = {3: 0.25, 4: 0.35}
 STILL_LATER_FINDS = 0.65
-#: What a gram of a later level counts for beside one of this level.
+#: The worth of a gram of a later level, where one of this level is worth 1.
 LATER_WORTH = 0.3
 #: How much a level gains from twice the budget, in doublings, is never put below this.
 LEAST_GAIN = 0.05
-#: Few finds foretell little: so many finds' worth of an even share. More where a level would take
-#: more than that, since longer lengths, of fewer finds still, have to do with what it leaves.
-UNSURE = 30
-UNSURE_OF_MORE = 120
+#: A share computed from few finds is uncertain, so it is averaged with the even share, which counts
+#: as many finds as this; as the second number where a level would get more than the even share, as
+#: longer lengths, with fewer finds still, have only what it leaves.
+EVEN_SHARE_FINDS = 30
+EVEN_SHARE_FINDS_IF_MORE = 120
 
 
 #: No round of a level above the first gets less than this part of an even share, part = 1 / levels.
@@ -83,5 +84,5 @@ class Shares:
         if most <= 0:
             return self.even()
         share, even = min(share, most), self.even()
-        unsure = UNSURE_OF_MORE if share > even else UNSURE
-        return (finds * share + unsure * even) / (finds + unsure)
+        of_even = EVEN_SHARE_FINDS_IF_MORE if share > even else EVEN_SHARE_FINDS
+        return (finds * share + of_even * even) / (finds + of_even)

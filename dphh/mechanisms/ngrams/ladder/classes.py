@@ -34,7 +34,7 @@ class RuleForUnlisted:
 
     first_threshold: int
     second_threshold: int
-    #: Of round 2, where the first did not release the word.
+    #: The weight in round 2 of a word that round 1 did not release.
     weight: int
 
 
@@ -42,7 +42,7 @@ class RuleForUnlisted:
 class Way:
     """A partition of the classes: each part is treated as one class with one forecast."""
 
-    #: Of each class the number of what it is part of.
+    #: For each class, the number of the part that it belongs to.
     merged: Integers
     forecasts: Floats
 
@@ -74,7 +74,7 @@ class ValidClasses:
     ends: Integers
     #: With a prior: what the public text says.
     public: PublicClasses | None = None
-    #: Of a list of words, what is done with words that it lacks.
+    #: For a list of words: the rule for words that it lacks.
     others: RuleForUnlisted | None = None
     #: With a prior: two ways to merge classes, by the forecast times the lift and by the forecast
     #: alone. The lift says how much more often the public text has a gram than its parts let
@@ -112,7 +112,7 @@ class ValidClasses:
         )
         if self.public is None:
             return self.blocks.keys(start + indices)
-        # First what stands in the class's blocks and is not moved, then what is moved here.
+        # First the pairs of the class's blocks that keep this class, then those moved to it.
         away = np.sort(self.public.places[self.public.classes_before == group]) - start
         stay = end - start - len(away)
         here = self.public.keys[self.public.classes == group]
