@@ -99,12 +99,12 @@ def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -
     """Check the options of a verb about a prior, which was read before."""
     if prior is None:
         if text is not None or is_public:
-            raise UsageError("prior_text, prior_is_public: describe a prior; give prior= too, or neither")
+            raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
         return None
     if not isinstance(prior, Prior):
         raise UsageError(
-            f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
-            "its digest: its words do not travel with it, so make the plan anew"
+            f"prior: found a {type(prior).__name__}; a saved plan has only the digest of its "
+            "prior, not the words, so make the plan again"
         )
     return prior
 

@@ -104,7 +104,7 @@ def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news)
 
 @pytest.mark.parametrize("alone", [{"prior_is_public": True}, {"prior_text": "body"}])
 def test_what_speaks_of_a_prior_goes_with_one(private, alone):
-    with pytest.raises(UsageError, match="go with prior="):
+    with pytest.raises(UsageError, match="found no prior; give prior="):
         dphh.ngrams(private, **alone, **ASK)
 
 
@@ -181,7 +181,7 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
 
 def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
-    with pytest.raises(UsageError, match="make the plan anew"):
+    with pytest.raises(UsageError, match="make the plan again"):
         dphh.plan_from_json(plan.dumps())
 
 

@@ -59,9 +59,7 @@ def of_lists():
 
 
 def test_a_prior_is_not_taken_beside_another_method(private):
-    with pytest.raises(
-        UsageError, match=r"^prior: cannot be combined with method='sips'"
-    ):
+    with pytest.raises(UsageError, match=r"^prior: cannot be combined with method='sips'"):
         dphh.items(private, method="sips", **ASK, **PUBLIC)
     with pytest.raises(UsageError, match=r"^prior_is_public: the prior is a text or a table"):
         dphh.items(private, prior=TABLE, **ASK)

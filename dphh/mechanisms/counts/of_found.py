@@ -120,8 +120,8 @@ def _check_min_users(min_users: int | None, counts: float | None) -> None:
     check_whole("min_users", min_users, least=2)
     if counts is None:
         raise UsageError(
-            "min_users: needs the numbers of users of what is found: give counts=, the share of the "
-            "budget for that, such as 0.3"
+            "min_users: needs the numbers of users of what is found; give counts=, the share of "
+            "the budget for counting, such as 0.3"
         )
 
 

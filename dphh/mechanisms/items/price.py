@@ -102,9 +102,7 @@ def price_items(
             )
         return _price_of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
     if prior is not None and method != "auto":
-        raise UsageError(
-            f"prior: cannot be combined with method={method!r}; leave one of them out"
-        )
+        raise UsageError(f"prior: cannot be combined with method={method!r}; leave one of them out")
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)
     check_max_items(max_items)
