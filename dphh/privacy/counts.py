@@ -210,7 +210,7 @@ def count_intervals(
     together = len(noisy) if simultaneous else 1
     reach = ends(sigma, confidence, weighing.octaves, together)
     users = np.maximum(noisy + g // 2, 0) // g
-    # A negative noised count gets the same high end as 0, lest "0 to 0" look certain.
+    # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     return _intervals(users, noisy, np.maximum(noisy, 0), lost, weighing, reach)
 
 

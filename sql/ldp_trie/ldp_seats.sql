@@ -36,7 +36,7 @@ everyone AS (
 SELECT user_id, name, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
--- No task sorts everybody: draws are counted by their leading 16 bits (rounded, but a greater draw
+-- No task sorts all users: draws are counted by their leading 16 bits (rounded, but a greater draw
 -- has no lesser ones), and put in order among those of the same bits.
 CREATE TEMP TABLE seats AS
 WITH

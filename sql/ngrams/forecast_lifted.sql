@@ -1,6 +1,6 @@
--- Of the valid grams that nobody holds, those that the noise lifts over the thresholds of their
+-- Of the valid grams that no user holds, those that the noise lifts over the thresholds of their
 -- rows (step 7 of docs/ngrams.md): how many, their noised weights, and keys for them, by the
--- noise's own law. Which of the keys somebody holds is asked afterwards (forecast_released.sql).
+-- noise's own law. Which of the keys a user holds is asked afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public; $valid, the valid grams by
 -- class, public.
 -- Out, private: lifted (class, position, key, bin, first, second), drawn once: keys of the class in

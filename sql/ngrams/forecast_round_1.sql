@@ -7,13 +7,13 @@
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
 -- each.
--- Out, private: round_1 (key, name, noisy, class, bin), of the valid grams that somebody holds;
--- absent (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
+-- Out, private: round_1 (key, name, noisy, class, bin), of the valid grams that a user holds;
+-- absent (class, bin, grams), of those that no user holds. Out, public: list_sizes (bin, noisy).
 
 -- Each user gives isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50)
 -- to the size of their list, at the key -1 - (bin of n): an L2 norm of $norm at most, in the units
 -- of the noise's grid. Where n is so large that this is 0, the gram is named all the same: round 2
--- asks which grams somebody holds.
+-- asks which grams a user holds.
 CREATE TEMP TABLE plain_sums AS
 WITH
 
@@ -104,7 +104,7 @@ SELECT
     END AS bin
 FROM noised;
 
--- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
+-- Valid grams that no user holds are too many to write down. Their sums are 0, so how many of a
 -- class fall into each bin is drawn by the noise's own law.
 CREATE TEMP TABLE absent AS
 WITH

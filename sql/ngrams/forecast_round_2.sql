@@ -2,7 +2,7 @@
 -- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
 -- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
--- that somebody holds; absent_signs (class, bin, grams, negatives), of those that nobody holds.
+-- that a user holds; absent_signs (class, bin, grams, negatives), of those that no user holds.
 CREATE TEMP TABLE round_2 AS
 WITH
 

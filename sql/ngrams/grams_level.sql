@@ -1,5 +1,5 @@
 -- DPNE above the first level (Kim et al. 2021, Algorithm 1, the loop over k): the same set union as
--- words_level.sql, over the valid grams that somebody holds and keeps. All others, held or not,
+-- words_level.sql, over the valid grams that a user holds and keeps. All others, held or not,
 -- have a weight of 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in lifted.sql; V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).

@@ -2,8 +2,8 @@
 -- more than Delta_k, who kept others) and that the noise alone lifts to rho_k.
 -- Their number is Binomial(|V_k| - |supp(H_k)|, P[noise >= rho_k]); their noised weights are the
 -- noise given that it reaches rho_k; keys are proposed for them, uniformly from V_k, more than are
--- needed: released_grams.sql drops those that somebody keeps. V_k is never written down.
--- In: noised (key, noisy), of the valid grams that somebody keeps; $valid, by which V_k is found;
+-- needed: released_grams.sql drops those that a user keeps. V_k is never written down.
+-- In: noised (key, noisy), of the valid grams that a user keeps; $valid, by which V_k is found;
 -- $threshold, rho_k (dphh/mechanisms/ngrams/dpne.py).
 -- Out: lifted (position, key, noisy), drawn once: position from 0, noisy NULL where keys are left
 -- over.

@@ -2,7 +2,7 @@
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
 -- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). They are
 -- stored sorted by their values (dphh/journal.py), which do not say which is which.
--- In: noised (key, noisy), of the valid grams that somebody keeps; lifted (position, key, noisy).
+-- In: noised (key, noisy), of the valid grams that a user keeps; lifted (position, key, noisy).
 WITH
 
 -- Of the keys that were proposed, those that no user keeps, numbered anew.

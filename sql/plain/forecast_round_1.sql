@@ -3,7 +3,7 @@
 -- many grams each row has. Words that a list lacks are of class -1: of those only held ones get
 -- noise, and they stand in a row by whether they reach $threshold, which releases them.
 -- In: held; valid (gram, key, class); bins (bin, start), public.
--- Out: round_1 (gram, key, class, bin, noisy, somebodys).
+-- Out: round_1 (gram, key, class, bin, noisy, is_held).
 CREATE OR REPLACE TEMP TABLE round_1 AS
 WITH
 
@@ -21,7 +21,7 @@ weighed AS (
 ),
 
 histogram AS (
-    SELECT gram, key, class, CAST(sum(weight) AS BIGINT) AS weight, true AS somebodys
+    SELECT gram, key, class, CAST(sum(weight) AS BIGINT) AS weight, true AS is_held
     FROM weighed
     GROUP BY gram, key, class
 ),
@@ -29,7 +29,7 @@ histogram AS (
 -- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each row
 -- from the same distribution, and stores those that pass: udfs/draws/absent.py.)
 absent AS (
-    SELECT valid.gram, valid.key, valid.class, 0 AS weight, false AS somebodys
+    SELECT valid.gram, valid.key, valid.class, 0 AS weight, false AS is_held
     FROM valid
     ANTI JOIN histogram ON valid.gram = histogram.gram
     WHERE $noise
@@ -47,7 +47,7 @@ noised AS MATERIALIZED (
         gram,
         key,
         class,
-        somebodys,
+        is_held,
         weight + dphh_noise(key, $sigma, $purpose || '/round 1') AS noisy
     FROM sums
 )

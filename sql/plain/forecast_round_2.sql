@@ -3,7 +3,7 @@
 -- In: held; round_1, with every valid gram that any user holds, even if its weight was 0;
 -- row_weights (class, bin, weight), public: computed from round 1's rows and earlier releases
 -- (steps 3 to 5).
--- Out: round_2 (gram, class, bin, first, second, somebodys).
+-- Out: round_2 (gram, class, bin, first, second, is_held).
 CREATE OR REPLACE TEMP TABLE round_2 AS
 WITH
 
@@ -44,7 +44,7 @@ SELECT
     round_1.class,
     round_1.bin,
     round_1.noisy AS first,
-    round_1.somebodys,
+    round_1.is_held,
     coalesce(histogram.weight, 0)
     + dphh_noise(CAST(round_1.key AS VARCHAR), $sigma, $purpose || '/round 2') AS second
 FROM round_1

@@ -28,7 +28,7 @@ everyone AS (
 SELECT user_id, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
--- The batch has the lowest draws. No task sorts everybody: draws are counted by their leading 16
+-- The batch has the lowest draws. No task sorts all users: draws are counted by their leading 16
 -- bits (rounded, but a greater draw has no lesser ones), and only those of the bits at which the
 -- batch is not yet full are put in order.
 CREATE TEMP TABLE votes AS

@@ -174,7 +174,7 @@ class Plain:
         signs = self.con.execute(query("plain/forecast_signs")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
         held = self.con.execute(
-            "SELECT gram, class, bin, first, second FROM round_2 WHERE somebodys"
+            "SELECT gram, class, bin, first, second FROM round_2 WHERE is_held"
         ).fetchall()
         self.run("forecast_passed", level=level)
         return Rounds(

@@ -9,7 +9,7 @@ keeps at most Delta_k of them, and adds 1/sqrt(|U_i|) to H_k[u] for each; S_k = 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem 2.1: level 1
 is DPSU at sigma_1, with delta / 2 for new items over rho_1; each further level is a Gaussian
 mechanism of L2 sensitivity 1, since V_k is made of released sets and every valid gram takes part,
-held by somebody or not (the spurious grams of `udfs.draws.spurious`). Together they are one
+held by a user or not (the spurious grams of `udfs.draws.spurious`). Together they are one
 Gaussian of 1/sigma*^2 = sum 1/sigma_k^2 (Dong, Roth & Su 2019), at delta / 2. Both directions.
 
 rho_k for k >= 2 is no matter of privacy: P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|} keeps

@@ -1,6 +1,6 @@
 """E[spurious grams] <= eta |S_{k-1}| = b, whatever the planned tails: the rule of signs.
 
-A null is a valid gram that nobody holds. Given round 1, each row (class, bin) has a planned tail q:
+A null: a valid gram that no user holds. Given round 1, each row (class, bin) has a planned tail q:
 how often noise should pass its threshold. How many nulls a row has is not public. But whether a
 null's noise in round 2 is above 0 is a coin, independent of how far from 0 it is. So nulls that are
 not above 0 count those that are. With W the sum of q over all valid grams of noised weight 0 or
@@ -11,8 +11,8 @@ less, multiply every tail by
 Theorem. E[spurious | round 1] <= b, for any q that round 1 and earlier releases decide, any
 weights, and any users.
 
-Proof. Fix round 1, so that q and everybody's weights are fixed, and fix the noise of all grams
-that somebody holds. Let P = P[noise > 0] <= 1/2, and A_i the event that null i has noise above 0;
+Proof. Fix round 1, so that q and all users' weights are fixed, and fix the noise of all grams
+that a user holds. Let P = P[noise > 0] <= 1/2, and A_i the event that null i has noise above 0;
 W_-i is W without i's own part. Given A_i, i passes a threshold of tail t <= r q_i with probability
 t / P, independently of all A. As i adds to W only if not A_i,
 

@@ -60,7 +60,7 @@ class TwoRounds:
             threshold=0 if others is None else others.first_threshold,
             **self._noise(),
         )
-        # round_1 (key, name, noisy, class, bin), of the grams that somebody holds; absent (class,
+        # round_1 (key, name, noisy, class, bin), of the grams that a user holds; absent (class,
         # bin, grams), of all others
         rows = host.take("forecast_rows")
         # (class, bin, grams), of held and absent grams together
