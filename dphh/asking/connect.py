@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
 BUFFERED_RESULT_SIZE = "1GB"
-#: So many statements with one call are remembered: each sees the same release throughout.
+#: At most this many statements with one call are remembered: each sees the same release throughout.
 KEPT_STATEMENTS = 100
 
 Arguments = dict[str, str]

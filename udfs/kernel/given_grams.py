@@ -25,7 +25,7 @@ from dphh.udfs.kernel.positions import Released, positions_of_texts
 Integers = NDArray[np.int64]
 #: The token for a text's end, where the end counts as one: no token of a text is empty.
 END = ""
-#: A step is a prefix and its next token. Up to so many possible steps have a plain table, of four
+#: A step is a prefix and its next token. Up to this many possible steps have a plain table, of four
 #: bytes each, that stays in the processor's cache.
 TABLE = 1 << 20
 

@@ -24,7 +24,7 @@ from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN` is a weight of 1.
 OUTSIDE = PLAIN // 2
-#: A word is taken as held if its noised weight in round 1 is at least so many deviations.
+#: A word is taken as held if its noised weight in round 1 is at least this many deviations.
 SURELY = 6.0
 #: No forecast is less, since its logarithm is taken.
 _LEAST_FORECAST = 1e-9

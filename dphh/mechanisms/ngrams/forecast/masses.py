@@ -19,10 +19,10 @@ MASS_STEP = 0.25
 #: close to 0 to be distinguished from it.
 LEAST_MASS = 0.05
 EM_PASSES = 60
-#: EM is smoothed: the average of neighbouring masses' shares counts as much as so many grams.
+#: EM is smoothed: the average of neighbouring masses' shares counts as much as this many grams.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
-#: The prior is used for estimates that are at most so many of their standard deviations above 0.
+#: The prior is used for estimates that are at most this many of their standard deviations above 0.
 PRIOR_WITHIN = 5.0
 
 
