@@ -1,11 +1,6 @@
-"""Runs on a Spark of this process, as a test starts it: `python -m tests.engines.spark_process`.
+"""A run on a Spark of this process, with Spark's event log on: what the log says of sizes.
 
-    ended FOLDER                    Java is killed in two runs: their errors, and a third one's end
-    connect FOLDER                  a session of Spark Connect, whose server this process starts
-    workers FOLDER NAME=PYTHON ...  Python workers that cannot run dphh, one after the other
-    told FOLDER RUN                 a run with Spark's event log on: what it says of sizes
-
-Each writes what it saw to FOLDER/seen.json.
+`python -m tests.engines.spark_process FOLDER RUN` writes it to FOLDER/seen.json.
 """
 
 from __future__ import annotations
@@ -22,90 +17,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from py4j.clientserver import ClientServerConnection
-from py4j.protocol import ERROR_ON_RECEIVE, Py4JNetworkError
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dphh import Corpus, DphhError, EngineError, Ledger, UsageError, counts, items, ldp_trie, ngrams
-from dphh.engines.spark.host import SparkHost
+from dphh import Corpus, counts, items, ldp_trie, ngrams
 from tests.conftest import HERE, SPARK_JAVA
-
-ASK = {"epsilon": 1.0, "delta": 1e-6}
-
-
-def corpus_in(folder: Path) -> Corpus:
-    return Corpus(folder / "c.parquet", user="who", text="what")
-
-
-# Java ends
-
-_write, _send = SparkHost.write, ClientServerConnection.send_command
-
-
-def write_without_java(self: Any, table: str, rows: Any) -> None:
-    gateway: Any = SparkContext._gateway
-    gateway.proc.kill()
-    gateway.proc.wait()
-    _write(self, table, rows)
-
-
-def write_as_java_ends(self: Any, table: str, rows: Any) -> None:
-    """The answer to one call is lost, which Py4J does not raise: it logs that, with a traceback."""
-
-    def lose(*_: Any) -> None:
-        ClientServerConnection.send_command = _send
-        raise Py4JNetworkError("lost", when=ERROR_ON_RECEIVE)
-
-    ClientServerConnection.send_command = lose
-    write_without_java(self, table, rows)
-
-
-def ended(folder: Path) -> list[str]:
-    plan, ledger = items(corpus_in(folder), **ASK), folder / "ledger.sqlite"
-    said = []
-    for write in (write_as_java_ends, write_without_java):
-        SparkHost.write = write  # type: ignore[method-assign]
-        try:
-            plan.run(engine="spark", ledger=ledger, run_id="ended", threads=1)
-        except EngineError as problem:
-            said.append(" ".join(str(problem).split()))
-    SparkHost.write = _write  # type: ignore[method-assign]
-    release = plan.run(engine="spark", ledger=ledger, run_id="ended", threads=1)
-    return [*said, type(release).__name__]
-
-
-# Sessions and workers that are refused
-
-
-def connect(folder: Path) -> list[int]:
-    """How many were refused, and how many runs were paid for."""
-    spark = SparkSession.builder.remote("local[1]").getOrCreate()
-    refused = 0
-    for source in (spark.read.parquet(str(folder / "c.parquet")), folder / "c.parquet"):
-        try:
-            items(Corpus(source, user="who", text="what"), **ASK).run(engine="spark")
-        except UsageError as problem:
-            refused += "found a Spark Connect session" in str(problem)
-    return [refused, len(Ledger().runs())]
-
-
-def workers(folder: Path, *pythons: str) -> dict[str, str | int]:
-    refused: dict[str, str | int] = {}
-    for name, python in (each.split("=", 1) for each in pythons):
-        os.environ["PYSPARK_PYTHON"] = python
-        spark = SparkSession.builder.master("local[1]").getOrCreate()
-        spark.sparkContext.setLogLevel("OFF")
-        frame = spark.read.parquet(str(folder / "c.parquet"))
-        try:
-            items(Corpus(frame, user="who", text="what"), **ASK).run()
-        except DphhError as problem:
-            refused[name] = f"{type(problem).__name__}: {problem}"
-        spark.stop()
-    return refused | {"runs": len(Ledger().runs())}
-
-
-# What the driver is given
 
 WORDS, USERS, LENGTH = 600, 3000, 100
 #: Of a broadcast, one of the pieces that it is sent in.
@@ -199,8 +114,5 @@ def told(folder: Path, run: str) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    asked = {"ended": ended, "connect": connect, "workers": workers, "told": told}[sys.argv[1]]
-    seen: Any = asked(Path(sys.argv[2]), *sys.argv[3:])
-    (Path(sys.argv[2]) / "seen.json").write_text(json.dumps(seen))
-    if asked is connect:
-        os._exit(0)  # its server would wait
+    seen = told(Path(sys.argv[1]), sys.argv[2])
+    (Path(sys.argv[1]) / "seen.json").write_text(json.dumps(seen))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyspark
 
@@ -24,23 +21,10 @@ _REGISTERED = "Successfully registered with master"
 _PATIENCE = 120
 
 
-def seen_by(folder: Path, *asked: str, cwd: Path = HERE, **environment: str) -> Any:
-    """What a process of its own (spark_process.py) saw: FOLDER follows the name of what it runs."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark_process", asked[0], str(folder), *asked[1:]],
-        cwd=cwd, check=False, timeout=600, capture_output=True, text=True,
-        # Python looks in its folder before that
-        env={**os.environ, "PYTHONPATH": str(HERE), **environment},
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert "Traceback" not in ran.stderr or asked[0] != "ended"
-    return json.loads((folder / "seen.json").read_text())
-
-
 class Cluster:
     """Everything that it writes is below its folder; `close` ends all that it started."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         for name in ("shared", "local", "work", "logs", "conf"):
@@ -66,7 +50,7 @@ class Cluster:
         try:
             self._start("master", "master.Master", "--port", "0")
             self.url = self._said("master", _MASTER)[1]
-            for _ in range(workers):
+            for _ in range(2):
                 self.add_worker()
         except BaseException:
             self.close()
@@ -87,11 +71,10 @@ class Cluster:
             "PYSPARK_PYTHON": sys.executable,
         }
 
-    def add_worker(self, *within: str) -> None:
-        """`within`: a program that runs it, and its arguments."""
+    def add_worker(self) -> None:
         name = f"worker-{len(self._started)}"
         work = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"))
-        self._start(name, "worker.Worker", *work, self.url, within=within)
+        self._start(name, "worker.Worker", *work, self.url)
         self._said(name, re.compile(_REGISTERED))
 
     def living_workers(self) -> int:
@@ -119,12 +102,12 @@ class Cluster:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _start(self, name: str, what: str, *arguments: str, within: Sequence[str] = ()) -> None:
+    def _start(self, name: str, what: str, *arguments: str) -> None:
         listen = ("--host", "127.0.0.1", "--webui-port", "0")
         java = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{what}"]
         with (self.folder / "logs" / name).open("wb") as log:
             self._started[name] = subprocess.Popen(
-                [*within, *java, *listen, *arguments],
+                [*java, *listen, *arguments],
                 cwd=self.folder, env=self.environment, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip

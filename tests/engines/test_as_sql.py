@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 
 import click.testing
 import duckdb
@@ -101,14 +100,6 @@ def test_the_queries_of_a_run_are_free_and_leave_nothing_open_without_a_word(ver
     opened = set(re.findall(r"\$([a-z_]\w*)", without_comments))
     assert opened <= set(re.findall(r"^-- \$(\w+): ", text, re.MULTILINE))
     assert "nowhere/*.parquet" in text
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_each_query_says_which_file_it_is(verb):
-    named = re.findall(r"^-- (sql/\S+\.sql)$", VERBS[verb](NOWHERE).sql(), re.MULTILINE)
-    assert named
-    house = Path(__file__).parents[2]
-    assert [file for file in named if not (house / file).is_file()] == []
 
 
 def test_a_text_cannot_leave_its_literal_nor_a_comment():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date
 
 import polars as pl
 import pyarrow as pa
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus
 from dphh.udfs.text.tokens import tokens_of
-from tests.engines.contents import ROWS, WHITE_SPACE, expected, frame
+from tests.engines.contents import WHITE_SPACE, expected
 from tests.engines.levels import few, histogram
 
 TEXTS = st.text(
@@ -122,13 +121,6 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
     assert found == expected(rows, tokens)
 
 
-def test_unicode_words_hold_letters_marks_digits_and_inner_apostrophes(engine, written, no_noise):
-    text = "Don't l’été-là 'quoted' naïve\u0301 日本語、東京 x_1 ٣٤ a'  b''c 🙂 e\u0301a \u200d"
-    found = histogram(engine, written([(1, text)], lower=False), no_noise, 100)
-    assert found.keys() == {word for word in unicode_words(text) if word}
-    assert {"Don't", "l'été", "là", "quoted", "日本語", "東京", "x_1", "b", "c"} <= found.keys()
-
-
 @given(st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u094d\u02bc"), max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_the_shortcut_for_texts_without_marks_makes_the_same_words(text):
@@ -157,13 +149,6 @@ def test_the_triehh_preset_is_the_papers_preprocessing(engine, written, no_noise
     assert not any(word.startswith(("http", "www")) for word in found)
 
 
-@pytest.mark.published
-def test_the_triehh_preset_reads_real_tweets_as_the_paper_does(engine, shared_data, no_noise):
-    tweets = pl.read_parquet(shared_data / "tweets.parquet").head(4000)
-    corpus = Corpus(tweets, user="user_id", text="text", **TRIEHH_WORDS)
-    assert histogram(engine, corpus, no_noise, 10_000) == expected(tweets.rows(), triehh_words)
-
-
 LISTS = {
     "text": pl.Series([["a", "b c"], ["a", None, ""], [], None], dtype=pl.List(pl.String)),
     "integers": pl.Series([[1, 2], [1, None], [], None], dtype=pl.List(pl.Int32)),
@@ -185,15 +170,6 @@ def test_a_list_column_is_taken_as_it_is(engine, tmp_path, no_noise, kind):
         assert histogram(engine, corpus, no_noise, 10) == LISTED[kind]
 
 
-def test_a_list_of_fixed_length_is_a_list(engine, no_noise):
-    what = pl.Series([["a", "b"]], dtype=pl.Array(pl.String, 2))
-    table, ask = pl.DataFrame({"who": [1], "what": what}), {"user": "who", "text": "what"}
-    corpus = Corpus(table, as_="list", **ask)
-    assert histogram(engine, corpus, no_noise, 10) == {"a": 724, "b": 724}
-    corpus = Corpus(table, as_="list", max_text_length=1, **ask)
-    assert histogram(engine, corpus, no_noise, 10) == {"a": 1024}
-
-
 @pytest.mark.parametrize("kind", LISTS)
 def test_of_a_list_so_many_tokens_count(engine, no_noise, kind):
     table = pl.DataFrame({"who": [1, 2, 3, 4], "what": LISTS[kind]})
@@ -209,24 +185,3 @@ def test_the_options_for_tokens_hold_for_lists_too(engine, no_noise):
         max_token_length=3,
     )  # fmt: skip
     assert histogram(engine, corpus, no_noise, 10) == {"ab": 724, "abc": 724}
-
-
-@pytest.mark.parametrize("kind", ["categorical", "enum", "dictionary"])
-def test_encoded_text_is_text(engine, no_noise, kind):
-    source = frame(ROWS)
-    if kind == "categorical":
-        source = source.with_columns(pl.col("what").cast(pl.Categorical))
-    elif kind == "enum":
-        source = source.with_columns(pl.col("what").cast(pl.Enum(["a b", "b c", "b", "a"])))
-    else:
-        table = source.to_arrow()
-        source = table.set_column(1, "what", table.column(1).dictionary_encode())
-    corpus = Corpus(source, user="who", text="what")
-    assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
-
-
-@pytest.mark.parametrize("values", [[7, 8], [date(2024, 2, 29), None], [True, False], [1.5, 2.5]])
-def test_whole_items_may_be_of_any_simple_type(engine, no_noise, values):
-    corpus = Corpus(frame(list(enumerate(values))), user="who", item="what")
-    found = histogram(engine, corpus, no_noise, 10)
-    assert {key.lower() for key in found} == {str(v).lower() for v in values if v is not None}

@@ -1,28 +1,23 @@
-"""Counts of public keys, and `counts=` of what a run finds, against looking at each user."""
+"""Counts of public keys, and `counts=` of what a run finds.
+
+`test_plain_sql.py` has the sums as the specification has.
+"""
 
 from __future__ import annotations
 
-import io
-import sqlite3
-from collections import Counter, defaultdict
-from contextlib import closing
-
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dphh import Corpus, CorpusError, Ledger, UsageError, counts, exact_ngrams, items, ngrams, trie
+from dphh import Corpus, counts, items, ngrams, trie
 from dphh.mechanisms.counts import levels as counts_levels
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import NOTE
 from dphh.testing import SeededRandomness
-from tests.conftest import full
 from tests.engines.levels import CHANCE, few, host_on
-from tests.udfs.test_given_grams import looked_up
 
 WORDS = ["a", "b", "c", "dd", "é", "\x1f", "\\", "日本"]
 ITEMS = (("a",), ("b",), ("a", "b"), ("b", "a"), ("a", "b", "a"), ("zz",), ("\x1f",), ("é", "\\"))
@@ -56,21 +51,6 @@ def drawn(engine, plan, randomness):
     return [found[key] for key in sorted(found)]
 
 
-@given(rows=ROWS, most=st.sampled_from([1, 2, 100]), grouped=st.booleans())
-@few(20)
-def test_sums_are_those_of_looking_at_each_user(engine, tmp_path, no_noise, rows, most, grouped):
-    plan = counts(
-        as_corpus(tmp_path, rows), of=ITEMS, max_held=most, **(BY if grouped else {}), **BUDGET
-    )
-    users = defaultdict(list)
-    for user, words, country in rows:
-        users[user].append((words, {"DE": 0, "FR": 1}.get(country, 2)))
-    texts = [[words for words, _ in user] for user in users.values()]
-    of_texts = [[group if grouped else 0 for _, group in user] for user in users.values()]
-    expected = looked_up(texts, ITEMS, plan.levels[0].weighing, of_texts, 3 if grouped else 1)
-    assert drawn(engine, plan, no_noise) == expected.tolist()
-
-
 @given(rows=ROWS, most=st.sampled_from([1, 3]), victim=st.integers(0, 5))
 @few(10)
 def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
@@ -93,51 +73,6 @@ def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
 def test_a_corpus_that_nobody_is_in_counts_nobody(engine, tmp_path, no_noise):
     plan = counts(as_corpus(tmp_path, []), of=ITEMS, max_held=2, **BUDGET)
     assert set(drawn(engine, plan, no_noise)) == {0}
-
-
-@pytest.mark.parametrize("by", ["nowhere", "what"])
-def test_a_column_that_names_no_groups_is_refused_before_it_is_paid_for(
-    engine, tmp_path, by, ledger
-):
-    corpus = as_corpus(tmp_path, [(1, ["x"], "DE")])
-    with pytest.raises(CorpusError, match="by: "):
-        counts(corpus, of=ITEMS, by=by, groups=["DE"], **BUDGET).run(engine=engine, ledger=ledger)
-    assert not ledger.runs()
-
-
-@pytest.mark.parametrize(
-    "values, first",
-    [([1, 2, None], "1"), ([True, False, None], "true"), (["DE", "", None], "DE")],
-)
-def test_groups_are_declared_as_texts_whatever_the_columns_type(
-    engine, tmp_path, no_noise, values, first
-):
-    path = tmp_path / "typed.parquet"
-    frame = pl.DataFrame({"who": [1, 2, 3], "what": ["a", "a", "a"], "where": values}, strict=False)
-    frame.write_parquet(path)
-    corpus = Corpus(str(path), user="who", text="what")
-    plan = counts(corpus, of=[["a"]], by="where", groups=[first], max_held=2, **BUDGET)
-    unit = plan.levels[0].weighing.unit
-    assert drawn(engine, plan, no_noise) == [unit, 2 * unit]
-
-
-@pytest.mark.slow
-def test_on_msnbc_intervals_hold_the_exact_counts_as_often_as_they_say(shared_data, tmp_path):
-    rows = pl.scan_parquet(shared_data / "msnbc.parquet")
-    users = rows if full() else rows.head(200_000)
-    users.sink_parquet(tmp_path / "msnbc.parquet")
-    corpus = Corpus(str(tmp_path / "msnbc.parquet"), user="user_id", text="text")
-    found = ngrams(corpus, max_n=6, epsilon=1.0, delta=1e-7, max_items=10, counts=0.3).run()
-    exact = {
-        tuple(row["tokens"]): row["users"]
-        for row in exact_ngrams(corpus, max_n=6).to_arrow().to_pylist()
-    }
-    asked = {"of": found, "top": 1_000, "epsilon": 1.0, "delta": 1e-7}
-    made = [counts(corpus, max_held=most, **asked).run() for most in (30, 1_000)]
-    for release in (found, *made):
-        rows = release.to_arrow().to_pylist()
-        held = [row["low"] <= exact.get(tuple(row["tokens"]), 0) <= row["high"] for row in rows]
-        assert sum(held) / len(held) >= 0.95 - 0.03
 
 
 # What a run finds is counted in the same run, whatever finds it.
@@ -197,44 +132,6 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(engi
     assert some.manifest["counting"]["kept"] == len(some)
 
 
-def test_of_what_one_user_too_few_holds_so_much_comes_through_as_the_plan_says(written):
-    """400 items of 39 users each, 100 of 200: each user holds one. With noise of the system's."""
-    rows = [(f"{item} {user}", f"few{item}") for item in range(400) for user in range(39)]
-    rows += [(f"many {item} {user}", f"many{item}") for item in range(100) for user in range(200)]
-    plan = items(written(rows), epsilon=4.0, delta=1e-5, max_items=1, counts=0.5, min_users=40)
-    assert "comes through with probability at most 2.50%" in " ".join(plan.describe().split())
-    found = [row["item"] for row in plan.run()]
-    below = sum(item.startswith("few") for item in found)
-    assert below <= 32, "of 400 at 2.5% more than 32 come through once in ten million times"
-    assert len(found) - below == 100
-
-
-def test_of_each_group_what_fewer_of_its_users_hold_is_left_out(written):
-    rows = [(user, f"{'north' if user < 300 else 'south'} both") for user in range(400)]
-    corpus = written(rows)
-    frame = pl.read_parquet(corpus.where[0]).with_columns(
-        side=pl.col("what").str.split(" ").list.first()
-    )
-    frame.write_parquet(corpus.where[0])
-    asked = {"counts": 0.5, "by": "side", "groups": ["north", "south"]}
-    plan = items(corpus, epsilon=4.0, delta=1e-5, max_items=3, min_users=150, **asked)
-    found = {(row["item"], row["group"]) for row in plan.run(randomness=ExactCounts())}
-    assert found == {("both", "north"), ("north", "north")}
-
-
-@pytest.mark.parametrize(
-    "more, said",
-    [
-        ({"min_users": 20}, "say counts="),
-        ({"min_users": 1, "counts": 0.3}, "a whole number from 2"),
-        ({"min_users": True, "counts": 0.3}, "a whole number from 2"),
-    ],
-)
-def test_a_floor_goes_with_counts_of_all(more, said):
-    with pytest.raises(UsageError, match=said):
-        items(**LOOSE, **more)
-
-
 def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeypatch):
     monkeypatch.setattr(counts_levels, "MOST_KEYS", 4)
     release = FINDS["dpne"](written(SHARED), counts=0.3).run(randomness=SeededRandomness(1))
@@ -244,20 +141,6 @@ def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeyp
         assert known == [True] * number + [False] * (len(known) - number)
     assert release.manifest["counting"]["counted"] == 4
     assert repr(release)  # a row that was not counted shows its score
-
-
-@pytest.mark.parametrize(
-    "reading, expected",
-    [
-        ({"text": None, "item": "what"}, {"né": 100, "n": 100, "éa": 100}),
-        ({"as_": "characters"}, {"n": 200, "é": 200, "a": 100}),
-    ],
-    ids=["whole", "characters"],
-)
-def test_however_a_corpus_is_read_its_finds_are_counted_so(engine, written, reading, expected):
-    corpus = written([(user, ["né", "n", "éa"][user % 3]) for user in range(300)], **reading)
-    release = items(corpus, counts=0.3, **LOOSE).run(engine=engine, randomness=ExactCounts())
-    assert {row["item"]: row["users"] for row in release} == expected
 
 
 # Of a trie each leaf is counted, and nothing above it.
@@ -348,17 +231,6 @@ def test_intervals_hold_the_true_numbers_of_holders(written):
 # Of every way to find: where nothing is found, on every engine alike, and in runs cut short.
 
 
-class StopError(Exception):
-    pass
-
-
-def standing(ledger):
-    """What stands in an unfinished run's ledger, step by step, read past dphh."""
-    with closing(sqlite3.connect(ledger.path)) as con:
-        found = con.execute("SELECT step, data FROM drawn JOIN unfinished USING (run)").fetchall()
-    return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
-
-
 COUNTED = {
     "items": (lambda corpus: FINDS["items"](corpus, counts=0.3), SHARED),
     "dpne": (lambda corpus: FINDS["dpne"](corpus, counts=0.3), SHARED),
@@ -380,50 +252,3 @@ def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written, tmp
     other = plan.run(engine="duckdb", randomness=SeededRandomness(4))
     assert release.table.equals(other.table)
     assert len(release) - release.table["users"].null_count > 3
-
-
-@pytest.mark.parametrize("how", COUNTED)
-def test_where_nothing_is_found_nothing_is_counted(engine, written, how):
-    ask, _ = COUNTED[how]
-    release = ask(written([(1, "a b"), (2, "c")])).run(
-        engine=engine, randomness=SeededRandomness(1)
-    )
-    assert len(release) == 0
-    assert release.table.schema.names[-3:] == ["users", "low", "high"]
-    assert release.manifest["counting"]["counted"] == 0
-
-
-@pytest.mark.parametrize("when", ["counting", "counted"])
-@pytest.mark.parametrize("how", COUNTED)
-def test_a_run_that_is_cut_short_counts_what_it_found_and_pays_once(
-    engine, written, ledger, monkeypatch, how, when
-):
-    ask, rows = COUNTED[how]
-    plan = ask(written(rows))
-
-    def stop(line):
-        if line.startswith("counting") and when == "counting":
-            raise StopError
-
-    def fail(*_):
-        raise StopError
-
-    with monkeypatch.context() as patch, pytest.raises(StopError):
-        patch.setattr(Ledger, "settle", fail)
-        plan.run(engine=engine, ledger=ledger, run_id="cut", progress=stop)
-    stood = standing(ledger)
-    assert ("counts" in stood) == (when == "counted")
-    release = plan.run(engine=engine, ledger=ledger, run_id="cut")
-    drawn_before = {step: table for step, table in stood.items() if step != "counts"}
-    assert len(release) == sum(len(table) for table in drawn_before.values())
-    if how == "dpne":
-        noisy = Counter(n for table in drawn_before.values() for n in table["noisy"].to_pylist())
-        bits = plan.levels[0].grid_bits
-        assert Counter(int(row["score"] * 2**bits) for row in release) == noisy
-    if "counts" in stood:
-        counting = release.manifest["counting"]
-        unit = 2 ** counting["grid_bits"]
-        noisy = stood["counts"]["noisy"].to_pylist()[: counting["counted"]]
-        users = {max(0, (value + unit // 2) // unit) for value in noisy}
-        assert {row["users"] for row in release} - {None} <= users
-    assert [run.state for run in ledger.runs()] == ["settled"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,10 @@ SEVERAL = [name for name, case in CASES.items() if len(case.way) > 1 and "ldp" n
 
 @pytest.mark.parametrize("case", SEVERAL)
 def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
-    case: str, tmp_path: Path
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On one engine: what is drawn again is the journal's to say. Cut after every level, it comes
-    to what it comes to in one go."""
+    """On one engine: what is drawn again is the journal's to say. Cut after every level and
+    before it settles, it comes to what it comes to in one go."""
     whole = ran("polars", CASES[case], tmp_path, is_test=True)
     corpus = corpus_of(tmp_path, CASES[case].rows)
     book = Ledger(tmp_path / "again.sqlite")
@@ -35,6 +36,13 @@ def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
     plan = CASES[case].plan(corpus)
     seen: set[str] = set()
     asked, release = [], None
+    settle = Ledger.settle
+
+    def stops_once(*arguments: Any) -> None:
+        monkeypatch.setattr(Ledger, "settle", settle)
+        raise CutShortError
+
+    monkeypatch.setattr(Ledger, "settle", stops_once)
     while release is None:
 
         def stop(line: str) -> None:
@@ -53,7 +61,8 @@ def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
             )
     steps = [step for each in asked for step in each.steps]
     assert steps == whole.asked.steps
-    assert len(asked) > len([step for step in steps if step != "counts"])  # cut after each level
+    # Cut after each level, and once more.
+    assert len(asked) > 1 + len([step for step in steps if step != "counts"])
     for each in asked:
         purposes = [purpose for purpose in each.words if purpose not in ONCE_A_RUN]
         assert all(any(is_of(purpose, step) for step in each.steps) for purpose in purposes)

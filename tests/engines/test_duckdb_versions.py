@@ -19,25 +19,16 @@ from tests.engines.test_engines_agree import (
 
 # Odd texts and columns, and its errors.
 from tests.engines.test_hostile import (
-    test_a_first_line_without_an_end_is_not_read_whole,
     test_an_encrypted_column_is_an_error_that_quotes_nothing,
     test_binary_content_is_decoded_and_what_is_not_utf8_ignored,
     test_columns_that_do_not_fit_are_named,
-    test_csv_whose_other_columns_nearly_have_a_name_is_read_by_the_name,
-    test_decimals_of_different_scales_over_files_are_read_or_refused,
     test_files_that_are_not_there_or_not_parquet_are_told_apart,
-    test_nul_bytes_are_characters_like_any_other,
-    test_parquet_of_other_writers_is_parquet,
-    test_patterns_that_are_none_are_named,
     test_text_that_is_not_utf8_is_a_clear_error,
-    test_texts_of_any_layout_are_texts,
-    test_views_of_strings_are_checked_like_strings,
 )
 
 # Its memory.
 from tests.engines.test_memory import (
     test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up,
-    test_a_limit_that_is_full_stays_as_it_was,
 )
 from tests.engines.test_plain_sql import (
     test_a_set_union_of_anything_is_the_plain_one,
@@ -54,8 +45,6 @@ from tests.engines.test_plain_sql import (
 # Files, tables and their types.
 from tests.engines.test_sources import (
     test_files_of_every_format_are_read,
-    test_lists_of_json_lines_are_read_as_they_are,
-    test_no_writing_of_a_row_changes_what_others_say,
     test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted,
     test_tables_in_memory_are_read,
     test_what_cannot_be_read_says_what_to_do_and_costs_nothing,
@@ -63,14 +52,12 @@ from tests.engines.test_sources import (
 from tests.engines.test_stores import (
     address,
     bucket,
-    test_csv_in_a_store_is_read,
     test_parquet_in_a_store_is_read,
 )
 from tests.engines.test_users import (
     test_a_type_of_several_spellings_is_refused_before_anything_is_paid,
     test_dropped_they_change_nothing,
     test_each_combination_of_values_is_one_unit,
-    test_users_in_json_are_whole_numbers_truths_and_text,
     test_users_of_one_hash_are_told_apart,
 )
 

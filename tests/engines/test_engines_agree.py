@@ -14,9 +14,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dphh import Corpus, items, ldp_trie, ngrams, trie
+from dphh import Corpus, counts, items, ldp_trie, ngrams, trie
 from dphh.engines import ENGINES, engine_of
+from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
+from dphh.udfs.text import vocabulary
 from tests.engines.levels import few, histogram
 
 OTHERS = pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
@@ -131,6 +134,40 @@ def test_a_seeds_release_is_the_same_on_every_engine(tmp_path, rows, other, verb
     table, manifest = released(plan, "duckdb")
     assert len(table) > 5
     assert released(plan, other) == (table, manifest)
+
+
+# How users are worked through
+
+#: One of each way.
+WORKED = {
+    "items adaptive": VERBS["items adaptive over the cap"],
+    "items counted": lambda c: items(c, epsilon=8, delta=1e-4, method="sips", counts=0.3),
+    "ngrams": VERBS["ngrams"],
+    "ngrams dpne": VERBS["ngrams dpne over the cap"],
+    "ngrams with a prior": VERBS["ngrams with a prior"],
+    "counts": lambda c: counts(c, of=["a", "b a"], max_held=10, epsilon=8, delta=1e-4),
+}
+
+
+@pytest.mark.parametrize("verb", WORKED)
+def test_pieces_rows_and_threads_change_no_release(verb, rows, monkeypatch):
+    """Users are worked through some at a time. Here few are, some users are longer than a piece,
+    and rows come in another order, so that words are numbered in another."""
+    read = {"user": "who", "text": "what", "as_": "list"}
+    plan, table = WORKED[verb](Corpus(frame(rows), **read)), frame(rows)
+    whole = plan.run(engine="duckdb", randomness=SeededRandomness(11)).to_arrow()
+    for module, name, size in (
+        (contributions, "PIECE", 16), (positions, "PIECE", 16), (vocabulary, "NUMBERED", 32),
+        (gathering, "ROW", 8), (gathering, "STRETCH", 16), (gathering, "BYTES", 64),
+        (spilled_texts, "POSITIONS", 64),
+    ):  # fmt: skip
+        assert getattr(module, name) > size
+        monkeypatch.setattr(module, name, size)
+    monkeypatch.setattr(duckdb_rows, "SHARE", 2**62)  # all texts go to files
+    plan = WORKED[verb](Corpus(table.sample(fraction=1, shuffle=True, seed=5), **read))
+    for threads in (1, 4):
+        release = plan.run(engine="duckdb", threads=threads, randomness=SeededRandomness(11))
+        assert release.to_arrow() == whole
 
 
 # Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.

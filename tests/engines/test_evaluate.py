@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh import Corpus, Release, UsageError, evaluate, exact_ngrams, items, ngrams, trie
+from dphh import Release, UsageError, evaluate, exact_ngrams
 from dphh.columns import SCORED
 from tests.engines.ladders import held_by_user
 from tests.engines.levels import few
@@ -62,25 +62,6 @@ def test_exact_counts_refuse_to_become_a_release_and_ask_no_ledger(written, tmp_
     assert "NOT private" in repr(found) and "NOT private" in found.warning
 
 
-@pytest.mark.parametrize(
-    "options, said",
-    [
-        ({"max_n": True}, "max_n: found True; give a whole number from 1"),
-        ({"max_n": 2, "at_least": 0}, "at_least: found 0; give a whole number from 1"),
-    ],
-)
-def test_exact_counts_say_what_they_want(written, options, said):
-    with pytest.raises(UsageError) as refused:
-        exact_ngrams(written(TEXTS), **options)
-    assert str(refused.value) == said
-
-
-def test_exact_counts_of_a_spark_frame_say_what_to_do(spark):
-    frame = spark.createDataFrame([(1, "a b")], "who INT, what STRING")
-    with pytest.raises(UsageError, match="write it as Parquet"):
-        exact_ngrams(Corpus(frame, user="who", text="what"), max_n=2)
-
-
 def test_an_evaluation_by_hand(written):
     """Users of a: 4, b: 4, c: 2; of "a b": 2, "b a": 3, "a c": 1."""
     release = release_of(("a",), ("b",), ("z",), ("b", "a"), ("b", "b"))
@@ -97,43 +78,3 @@ def test_an_evaluation_by_hand(written):
     assert two.spurious == 0.5
     assert two.coverage == ((1, 1 / 3), (2, 1 / 2), (3, 1.0))
     assert "NOT private, not for publication" in repr(found) and not hasattr(found, "save")
-
-
-def test_an_evaluation_of_nothing_and_of_everything(written):
-    corpus = written(TEXTS)
-    (nothing,) = evaluate(release_of(), corpus).levels
-    assert (nothing.released, nothing.recall, nothing.missing_mass) == (0, 0.0, 1.0)
-    assert nothing.spurious == 0.0
-    every = [tuple(row["tokens"]) for row in exact_ngrams(corpus, max_n=3).to_arrow().to_pylist()]
-    for level in evaluate(release_of(*every), corpus).levels:
-        assert (level.recall, level.missing_mass, level.spurious) == (1.0, 0.0, 0.0)
-    (only,) = evaluate(release_of(("b", "a"), levels=[2]), corpus).levels
-    assert only.level == 2
-
-
-def test_an_evaluation_tells_words_with_spaces_from_pairs(written):
-    corpus = written([(1, ["a b", "c"])], text="what", as_="list")
-    _, two = evaluate(release_of(("a", "b c"), ("a b", "c")), corpus).levels
-    assert (two.released, two.true) == (2, 1)
-
-
-def test_an_evaluation_takes_counts_made_before_if_they_are_whole(written):
-    corpus, release = written(TEXTS), release_of(("a",), ("a", "b"))
-    counts = exact_ngrams(corpus, max_n=3)
-    assert evaluate(release, counts) == evaluate(release, corpus)
-    for part in (exact_ngrams(corpus, max_n=1), exact_ngrams(corpus, max_n=2, at_least=2)):
-        with pytest.raises(UsageError, match=r"give exact_ngrams\(corpus, max_n=2\)"):
-            evaluate(release, part)
-
-
-def test_real_releases_are_evaluated_and_tries_are_none(written, tmp_path):
-    corpus = written([(user, f"a b c w{user % 50}") for user in range(2000)])
-    release = ngrams(corpus, max_n=3, max_items=4, epsilon=8, delta=1e-5).run()
-    for level in evaluate(release, corpus).levels:
-        assert level.recall > 0.9
-        assert level.spurious < 0.2
-    (level,) = evaluate(items(corpus, epsilon=8, delta=1e-5).run(), corpus).levels
-    assert level.recall == 1.0
-    grown = trie(corpus, epsilon=4, delta=1e-3, max_length=2).run()
-    with pytest.raises(UsageError, match="release: found a release of trie"):
-        evaluate(grown, corpus)

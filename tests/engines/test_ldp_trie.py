@@ -20,7 +20,6 @@ import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
 from dphh.levels.ldp_trie import BY_CHANCE
-from dphh.levels.level import level_from_json
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
@@ -70,17 +69,6 @@ def test_every_level_is_the_brute_force_one(
     assert scores(done) == brute_force(words, seats, plan)
 
 
-def test_tokens_may_be_any_text(engine, written):
-    rows = [["home", "news"], ["home", "news"], ["home"], ["news", "", "home"], ["x", "home"]]
-    plan = plan_of(5, 1, truthful=True, character_set=["news", "home"], max_length=1, keep=9)
-    done = grown(engine, written(list(enumerate(rows)), text="what", as_="list"), plan,
-                 SeededRandomness(0))  # fmt: skip
-    assert scores(done) == [
-        {(("home", "news"), False): 2, (("home",), True): 1, (("news", "home"), False): 1}
-    ]
-    assert done[0].rows.column("item").to_pylist() == ["news home", "home news", "home"]
-
-
 # Who is asked
 
 
@@ -119,25 +107,6 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
 
 
 # What an over-full user reports
-
-
-def test_random_sampling_ignores_how_many_rows_hold_a_prefix_and_greedy_takes_the_most(
-    engine, written
-):
-    local, users = {"ax": 5, "bx": 1, "cx": 3, "dx": 4}, 3000
-    rows = [(user, word) for user in range(users) for word, times in local.items()
-            for _ in range(times)]  # fmt: skip
-    corpus = written(rows, text=None, item="what")
-
-    def told(**asked):
-        plan = plan_of(users, truthful=True, character_set="abcdx", keep=9, **asked)
-        (done,) = grown(engine, corpus, plan, SystemRandomness())
-        return {"".join(tokens): int(score) for (tokens, _), score in prefixes(done).items()}
-
-    drawn = told(contributions=1)
-    assert sum(drawn.values()) == users
-    assert chisquare([drawn[word] for word in local]).pvalue > CHANCE
-    assert told(contributions=2, sampling="greedy") == {"ax": users, "dx": users}
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])
@@ -213,16 +182,6 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
     assert [level["released"] for level in release.manifest["levels"]] == [12, 12]
 
 
-def test_a_corpus_of_nothing_finds_only_noise(engine, written):
-    corpus = written([(user, None if user else "") for user in range(5)], text=None, item="what")
-    plan = plan_of(5, 1, truthful=True, max_length=3, pad=True)
-    assert [prefixes(one) for one in grown(engine, corpus, plan, SystemRandomness())] == [{}] * 3
-    levels = tuple(replace(x, numerator=2**63) for x in plan.levels)
-    noisy = replace(plan, price=replace(plan.price, levels=levels))
-    done = grown(engine, corpus, noisy, SystemRandomness())
-    assert all(len(prefixes(one)) <= 10 for one in done)
-
-
 # Estimates
 
 USERS, RUNS = 400, 20
@@ -263,11 +222,3 @@ def test_what_nobody_holds_stands_out_as_seldom_as_is_said(epsilon, keep):
     assert by_chance <= BY_CHANCE + 3 * np.sqrt(BY_CHANCE / 2_000)
     assert by_chance > BY_CHANCE / 3  # and it is no higher than it must be
     assert level.stands_out > 2 * level.noise
-
-
-def test_plans_say_which_frequency_stands_out_before_anybody_is_asked():
-    plan = ldp_trie(**ASKED)
-    (level,) = plan.levels
-    said = " ".join(plan.describe().split())
-    assert f"an estimate from {level.stands_out:,.0f} of 800 reports on" in said
-    assert level_from_json(level.to_json()) == level

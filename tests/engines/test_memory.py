@@ -12,15 +12,11 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from dphh import Corpus, CorpusError, UsageError, items, ngrams
-from dphh.engines.duckdb.memory import SharedMemory
+from dphh import Corpus, items
 from dphh.errors import EngineOutOfMemory
-from tests.conftest import full
 
 USERS, PER_USER = 280_000, 6
 
@@ -73,52 +69,6 @@ def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(tmp_path, mo
     assert list(spill.iterdir()) == []
 
 
-def test_a_failed_run_leaves_no_spill_behind(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    frame = pl.DataFrame({"who": [None], "what": ["a"]})
-    for corpus in (Corpus(frame, user="who", text="what"), Corpus(frame, user="x", text="what")):
-        with pytest.raises(CorpusError):
-            items(corpus, epsilon=1, delta=1e-8).run(engine=engine)
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-
-
-@pytest.mark.parametrize(
-    "limit, said",
-    [
-        ({"memory_limit": "1GB"}, "memory_limit: found '1GB', but Polars has no memory limit"),
-        ({"threads": 2}, "threads: found 2, but Polars fixes its threads"),
-    ],
-)
-def test_limits_that_polars_cannot_keep_are_refused(limit, said):
-    frame = pl.DataFrame({"who": [1], "what": ["a"]})
-    plan = items(Corpus(frame, user="who", text="what"), epsilon=1, delta=1e-8)
-    with pytest.raises(UsageError, match=said):
-        plan.run(engine="polars", **limit)
-
-
-def write_words(path: Path, rows: int) -> None:
-    """Four words a row, three rows a user."""
-    word = "'w' || (hash(range, {}) % 1000)"
-    text = " || ' ' || ".join(word.format(place) for place in range(4))
-    with duckdb.connect() as con:
-        con.execute(
-            f"COPY (SELECT range // 3 AS who, {text} AS what FROM range({rows})) "
-            f"TO '{path}' (FORMAT parquet)"
-        )
-
-
-@pytest.mark.slow
-def test_texts_larger_than_what_the_engine_may_take_finish(tmp_path):
-    rows = 4_000_000 if full() else 1_000_000
-    write_words(tmp_path / "many.parquet", rows)
-    corpus = Corpus(tmp_path / "many.parquet", user="who", text="what")
-    plan = ngrams(corpus, max_n=2, epsilon=4, delta=1e-7, max_items=12, method="dpne")
-    release = plan.run(engine="duckdb", memory_limit=f"{rows // 5_000}MB", threads=1)
-    released = {level["level"]: level["released"] for level in release.manifest["levels"]}
-    assert released[1] == 1000
-    assert released[2] > (1000 if full() else 10)
-
-
 def peak_of_long_texts(path: str, ledger: str) -> tuple[int, str]:
     """The most memory that a run takes on these texts, in MiB, and how it ends."""
     plan = items(Corpus(path, user="who", text="what"), epsilon=1, delta=1e-6)
@@ -146,36 +96,3 @@ def test_rows_that_name_one_long_text_are_read_within_the_limit(tmp_path):
         peak, ended = other.submit(peak_of_long_texts, *asked).result()
     assert peak < 1_500
     assert ended == "settled"
-
-
-def test_duckdb_has_what_the_rest_of_the_process_leaves_of_the_limit():
-    """In a process of its own: one that ran tests before gives memory back at any time."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-        limit, before, after, size = other.submit(shares_of_memory).result()
-    assert 0.99 * 8e9 <= limit <= 8e9
-    assert 4e9 < before <= 0.75 * 8e9
-    assert abs(before - after - size) < 0.3e9
-
-
-def shares_of_memory():
-    """Of a limit of 8 GB, what DuckDB has before and while an array of this size is held."""
-    con = duckdb.connect(config={"memory_limit": "8GB"})
-    memory = SharedMemory(con, is_kept=True)
-
-    def share():
-        memory.settle()
-        ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
-        return float(written.removesuffix(" GiB")) * 2**30
-
-    before = share()
-    held = np.ones(80_000_000, dtype=np.int64)
-    return memory.limit, before, share(), held.nbytes
-
-
-def test_a_limit_that_is_full_stays_as_it_was():
-    con = duckdb.connect(config={"memory_limit": "200MB", "temp_directory": ""})
-    memory = SharedMemory(con, is_kept=True)
-    con.execute("CREATE TABLE numbers AS SELECT range AS number FROM range(12_000_000)")
-    for _ in range(2):
-        memory.settle()
-    assert con.execute("SELECT max(number) FROM numbers").fetchall() == [(11_999_999,)]

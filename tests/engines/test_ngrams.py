@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
 from pathlib import Path
 from typing import get_args
 
@@ -19,7 +18,7 @@ from dphh import Corpus, Plan, ngrams
 from dphh.columns import SCORED
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.price import Method
-from tests.engines.ladders import ALL, check_ladder, climbed, valid, weights
+from tests.engines.ladders import ALL, climbed, valid, weights
 from tests.engines.levels import few
 
 PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
@@ -28,39 +27,6 @@ WORDS = st.sampled_from(["a", "b", "c", "dd", "é"])
 
 def as_texts(rows):
     return [(user, " ".join(words)) for user, words in rows]
-
-
-@pytest.mark.parametrize("reading", ["words", "characters"])
-def test_the_corpus_says_what_a_token_is(engine, written, reading):
-    texts = [(1, "ab ba"), (2, "ab ba b")]
-    split = (lambda text: text.split()) if reading == "words" else list
-    rows = [(user, split(text)) for user, text in texts]
-    assert check_ladder(engine, written(texts, as_=reading), rows, [ALL] * 3)
-
-
-@PRUNINGS
-def test_grams_never_cross_the_rows_of_a_user(engine, written, pruning):
-    rows = [(1, ["a", "b"]), (1, ["c"]), (1, ["d", "e"]), (2, ["f"]), (2, ["g"])]
-    one, two, three = climbed(engine, written(as_texts(rows)), [ALL] * 3, pruning=pruning)
-    assert set(weights(one)) == {(word,) for word in "abcdefg"}
-    assert set(weights(two)) == {("a", "b"), ("d", "e")}
-    assert weights(three) == {}
-
-
-@PRUNINGS
-@pytest.mark.parametrize("stops", [1, 2, 4])
-def test_a_level_that_releases_nothing_ends_the_ladder(engine, written, pruning, stops):
-    thresholds = [ALL] * 4
-    thresholds[stops - 1] = 9000
-    rows = [(user, "a b c d e") for user in range(5)]
-    done = climbed(engine, written(rows), thresholds, pruning=pruning)
-    assert [step.level.level for step in done] == [1, 2, 3, 4]
-    for length, step in enumerate(done, start=1):
-        assert step.rows.schema == SCORED
-        found = 6 - length if length < stops else 0
-        assert step.rows.num_rows == step.manifest()["released"] == found
-        if length > stops:
-            assert step.level.valid == 0
 
 
 @pytest.mark.parametrize("method", get_args(Method))
@@ -150,32 +116,6 @@ def test_spurious_grams_look_like_the_others(engine, written, pruning):
     assert 8 < pairs < 100
 
 
-@PRUNINGS
-def test_the_manifest_says_what_each_level_did(engine, written, pruning):
-    rows = [(user, ["a b c d a", "b c", "d a b c", "x y"][user % 4]) for user in range(2000)]
-    plan = ngrams(
-        written(rows), max_n=4, epsilon=8, delta=1e-5, decay=0.8, pruning=pruning,
-        max_items=(9, 8, 7, 6), method="dpne",
-    )  # fmt: skip
-    release = plan.run(engine=engine)
-    check_rows(release)
-    frame = release.to_polars()
-    released = [
-        {tuple(gram) for gram in frame.filter(level=level)["tokens"].to_list()}
-        for level in (1, 2, 3, 4)
-    ]
-    first, *above = release.manifest["levels"]
-    assert first["kind"] == "set_union"
-    assert [level["max_items"] for level in release.manifest["levels"]] == [9, 8, 7, 6]
-    for level in above:
-        grams = product([word for (word,) in released[0]], repeat=level["level"])
-        assert level["valid"] == sum(valid(gram, released, pruning) for gram in grams)
-        assert level["threshold"] == level["threshold_grid"] / 2 ** level["grid_bits"]
-    sigmas = [level["sigma"] for level in release.manifest["levels"]]
-    for one, two in pairwise(sigmas):
-        assert two / one == pytest.approx(0.8, abs=1e-3)
-
-
 # The forecast ladder
 
 
@@ -199,12 +139,6 @@ def test_what_all_share_is_found_to_its_full_length(engine, corpus):
     assert not set(found["item"]) & {"alone", "w41"}
     assert (found.filter(pl.col("level") > 1)["score"] > 0).all()
     assert found.height == found.unique(["level", "item"]).height
-
-
-@pytest.mark.parametrize("max_n", [1, 2])
-def test_short_ladders_stop_where_they_should(engine, corpus, max_n):
-    release = forecast(corpus, max_n).run(engine=engine)
-    assert release.to_polars()["level"].max() == max_n
 
 
 def test_the_manifest_says_what_the_rounds_took_and_no_more_than_was_priced(engine, corpus):

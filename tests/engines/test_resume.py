@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
 import re
@@ -23,9 +22,6 @@ import pytest
 from dphh import Corpus, DphhError, Ledger, Release, UsageError, items
 from dphh.ledger import source_of
 from dphh.ledger.source import files_state
-from dphh.levels.trie import VoteLevel
-from dphh.mechanisms.trie.levels import hold_walkers, votes_by_coins
-from dphh.udfs.draws.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (
     DRAWING,
@@ -36,12 +32,10 @@ from tests.engines.cut_short import (
     SETTLED,
     SHOWN,
     STORED,
-    AllHeads,
     killed,
     said,
 )
 from tests.engines.cut_short import run as run_verb
-from tests.engines.levels import host_on
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: How many draws each verb makes.
@@ -178,23 +172,6 @@ def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
         assert stored_levels(ledger) == {}
 
 
-@pytest.mark.parametrize("verb", daily(DRAWS if full() else FEW))
-def test_a_seeded_run_goes_on_to_the_very_same_release(
-    engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
-) -> None:
-    if engine == "spark" and verb not in FEW:
-        pytest.skip("on DuckDB and Polars")
-    corpus = corpus_of(verb, corpora)
-    whole = run_verb(verb, corpus, tmp_path / "whole.sqlite", engine, seed=7)
-    assert len(whole) > 3
-    draws = DRAWS[verb]
-    points = [(DRAWING, draws), (STORED, 1)]
-    for ledger in killed(verb, corpus, engine, points, tmp_path, seed=7):
-        release = run_verb(verb, corpus, ledger, engine, seed=7)
-        assert release.to_arrow() == whole.to_arrow(), ledger.name
-        assert release.manifest == whole.manifest
-
-
 def test_every_user_keeps_the_sequence_that_was_drawn_before(
     engine: str, corpora: dict[str, Corpus], tmp_path: Path
 ) -> None:
@@ -208,20 +185,6 @@ def test_every_user_keeps_the_sequence_that_was_drawn_before(
     assert len({token[-1] for token in drawn}) == 4
     second = found.filter(pl.col("level") == 2)["tokens"].to_list()
     assert {tokens[0] for tokens in second} == drawn
-
-
-def test_other_keys_draw_other_sequences(engine: str, corpora: dict[str, Corpus]) -> None:
-    def drawn(key: bytes) -> set[str]:
-        randomness = RunRandomness(AllHeads())
-        with host_on(engine, corpora["drawn"], randomness) as host:
-            randomness.draw_once_by(key)
-            hold_walkers(host, "drawn")
-            rows = votes_by_coins(host, VoteLevel(1, 2**63, 1), "trie/level 1")
-        return set(rows.column("token").to_pylist())
-
-    first, again, other = drawn(bytes(32)), drawn(bytes(32)), drawn(b"\1" * 32)
-    assert first == again
-    assert 20 < len(first & other) < 90  # about a quarter of 200 by chance
 
 
 AT_ONCE = """
@@ -276,31 +239,6 @@ def test_processes_with_one_run_id_come_to_one_release(
     assert len(list(tmp_path.glob("*saw level 1"))) == 3
     assert len({path.read_text() for path in tmp_path.glob("*released")}) == 1
     assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
-
-
-# Killed at moments of chance
-
-
-@pytest.mark.slow
-def test_whenever_it_is_killed_a_run_is_paid_for_and_shown_once(
-    engine: str, tmp_path: Path
-) -> None:
-    """Some kills in CI, a hundred an engine with DPHH_FULL=1 (tests/engines/faults.md)."""
-    if engine == "spark" and not full():
-        pytest.skip("each kill starts another Java: with DPHH_FULL=1")
-    kills = {"spark": 10}.get(engine, 100) if full() else 6
-    folder, temporary = tmp_path / "runs", tmp_path / "temporary"
-    folder.mkdir()
-    temporary.mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "tests.engines.killed_often", engine, str(kills), str(folder)],
-        cwd=ROOT, check=True, timeout=1800 if full() else 250,
-        env={**os.environ, "TMPDIR": str(temporary)},
-    )  # fmt: skip
-    seen = json.loads((folder / "seen.json").read_text())
-    assert seen["wrong"] == []
-    assert seen["left"] == []
-    assert sum(seen["killed"].values()) >= kills
 
 
 # What may not go on
@@ -363,30 +301,6 @@ def test_no_other_request_randomness_or_dphh_goes_on(
     monkeypatch.setattr("dphh.run.version", lambda _: "9.9")
     with pytest.raises(UsageError, match=r"its dphh changed .*now 9\.9"):
         items(corpus, **ASK).run(ledger=ledger, run_id=RUN, randomness=no_noise)
-
-
-def test_a_table_in_memory_is_trusted_and_the_run_says_so(ledger: Ledger) -> None:
-    frame = pl.DataFrame({"who": list(range(200)), "what": ["the same words"] * 200})
-    corpus = Corpus(frame, user="who", text="what")
-    cut_short(corpus, ledger)
-    lines: list[str] = []
-    release = items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=lines.append)
-    assert len(release) == 3
-    assert any("cannot be compared" in line for line in lines if line.startswith("note:"))
-
-
-def test_what_stops_a_run_says_how_it_goes_on(corpus: Corpus, ledger: Ledger) -> None:
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=_interrupt)
-    assert stopped.value.__notes__ == [
-        "the price is spent once (epsilon 1, delta 1e-07): the same request with run id "
-        f"{RUN} goes on where this run was cut short"
-    ]
-
-
-def _interrupt(line: str) -> None:
-    if line.startswith("reading"):
-        raise KeyboardInterrupt
 
 
 # What becomes of the files

@@ -7,38 +7,29 @@ changes.
 from __future__ import annotations
 
 import io
-import random
 from collections import Counter, defaultdict
 from dataclasses import asdict
-from math import ceil, floor, sqrt
+from math import floor, sqrt
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh import Corpus, EngineError, Ledger, items
-from dphh.engines.duckdb.host import DuckDBHost
-from dphh.engines.polars.host import PolarsHost
+from dphh import Corpus, Ledger, items
 from dphh.levels.set_union import CHOICE_COMMON, SetUnionLevel, WeighedLevel
 from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.set_union.levels import draw_words
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, new_delta, round_alone
+from dphh.mechanisms.set_union.rounds import new_delta, round_alone
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import new_item_threshold
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.contributions import contributions, equal_weights
 from dphh.udfs.kernel.reading import Words as Texts
-from dphh.udfs.text.hashes import Words, of_numbers
-from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, few, histogram, host_on, in_adaptive_rounds, unstored
 
 #: Without Spark: what is looked at is the driver's, or a query that Spark has from DuckDB.
@@ -64,16 +55,6 @@ def test_an_over_full_user_keeps_just_as_many_items_as_allowed(
     assert sum(histogram(engine, corpus, no_noise, cap).values()) == expected
 
 
-def test_users_far_over_and_just_over_the_cap_keep_as_many(engine, written, no_noise):
-    cap = 1000
-    rows = [
-        (user, " ".join(f"w{i}" for i in range(items)))
-        for user, items in enumerate((1001, 1002, 1030, 1500, 1999, 2001, 3000, 50_000))
-    ]
-    found = histogram(engine, written(rows), no_noise, cap)
-    assert sum(found.values()) == len(rows) * cap * floor(1024 / sqrt(cap))
-
-
 def test_which_items_an_over_full_user_keeps_differs_from_user_to_user(engine, written, no_noise):
     words = " ".join(f"w{i}" for i in range(50))
     found = histogram(engine, written([(user, words) for user in range(200)]), no_noise, 5)
@@ -95,53 +76,6 @@ def test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn(engine, writ
 # whatever draws one is asked, of each user alone and without noise.
 
 MOST, SIGMA = 7, 1_557
-NOISE = rounded_gaussian(SIGMA)
-#: With the threshold of equal weights, one heavy item among light ones costs more than delta.
-LEVEL = SetUnionLevel(1, MOST, 10, SIGMA, new_item_threshold(NOISE, 10, MOST, 4.75e-8))
-
-
-def check(weights: list[int]) -> None:
-    assert len(set(weights)) <= 1
-    assert 0 < len(weights) <= MOST
-    passes = sum(NOISE.tail(LEVEL.threshold_grid - weight) for weight in weights)
-    assert passes <= new_delta(LEVEL)
-
-
-@pytest.mark.parametrize("of_ngrams", [False, True])
-def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, of_ngrams: bool) -> None:
-    rng = random.Random(5)
-    words = [f"w{number}" for number in range(40)]
-    for some in (1, 2, MOST - 1, MOST, MOST + 1, 3 * MOST):
-        texts = [[rng.choice(words) for _ in range(some)] for _ in range(2)]
-        frame = pl.DataFrame({"who": ["a"] * 2, "what": [["z", "y", *text] for text in texts]})
-        corpus = Corpus(frame, user="who", text="what", as_="list")
-        with host_on(engine, corpus, NoNoise()) as host:
-            host.gather("users", Texts(ends=of_ngrams))
-            drawn = draw_words(host, bare_level(MOST), "round")
-        check(drawn.column("noisy").to_pylist())
-
-
-@pytest.mark.parametrize("places", [1, 5, 1000])
-def test_so_it_is_where_places_are_equal(places: int) -> None:
-    """An over-full user keeps fewer keys then, none of them with more."""
-
-    def hashes(keys: np.ndarray) -> Words:
-        return of_numbers(keys % places)
-
-    rng = np.random.default_rng(places)
-    kept = []
-    for held in range(1, 60):
-        keys = rng.permutation(1000)[:held]
-        _, weights = contributions(
-            np.array([held]), np.array([held]), keys, equal_weights(MOST, 10, held, hashes)
-        )
-        if len(weights):
-            check(weights.tolist())
-        kept.append(len(weights))
-    assert max(kept) <= MOST
-    assert (min(kept[MOST:]) < MOST) == (places < 1000)
-
-
 # DP-SIPS, and what one round in the place of others costs
 
 
@@ -156,40 +90,6 @@ def test_an_item_is_released_in_one_round_only(engine, written):
     found = release.to_polars()["item"].to_list()
     assert sorted(found) == [f"w{i}" for i in range(8)]
     assert sum(level["released"] for level in release.manifest["levels"]) == 8
-
-
-def test_scores_of_a_later_round_reach_the_threshold_of_the_one_before_and_no_higher(
-    engine, written, no_noise
-):
-    """Five common items take all weight but that of "late", which then has more than round 1's."""
-    plan = items(epsilon=8, delta=1e-3, max_items=10, method="sips")
-    first, second = (level.threshold for level in plan.levels[:2])
-    common = [f"c{i}" for i in range(SIPS_COMMON)]
-    late = ceil(first * 1.5)
-    assert second < late / 6**0.5 < first < late
-    rows = [(user, " ".join([*common, "late"])) for user in range(late)]
-    rows += [(user, " ".join(common)) for user in range(late, 10 * late)]
-    done = run_on(engine, written(rows), no_noise, plan)
-    assert [set(step.rows["item"].to_pylist()) for step in done] == [{*common}, {"late"}, set()]
-    assert done[1].rows["score"].to_pylist() == [first]
-    assert min(done[0].rows["score"].to_pylist()) >= first
-
-
-@pytest.mark.parametrize("counts", [None, 0.3])
-def test_where_nothing_is_common_one_round_takes_what_is_left(engine, written, no_noise, counts):
-    plan = items(epsilon=8, delta=1e-3, max_items=10, method="sips", counts=counts)
-    rows = [(user, f"w{user % 7}") for user in range(7 * ceil(plan.levels[2].threshold))]
-    done = run_on(engine, written(rows), no_noise, plan)
-    assert [step.rows.num_rows for step in done] == [0, 7]
-    first, alone = (step.level for step in done)
-    assert first == plan.levels[0]
-    assert alone.threshold < plan.levels[2].threshold
-    # Of noise and of delta it takes all but what the first round had, and no more.
-    spent = sum(1 / level.sigma**2 for level in (first, alone))
-    priced = sum(1 / level.sigma**2 for level in plan.levels)
-    assert spent <= priced
-    assert spent == pytest.approx(priced, rel=1e-2)
-    assert new_delta(first) + new_delta(alone) <= sum(map(new_delta, plan.levels)) * (1 + 2**-40)
 
 
 @pytest.mark.parametrize("method", ["sips", "adaptive"])
@@ -259,36 +159,6 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     assert kinds == ["set_union", "weighed", "weighed"]
 
 
-@NOT_SPARK
-def test_a_run_cut_short_among_its_rounds_draws_all_of_them_anew(
-    engine: str, tmp_path: Path
-) -> None:
-    """Nobody saw what it drew: nothing stood in the ledger, and its errors quote nothing."""
-    plan = items(corpus_of(SHARED), **ADAPTIVE)
-    ledger, lines = tmp_path / "ledger.sqlite", []
-    host, asked = {"duckdb": DuckDBHost, "polars": PolarsHost}[engine], []
-    take = host.take
-
-    def fails_at_the_second(self: Any, step: str, **parameters: Any) -> Any:
-        if step == "released_of_round":
-            asked.append(parameters["threshold"])
-        if len(asked) == 2:
-            raise EngineError("no room")
-        return take(self, step, **parameters)
-
-    with patch.object(host, "take", fails_at_the_second):
-        with pytest.raises(EngineError) as problem:
-            plan.run(engine=engine, ledger=ledger, run_id="one", progress=lines.append)
-        told = f"{problem.value} {lines}"
-        assert not any(word in told for word in ("unheard", "common", "released"))
-        assert [entry.state for entry in Ledger(ledger).runs()] == ["failed"]
-        release = plan.run(engine=engine, ledger=ledger, run_id="one", progress=lines.append)
-    thresholds = [level.threshold_grid for level in plan.levels]
-    assert asked == [*thresholds[:2], *thresholds]
-    assert len(release) == 6
-    assert len(Ledger(ledger).runs()) == 1
-
-
 def test_later_rounds_thresholds_cover_any_weights() -> None:
     plan = items(epsilon=4, delta=1e-6, max_items=30, method="adaptive")
     first, *later = plan.levels
@@ -317,10 +187,3 @@ def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_no
     assert done[0].rows.num_rows == 0
     found = [item for step in done for item in step.rows["item"].to_pylist()]
     assert sorted(found) == sorted([*(f"c{number}" for number in range(common)), "rare"])
-
-
-def test_scores_are_not_cut_at_the_first_rounds_threshold(engine, written, no_noise):
-    plan = items(**AUTO)
-    many = 3 * int(plan.levels[0].threshold)
-    done = run_on(engine, written([(user, "one") for user in range(many)]), no_noise, plan)
-    assert [step.rows["score"].to_pylist() for step in done] == [[], [many]]

@@ -14,8 +14,8 @@ import pytest
 
 from dphh import Corpus, CorpusError, items
 from dphh.corpora.stores import extension_file
+from tests.engines.contents import ROWS, expected, frame
 from tests.engines.levels import histogram
-from tests.engines.test_content import ROWS, expected, frame
 
 SECONDS = 250
 
@@ -87,14 +87,6 @@ def test_parquet_in_a_store_is_read(bucket, engine, no_noise):
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
-@NEEDS_HTTPFS
-def test_csv_in_a_store_is_read(bucket, no_noise):
-    text = "who,what\n" + "".join(f"{who},{what}\n" for who, what in ROWS)
-    bucket.put_object(Bucket="corpora", Key="reviews/a.csv", Body=text.encode())
-    corpus = Corpus("s3://corpora/reviews/a.csv", user="who", text="what")
-    assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
-
-
 def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
     def not_here(*_: object) -> None:
         raise duckdb.IOException("SECRET address")
@@ -106,33 +98,3 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "SECRET" not in str(caught.value)
     assert ledger.runs() == []
-
-
-@NEEDS_HTTPFS
-@pytest.mark.parametrize(
-    "place", ["s3://corpora/no.parquet", "s3://corpora/no/*.parquet", "s3://nowhere/no.parquet"]
-)
-def test_what_is_not_in_a_store_is_no_such_file(bucket, place):
-    with pytest.raises(CorpusError, match="there is no such file"):
-        items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6).run()
-
-
-@pytest.mark.parametrize("known", [False, True])
-def test_a_store_that_lets_nobody_in_is_said_to_be_one(bucket, monkeypatch, ledger, known):
-    from dphh.corpora.files import unreadable
-
-    corpus = Corpus("s3://corpora/reviews/a.parquet", user="who", text="what")
-    if not known:
-        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    said = str(unreadable(corpus, OSError("Generic S3 error: HIDDEN 403 Forbidden: HIDDEN")))
-    assert "the store refused" in said and "HIDDEN" not in said
-    wanted = "may read it" if known else "no credentials are set: AWS_ACCESS_KEY_ID"
-    assert wanted in said
-
-
-@NEEDS_HTTPFS
-def test_what_is_no_parquet_in_a_store_is_said_to_be_none(bucket, ledger):
-    bucket.put_object(Bucket="corpora", Key="reviews/b.parquet", Body=b"no such thing" * 9)
-    corpus = Corpus("s3://corpora/reviews/b.parquet", user="who", text="what")
-    with pytest.raises(CorpusError, match="cannot be read as Parquet"):
-        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)

@@ -6,7 +6,6 @@ is asked for.
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 from collections import defaultdict
 from functools import partial
@@ -38,18 +37,13 @@ from dphh import (
     trie,
 )
 from dphh.corpora.files import refuse_unclear_columns
-from dphh.corpora.formats import opened
-from dphh.corpora.tables import schema_in_memory
 from dphh.corpus import narrowed
-from dphh.engines import ENGINES
 from dphh.ledger import Source, source_of
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.plan import plan_from_json
-from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.contents import expected, frame
 from tests.engines.levels import bare_level, few, histogram, host_on
-from tests.engines.tries import grown, prefixes
 
 ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 SPELLED = "so that equal users are spelled equally"
@@ -77,35 +71,6 @@ def read_by(verb: str, source: Any, user: Any = "who") -> Corpus:
 
 
 # Types of ids
-
-#: An id of each type for each user.
-IDS: dict[str, tuple[Any, Any]] = {
-    "unsigned": (pa.uint64(), lambda user: 2**64 - 1 - user),
-    "text": (pa.string(), lambda user: f"user {user}"),
-    "nul": (pa.string(), lambda user: f"a\0{user}"),
-    "decimal": (pa.decimal128(20, 3), lambda user: decimal.Decimal(user) / 8),
-    "date": (pa.date32(), lambda user: dt.date(2001, 1, 1) + dt.timedelta(user)),
-    "bool": (pa.bool_(), lambda user: user % 2 == 0),
-}
-
-
-@pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
-@pytest.mark.parametrize("kind", IDS)
-def test_over_full_users_count_for_the_same_keys(tmp_path, no_noise, other, kind):
-    """And are told apart."""
-    form, named = IDS[kind]
-    users = pa.array([named(user) for user in range(400) for _ in range(2)], form)
-    texts = [
-        " ".join(f"w{(user + 7 * row + step * step) % 12}" for step in range(6))
-        for user in range(400)
-        for row in range(2)
-    ]
-    pq.write_table(pa.table({"who": users, "what": texts}), tmp_path / "c.parquet")
-    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    rows = list(zip(users.to_pylist(), texts, strict=True))
-    assert histogram(other, corpus, no_noise, 12) == expected(rows)
-    seen = [histogram(each, corpus, SeededRandomness(3), 2) for each in ("duckdb", other)]
-    assert seen[0] == seen[1]
 
 
 def test_users_of_one_hash_are_told_apart(no_noise):
@@ -165,29 +130,6 @@ def test_one_id_in_two_spellings_is_refused_by_every_verb(engine, tmp_path, ledg
     refused(read_by(verb, tmp_path / "c.parquet"), ledger, engine, verb)
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [
-        pa.array([1], pa.time64("us")),
-        pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 2], pa.int8())),
-        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"x": 1}', '{"x":1}'])),
-    ],
-    ids=["times", "bool8", "JSON"],
-)
-def test_types_that_an_engine_would_take_as_their_storage_are_refused(ids):
-    """Spark takes times, and JSON, as texts; and 1 and 2, which are both true, as integers."""
-    corpus = Corpus(pa.table({"who": ids, "what": ["a"] * len(ids)}), user="who", text="what")
-    with pytest.raises(CorpusError, match=SPELLED):
-        schema_in_memory(corpus)
-
-
-def test_intervals_and_wide_decimals_are_refused(ledger):
-    wide = pa.array([decimal.Decimal(1), decimal.Decimal(2)], pa.decimal256(50, 2))
-    for ids in (pa.array([pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 30, 0])]), wide):
-        corpus = Corpus(pa.table({"who": ids, "what": ["a", "b"]}), user="who", text="what")
-        refused(corpus, ledger, "duckdb")
-
-
 #: The user's column in two or three files. United as text, or as a decimal, one user's id would be
 #: spelled in two ways, or two users' ids in one.
 APART: dict[str, tuple[Any, ...]] = {
@@ -242,15 +184,6 @@ def test_users_that_json_spells_in_two_ways_are_refused(tmp_path, ledger, ids):
         assert "is JSON" in refused(Corpus(relation, user="who", text="what"), ledger, "duckdb")
 
 
-def test_users_in_json_are_whole_numbers_truths_and_text(tmp_path):
-    ends = ["-9223372036854775808", "18446744073709551615"]
-    there = [*ends, '""', '"\\u0061"', "true", "null", "-0"]
-    lines = [f'{{"who": {each}, "what": "a"}}' for each in there]
-    (tmp_path / "c.jsonl").write_text("\n".join(lines))
-    relation = opened(Corpus(tmp_path / "c.jsonl", user="who", text="what")).source
-    assert [who for who, _ in relation.fetchall()] == [*ends, "", "a", "true", None, "0"]
-
-
 def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(tmp_path, ledger):
     for name in ("SENTINEL", "x=y"):
         (tmp_path / f"who={name}").mkdir()
@@ -259,12 +192,6 @@ def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(tmp_path, le
         VERBS["items"](Corpus(tmp_path, user="who", text="what")).run(ledger=ledger)
     assert "SENTINEL" not in str(said.value)
     assert ledger.runs() == []
-
-
-def test_uuids_of_arrow_are_taken():
-    uuids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
-    table = pa.table({"who": uuids, "what": ["a"]})
-    assert schema_in_memory(Corpus(table, user="who", text="what")).names == ["who", "what"]
 
 
 # Rows of nobody
@@ -383,19 +310,6 @@ def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows
     assert histogram(engine, by_month(tmp_path, rows), no_noise, 10) == plain_histogram(rows)
 
 
-def test_columns_may_be_texts_whole_numbers_dates_and_truth_values(engine, tmp_path, no_noise):
-    month = dt.date(2026, 5, 1)
-    for values in ([1, 11, 1], [month, dt.date(2026, 6, 1), month], [True, False, True]):
-        rows = [("ann", value, word) for value, word in zip(values, "xxy", strict=True)]
-        assert histogram(engine, by_month(tmp_path, rows), no_noise, 10) == plain_histogram(rows)
-
-
-def test_in_a_trie_each_combination_has_one_sequence(engine, tmp_path):
-    rows = [("ann", month, word) for month, word in ((1, "ab"), (1, "ab"), (2, "ac"), (11, "ab"))]
-    found = grown(engine, by_month(tmp_path, rows, text=None, item="what"), 2, 2)
-    assert [prefixes(level) for level in found] == [{(("a",), False)}, {(("a", "b"), False)}]
-
-
 def test_nobody_takes_it_for_a_promise_to_a_person(tmp_path, ledger):
     corpus = by_month(tmp_path, [("ann", "may", "x")] * 3)
     plan = items(corpus, **ASK)
@@ -431,9 +345,3 @@ def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     (entry,) = ledger.runs()
     assert entry.parameters["user"] == ["who", "month"]
     assert entry.source.user == ("who", "month")
-
-
-@pytest.mark.parametrize("user", ["", [], [""], ["who", "who"], [1], None, {"who"}])
-def test_what_is_no_unit_is_refused(tmp_path, user):
-    with pytest.raises(UsageError, match="user: found"):
-        Corpus(tmp_path / "corpus.parquet", user=user, text="what")

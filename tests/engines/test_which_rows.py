@@ -15,7 +15,6 @@ import dphh
 from dphh import Corpus, Ledger
 from dphh.corpus import corpus_from_json
 from dphh.errors import CorpusError, UsageError
-from dphh.rows.conditions import condition
 
 ROWS = {
     "who": list(range(400)),
@@ -80,19 +79,6 @@ def test_the_same_rows_count_on_every_engine(engine: str, path: Path, where: str
     assert near(users(corpus, engine), wanted)
 
 
-@pytest.mark.parametrize("made", ["frame", "lazy", "arrow", "csv"])
-def test_of_every_kind_of_table(engine: str, path: Path, made: str, tmp_path: Path) -> None:
-    frame = pl.read_parquet(path).drop("tags")
-    frame.write_csv(tmp_path / "rows.csv")
-    source = {
-        "frame": frame, "lazy": frame.lazy(), "arrow": frame.to_arrow(),
-        "csv": tmp_path / "rows.csv",
-    }[made]  # fmt: skip
-    corpus = Corpus(source, user="who", text="what", where="country = 'DE'", since="day=2026-01-05")
-    wanted = expected(lambda r: r["country"] == "DE" and r["day"].day >= 5)
-    assert near(users(corpus, engine), wanted)
-
-
 @pytest.mark.parametrize(
     ("where", "said"),
     [
@@ -143,13 +129,6 @@ def test_what_does_not_go_with_the_columns_is_refused_before_payment(
     assert ledger.runs() == []
 
 
-@pytest.mark.parametrize("option", ["since", "until"])
-@pytest.mark.parametrize("said", ["2026-01-01", "=3", "day=", 7])
-def test_since_and_until_say_a_column_and_a_value(option: str, said: Any) -> None:
-    with pytest.raises(UsageError, match=f"{option}: .*COLUMN=VALUE"):
-        Corpus("a.parquet", user="who", text="what", **{option: said})
-
-
 def test_a_value_is_no_sql(path: Path, engine: str) -> None:
     corpus = Corpus(path, user="who", text="what", since="country=o' OR 'a' = 'a")
     found = users(corpus, engine)
@@ -189,9 +168,3 @@ def test_what_a_condition_keeps_of_a_user_hangs_on_that_user_alone(path: Path, e
         for rows in (frame, pl.concat([frame, *newcomers]))
     )
     assert near(after, {"red": before["red"] + len(newcomers), "blue": before["blue"]})
-
-
-def test_how_it_is_written_is_how_it_is_read() -> None:
-    asked = condition("\"a b\" = 'it''s' AND x")
-    assert asked.columns == ("a b", "x")
-    assert condition(asked.sql.removeprefix("try")).columns == asked.columns

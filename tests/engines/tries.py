@@ -126,7 +126,3 @@ def sizes(done):
 
 def found(done):
     return [prefixes(level) for level in done]
-
-
-def whole_words(done):
-    return {"".join(tokens) for level in done for tokens, ended in prefixes(level) if ended}
