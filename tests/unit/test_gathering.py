@@ -165,8 +165,10 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
 
     words = Vocabulary()
     gathering = Gathering(Words().reader(words), tokens=tokens)
-    users = pa.array([str(user) for user in range(len(texts))])
-    gathering.add(users, pa.array(texts), pa.nulls(len(texts), pa.string()))
+    users, nothing = pa.array([str(user) for user in range(len(texts))]), pa.nulls(len(texts))
+    none = nothing.cast(pa.list_(pa.string()))
+    gathering.add(users, none, nothing.cast(pa.string()), pa.array(texts))
+    assert sum(len(waiting) for waiting, *_ in gathering._waiting) == 0  # nor what holds them
     gathering.end()
     assert sum(rows for rows, _ in sizes) == len(texts)
     assert all(size <= 2_000 for rows, size in sizes if rows > 1)

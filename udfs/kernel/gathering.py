@@ -29,7 +29,8 @@ from dphh.udfs.kernel.spilled_texts import (
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Contents are read in batches of about this many bytes: their tokens take many times as much.
+TEXTS = ["user", "tokens", "group_name"]
+#: Texts are read in batches of about this many bytes.
 BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
 #: positions end. So a number of rows is a bounded number of positions, however long users are.
@@ -85,10 +86,10 @@ class Gathering:
         self,
         read: Read,
         spilled: SpilledTexts | None = None,
-        tokens: Callable[[pa.Array], pa.Array] = lambda contents: contents,
+        tokens: Callable[[pa.Array], pa.Array] | None = None,
     ) -> None:
         """`spilled`: where texts go that do not fit into memory; if None, all stay in memory.
-        `tokens`: makes tokens of contents, which are tokens already if it is not given."""
+        `tokens`: makes the tokens of long texts, if any are added."""
         self._read = read
         self._tokens = tokens
         self._spilled = spilled
@@ -102,32 +103,38 @@ class Gathering:
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
 
-    def add(self, users: Any, contents: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_id, content, group_name)`: takes texts; returns 1 each."""
+    def add(self, users: Any, tokens: Any, groups: Any, long_texts: Any = None) -> pa.Array:
+        """`dphh_gathered(user_id, tokens, group_name, long_text)`: takes texts; returns 1 each. A
+        long text comes without its tokens."""
         each = pa.array(np.ones(len(users), dtype=np.int32))
+        if long_texts is not None and long_texts.null_count < len(long_texts):
+            assert self._tokens is not None
+            is_long = one_array(long_texts).is_valid()
+            rows = pa.table([users, long_texts, groups], ["user", "text", "group_name"])
+            for some in slices_of_bytes(rows.filter(is_long)):
+                user, text, group = map(one_array, some.columns)
+                self._store_texts([(user, self._tokens(text), group)])
+            # Copies: a column that waits as it came would keep the long texts in memory.
+            is_short = pc.invert(is_long)
+            users, tokens, groups = (each.filter(is_short) for each in (users, tokens, groups))
         with self._lock:
-            self._waiting.append((users, contents, groups))
-            self._bytes += sum(column.nbytes for column in (users, contents, groups))
+            self._waiting.append((users, tokens, groups))
+            self._bytes += sum(column.nbytes for column in (users, tokens, groups))
             taken = self._take_waiting() if self._bytes >= BYTES else []
-        self._read_texts(taken)
+        self._store_texts(taken)
         return each
 
     def _take_waiting(self) -> list[tuple[Any, ...]]:
         taken, self._waiting, self._bytes = self._waiting, [], 0
         return taken
 
-    def _read_texts(self, parts: list[tuple[Any, ...]]) -> None:
+    def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
-        rows = pa.table(
-            [pa.chunked_array([*map(one_array, column)]) for column in zip(*parts, strict=True)],
-            ["user", "content", "group_name"],
+        texts = pa.table(
+            [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
+            TEXTS,
         )
-        for some in _slices_of_bytes(rows):
-            tokens = self._tokens(one_array(some.column("content")))
-            self._store_texts(some.set_column(1, "tokens", tokens))
-
-    def _store_texts(self, texts: pa.Table) -> None:
         lengths, positions = self._read(texts)
         users = one_array(texts.column("user")).cast(pa.large_string())
         if users.null_count:
@@ -163,7 +170,7 @@ class Gathering:
 
     def end(self) -> None:
         """Read what waits. If texts went to files, all do, so that no memory is used for them."""
-        self._read_texts(self._take_waiting())
+        self._store_texts(self._take_waiting())
         if self._spilled is not None and self._spilled.has_any:
             self._spill(self._spilled)
             self._texts.clear()
@@ -218,14 +225,14 @@ class Gathering:
         return user_hashes
 
 
-def _slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
+def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
     """The rows in slices of at most twice BYTES, where no row alone has more."""
     if rows.nbytes <= 2 * BYTES or rows.num_rows < 2:
         yield rows
         return
     half = rows.num_rows // 2
-    yield from _slices_of_bytes(rows.slice(0, half))
-    yield from _slices_of_bytes(rows.slice(half))
+    yield from slices_of_bytes(rows.slice(0, half))
+    yield from slices_of_bytes(rows.slice(half))
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:

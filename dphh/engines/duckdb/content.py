@@ -25,6 +25,9 @@ from dphh.udfs.text.tokens import tokens_of
 ROWS = "corpus_rows"
 #: DESCRIBE of this many columns takes almost no time.
 MANY_COLUMNS = 1_000
+#: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
+#: whose tokens take many times as much memory as their texts.
+LONG = 1 << 13
 Loader = Callable[[], None]
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
@@ -78,6 +81,9 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     column = identifier(corpus.content.column)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     content = _as_written(corpus.content, types[corpus.content.column])
+    kind = types[corpus.content.column]
+    is_text = kind != "BLOB" and not LIST_TYPE.search(kind)
+    is_long = f"(strlen(content) > {LONG})" if is_text else "false"
     return (
         f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
@@ -87,6 +93,10 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
         f"WHERE {counts_sql(corpus)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
+        "CREATE TEMP VIEW texts_of_corpus AS "
+        f"SELECT user_id, tokens_of(CASE WHEN NOT {is_long} THEN content END) AS tokens, "
+        f"group_name, CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text "
+        "FROM rows_of_corpus",
     )
 
 

@@ -96,10 +96,7 @@ class Rows:
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
         gathering = Gathering(reading.reader(words), spilled, self._tokens)
-        ((_, content, *_),) = self.con.execute(
-            "DESCRIBE SELECT content FROM rows_of_corpus"
-        ).fetchall()
-        takes = ["VARCHAR", content, "VARCHAR"]
+        takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explained(gathering):
             try:

@@ -9,12 +9,12 @@ What a task makes of its part depends on that part alone, so a task that runs ag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.kernel.gathering import Gathering, Users
+from dphh.udfs.kernel.gathering import Gathering, Users, slices_of_bytes
+from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
@@ -31,10 +31,12 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
-        tokens = partial(tokens_of, column=column, expression=expression)
-        gathering = Gathering(reading.reader(words), tokens=tokens)
-        for rows in batches:
-            gathering.add(*(rows.column(each) for each in ("user_id", "content", "group_name")))
+        gathering = Gathering(reading.reader(words))
+        for batch in batches:
+            for rows in slices_of_bytes(pa.Table.from_batches([batch])):
+                content = one_array(rows.column("content"))
+                tokens = tokens_of(content, column, expression)
+                gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
         gathering.end()
         if gathering.holds_null_users:
             raise RuntimeError("dphh: NULL user")
