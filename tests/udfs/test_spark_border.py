@@ -33,9 +33,9 @@ pytest.importorskip("pyspark", reason="needs dphh[spark]")
 from pyspark.core.broadcast import Broadcast as SparksBroadcast
 from pyspark.serializers import ChunkedStream
 
+from dphh.engines.spark import blocks as gathering
 from dphh.engines.spark import functions as border
-from dphh.engines.spark import gathering
-from dphh.engines.spark.bringing import keys_of_blocks, with_brought
+from dphh.engines.spark.blocks import keys_of_blocks, with_brought
 from dphh.engines.spark.dialect import spark_sql, statements
 
 BITS, CAP, SALT = 10, 4, 7

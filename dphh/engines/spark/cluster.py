@@ -1,4 +1,5 @@
-"""Chooses the Spark session of a run: the corpus's, the process's, or a new local one."""
+"""Chooses the Spark session of a run: the corpus's, the process's, or a new local one; and asks
+before anything is paid whether its Python workers can run what dphh sends them."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pyspark
+import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
@@ -27,6 +31,9 @@ from dphh.wording.warned import warn
 _JAVA_MEMORY = "2g"
 #: Options that the user has set come after these and take precedence.
 _JAVA_OPTIONS = " ".join((
+    # Java's default collector looks through its whole memory at each array of megabytes, as a block
+    # of users is one. Half of the memory is for what is new, as most of it soon goes.
+    "-XX:+UseParallelGC -XX:NewRatio=1",
     # A run is many short queries, of which Java would compile code for longer than it runs them: to
     # be compiled again with all optimisations, code has to run ten times as often as by default.
     "-XX:Tier4InvocationThreshold=50000",
@@ -39,15 +46,11 @@ _JAVA_OPTIONS = " ".join((
     # Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 ))  # fmt: skip
-#: Java's default collector looks through its whole memory at each array of megabytes, as a block of
-#: users is one. Half of the memory is for what is new, as most of it soon goes. Java refuses to
-#: start with two collectors, so one that the user chose stays.
-_COLLECTOR = "-XX:+UseParallelGC -XX:NewRatio=1"
-_OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
-_OPTIONS_OF_OTHERS = (
-    "SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-    "PYSPARK_SUBMIT_ARGS",
-)  # fmt: skip
+_CAUSE = re.compile(
+    r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
+)
+#: Spark's applications whose workers were asked.
+_checked: set[str] = set()
 #: Settings of a session that dphh starts, so that it does not show or store how much data there is,
 #: or leave rows that others can read.
 _SETTINGS = {
@@ -65,7 +68,6 @@ _SETTINGS = {
     "spark.buffer.pageSize": "1m",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
-_MEMORY_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
 def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
@@ -76,6 +78,11 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     # PySpark warns about the version of pandas, which dphh does not use here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     _forget_ended_java()
+    if limits.memory is not None:
+        raise UsageError(
+            f"memory_limit: found {limits.memory!r}, but Spark has its memory from its start: "
+            "leave memory_limit out, and set SPARK_DRIVER_MEMORY or spark.driver.memory before"
+        )
     if isinstance(corpus.source, DataFrame):
         return _check_running_limits(corpus.source.sparkSession, limits), False
     if SparkContext._active_spark_context is not None or is_remote():
@@ -93,7 +100,7 @@ def _forget_ended_java() -> None:
 
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Refuse limits of a running Spark, and a session without Java."""
+    """Refuse other threads than a running Spark has, and a session without Java."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UsageError(
             "engine: found a Spark Connect session, and a run needs a session with Java beside it, "
@@ -106,12 +113,11 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
         )
-    for option, found in (("threads", limits.threads), ("memory_limit", limits.memory)):
-        if found is not None:
-            raise UsageError(
-                f"{option}: found {found!r}, but Spark is already running and reads its limits "
-                f"only at its start; leave {option} out"
-            )
+    if limits.threads is not None:
+        raise UsageError(
+            f"threads: found {limits.threads}, but Spark is already running, with the threads that "
+            "it was started with; leave threads out"
+        )
     return spark
 
 
@@ -129,22 +135,16 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
     builder = builder.config("spark.executorEnv.PYTHONPATH", paths)
     builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
-    builder = builder.config("spark.driver.defaultJavaOptions", _java_options())
+    builder = builder.config("spark.driver.defaultJavaOptions", _JAVA_OPTIONS)
     for setting, value in _SETTINGS.items():
         builder = builder.config(setting, value)
-    if limits.memory is not None:
-        if SparkContext._gateway is not None:
-            raise UsageError(
-                f"memory_limit: found {limits.memory!r}, but this process has already run Spark, "
-                "whose memory cannot change; leave memory_limit out, or run in a new process"
-            )
-        builder = builder.config("spark.driver.memory", _memory_for_spark(limits.memory))
     try:
         spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
             f"engine: Spark could not be started ({problem.getCondition()}); it needs Java 17 or "
-            "later, found by JAVA_HOME or on the PATH"
+            "later, found by JAVA_HOME or on the PATH, and no other collector (-XX:+Use...GC) in "
+            "JAVA_TOOL_OPTIONS or in Spark's settings"
         ) from None
     spark.sparkContext.setLogLevel("OFF")
     # PySpark's thread for accumulators prints a traceback where Java has ended.
@@ -153,20 +153,34 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     return spark
 
 
-def _java_options() -> str:
-    given = [os.environ.get(name, "") for name in _OPTIONS_OF_OTHERS]
-    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
-    if defaults.is_file():
-        given.append(defaults.read_text(errors="replace"))
-    if _OTHER_COLLECTOR.search("\n".join(given)):
-        return _JAVA_OPTIONS
-    return f"{_COLLECTOR} {_JAVA_OPTIONS}"
+def check_workers(spark: SparkSession) -> None:
+    """A cluster's machines have a Python and packages of their own. Spark starts workers where it
+    likes, so that a few tasks can only find what is missing on all machines, or on many."""
+    application = str(spark.sparkContext.applicationId)
+    if application in _checked:
+        return
+    tasks = 1 if str(spark.sparkContext.master).startswith("local") else 8
+    rows = spark.range(0, tasks, 1, tasks)
+    try:
+        asked = rows.mapInArrow(version_of_worker, "version string").distinct().collect()
+        lacks = [f"dphh is {there} there" for (there,) in asked if there != version("dphh")]
+    except (PySparkException, Py4JError) as problem:
+        cause = _CAUSE.search(str(problem))
+        lacks = [cause[0] if cause else type(problem).__name__]
+    if lacks:
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise UsageError(
+            f"engine: Spark's Python workers cannot run dphh ({lacks[0]}); install dphh[spark] "
+            f"{version('dphh')} where they run, or send a packed environment, and set "
+            f"PYSPARK_PYTHON, or spark.pyspark.python, to a Python {here} that has it "
+            "(docs/engines.md)"
+        )
+    _checked.add(application)
 
 
-def _memory_for_spark(limit: str) -> str:
-    """The memory limit in Spark's notation; a local Spark is a single process."""
-    size = _MEMORY_SIZE.fullmatch(limit.strip())
-    if size is None:
-        raise UsageError(f"memory_limit: found {limit!r}; write it as 500MB or 4GB")
-    return f"{size[1]}{size[2].lower()}"
+def version_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from dphh.udfs.functions import functions  # noqa: F401 - with all that they import
+    from dphh.udfs.text.tokens import tokens_of  # noqa: F401
+
+    for _ in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([version("dphh")])], ["version"])

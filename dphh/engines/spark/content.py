@@ -1,72 +1,99 @@
 """Opens a corpus in Spark: the views rows_of_corpus (user_id, content, group_name) and
-tokens_of_rows."""
+tokens_of_rows. Rows are in files, in a frame of Spark's own, or in a table that DuckDB reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from os.path import commonpath
+from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    NullType,
+    StringType,
+    VarcharType,
 )
 
-from dphh.corpora.files import refuse_missing_columns
+from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Loader, tokens_sql
 from dphh.engines.duckdb.failures import engine_errors as of_duckdb
 from dphh.engines.duckdb.rows import Rows
 from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
-from dphh.engines.spark.rows import ROWS, Opening, find_rows, identifier
-from dphh.engines.spark.users import PLAIN, is_text, user_sql
 from dphh.errors import CorpusError, UsageError
+from dphh.files.paths import files_named
 from dphh.rows.conditions import check_patterns
 from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.user import columns_of
+from dphh.rows.user import NO_USERS, columns_of
 from dphh.udfs.text.tokens import tokens_of
 
+ROWS = "corpus_rows"
+#: Names that Spark takes for no data; a _ with a = is a folder's that spells a column.
+_SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
+_METADATA_FILES = ("_metadata", "_common_metadata")
+#: Types of groups, besides text: their values are written alike everywhere.
+PLAIN = (IntegralType, BooleanType, DateType, NullType)
+#: What to do when the run ends.
+WhenClosed = Callable[[Callable[[], object]], None]
 
-def open_corpus(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool]]:
-    """Look at the names and types of the columns. Reads no row.
 
-    Returns a function that makes the rows available, to be called when the run has begun, and one
-    that says whether any row has no user. DuckDB tokenises the content on the executors, so that
-    all engines read it alike.
-    """
+class Opened(NamedTuple):
+    #: Makes the rows available, to be called when the run has begun.
+    load: Loader
+    has_rows_without_user: Callable[[], bool]
+    #: The content column, and the expression by which DuckDB makes tokens of it on the executors,
+    #: so that all engines read it alike.
+    tokens: tuple[str, str]
+
+
+def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> Opened:
+    """Look at the names and types of the columns. Reads no row."""
     if corpus.content.where is not None:
         raise UsageError(
             "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load, look, content_type = _read_by_spark(host, corpus)
+        load, look, content_type = _read_by_spark(spark, corpus, when_closed)
     else:
-        load, look, content_type = _read_by_duckdb(host, corpus)
+        load, look, content_type = _read_by_duckdb(spark, corpus, when_closed)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
-    host.tokens = name, expression
 
     def tokens(content: pa.Array) -> pa.Array:
         return tokens_of(content, name, expression)
 
     def load_and_define() -> None:
         load()
-        register_arrow(host.spark, "dphh_tokens", tokens, "array<string>")
-        host.spark.sql(
+        register_arrow(spark, "dphh_tokens", tokens, "array<string>")
+        spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return load_and_define, look
+    return Opened(load_and_define, look, (name, expression))
 
 
-def _read_by_duckdb(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool], str]:
+def _read_by_duckdb(
+    spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
+) -> tuple[Loader, Callable[[], bool], str]:
     """A table in memory, which comes in as Arrow; and the type of its content in DuckDB."""
     rows = Rows(corpus, Limits())
-    host.when_closed(rows.close)
+    when_closed(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
 
     def load() -> None:
@@ -74,15 +101,20 @@ def _read_by_duckdb(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[],
         with of_duckdb("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # with DuckDB's own copy of the rows
-        host.spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
+        spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
     return load, rows.has_rows_without_user, described[0][1]
 
 
-def _read_by_spark(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], bool], str]:
-    """Files and frames; and the type of their content in DuckDB."""
-    find_rows(host, corpus)
-    types = {field.name: field.dataType for field in host.spark.table(ROWS).schema.fields}
+def _read_by_spark(
+    spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
+) -> tuple[Loader, Callable[[], bool], str]:
+    """Files and frames; and the type of their content in DuckDB. Only names and types are asked for
+    until the run begins."""
+    is_path = corpus.kind == "path"
+    found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, when_closed)
+    found.createOrReplaceTempView(ROWS)
+    types = {field.name: field.dataType for field in found.schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
     content, content_type = _content_and_duckdb_type(corpus.content, types[name])
@@ -95,7 +127,7 @@ def _read_by_spark(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], 
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
 
     def load() -> None:
-        host.spark.sql(
+        spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
             f"WHERE {counted}"
@@ -103,10 +135,117 @@ def _read_by_spark(host: Opening, corpus: Corpus) -> tuple[Loader, Callable[[], 
 
     def look() -> bool:
         nulls = " AND ".join(f"{column} IS NULL" for column in users)
-        found = host.spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
+        found = spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
     return load, look, content_type
+
+
+def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
+    """Files on this machine by their names, whatever is in them; other places as Spark does."""
+    here = [path for path in corpus.where if "://" not in path]
+    names = [name for path in here for name in files_named(path)]
+    _refuse_files_skipped_by_spark(names)
+    files = [f"file://{_without_glob_meaning(name)}" for name in names]
+    remote = [path for path in corpus.where if "://" in path]
+    if here and not files and not remote:
+        raise no_such_file(corpus)
+    several = len(files) != 1 or remote
+    reader = spark.read.option("mergeSchema", "true" if several else "false")
+    try:
+        # A column of the files is taken before one that the folders' names spell.
+        rows = reader.option("recursiveFileLookup", "true").parquet(*files, *remote)
+        if set(corpus.columns.values()) <= set(rows.columns):
+            return rows
+        if files:
+            reader = reader.option(
+                "basePath",
+                f"file://{_without_glob_meaning(_folder_above_partitions(corpus, here))}",
+            )
+        return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
+    except (PySparkException, Py4JError) as problem:
+        if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
+            raise CorpusError(
+                f"corpus: {', '.join(corpus.where)}: this Spark has no reader for such a store: "
+                "start it with Hadoop's (for S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
+                "and give an s3a:// address, or use another engine"
+            ) from None
+        missing = "PATH_NOT_FOUND" in str(problem)
+        raise unreadable_files(
+            corpus,
+            "there is no such file"
+            if missing
+            else f"it cannot be read as Parquet ({type(problem).__name__})",
+        ) from None
+
+
+def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
+    """Other engines read them, so that the same request would come to another release."""
+    for file in files:
+        name = Path(file).name
+        if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
+            raise CorpusError(
+                f"corpus: {file}: Spark skips files whose name begins with a dot or with _; "
+                "rename the file, or name the other files as the corpus"
+            )
+
+
+def _without_glob_meaning(path: str) -> str:
+    """A name without the meaning that Hadoop's globs would give it."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
+    """The deepest folder that all files share and that is above all key=value folders."""
+    folders = []
+    for path in here:
+        for name in files_named(path):
+            parts = Path(name).parent.parts
+            cut = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+            folders.append(str(Path(*parts[:cut])))
+    return commonpath(folders)
+
+
+def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> DataFrame:
+    """A frame of another session: they meet in Spark's global views, under a name of its own."""
+    frame = corpus.source
+    for option, column in corpus.columns.items():
+        if frame.columns.count(column) > 1:
+            raise CorpusError(
+                f"{option}: the corpus has {frame.columns.count(column)} columns {column!r}; "
+                "rename all but one"
+            )
+    refuse_missing_columns(corpus, frame.columns)
+    view = f"dphh_{uuid.uuid4().hex}"
+    wanted = dict.fromkeys(corpus.columns.values())
+    frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
+    when_closed(lambda: spark.catalog.dropGlobalTempView(view))
+    return spark.table(f"global_temp.{view}")
+
+
+def identifier(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
+    """The id of the row's user as text: all later steps see this text alone. Several columns make
+    one text of lengths in bytes and values; NULL if one of the values is NULL."""
+    texts = []
+    for option, column in corpus.columns_of_user:
+        text, kind = identifier(column), types[column]
+        if not is_text(kind) and not isinstance(kind, (*PLAIN, DecimalType)):
+            raise CorpusError(
+                NO_USERS.format(option=option, column=column, kind=kind.simpleString())
+            )
+        texts.append(f"checked({text})" if is_text(kind) else f"CAST({text} AS STRING)")
+    if isinstance(corpus.user, str):
+        return texts[0]
+    spelled = [f"CAST(octet_length({text}) AS STRING), ':', {text}" for text in texts]
+    return f"concat({', '.join(spelled)})"
+
+
+def is_text(kind: DataType) -> bool:
+    return isinstance(kind, (StringType, VarcharType))
 
 
 def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:

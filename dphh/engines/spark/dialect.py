@@ -6,7 +6,6 @@ A file of `sql/spark/` is an exception, in Spark's own SQL, and its first line s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -48,14 +47,12 @@ class Statement(NamedTuple):
 @cache
 def statements(step: str) -> tuple[Statement, ...]:
     """What a step makes, one after the other."""
-    return tuple(_statements(spark_sql(step)))
-
-
-def _statements(text: str) -> Iterator[Statement]:
-    _, *parts = _CREATED.split(text)
-    for kind, made, select in zip(*(parts[i::3] for i in range(3)), strict=True):
+    _, *parts = _CREATED.split(spark_sql(step))
+    made = []
+    for kind, name, select in zip(*(parts[i::3] for i in range(3)), strict=True):
         last = _LAST_LINE.search(select)
-        yield Statement(kind, made, select[: last.end() - 1] if last else select)
+        made.append(Statement(kind, name, select[: last.end() - 1] if last else select))
+    return tuple(made)
 
 
 @cache

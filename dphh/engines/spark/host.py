@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame
 
 from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits, Object
-from dphh.engines.spark import bringing
-from dphh.engines.spark.cluster import find_spark
+from dphh.engines.spark import blocks
+from dphh.engines.spark.cluster import check_workers, find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
 from dphh.engines.spark.failures import (
@@ -31,8 +31,6 @@ from dphh.engines.spark.failures import (
 )
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register
-from dphh.engines.spark.gathering import SCHEMA, blocks_of
-from dphh.engines.spark.workers import check_workers
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import called_in, functions
@@ -68,8 +66,6 @@ class SparkHost(Host):
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
         self._functions = functions(randomness)
-        #: The content column, and the expression that makes tokens of it (`content.py`).
-        self.tokens = ("", "")
         #: Tables as they were written, and the names of their files.
         self._tables: dict[str, DataFrame] = {}
         self._written: dict[str, str] = {}
@@ -93,7 +89,7 @@ class SparkHost(Host):
             self._folder = RunFolder(self.spark)
             for statement in query_for("spark", "text").strip().split(";\n"):
                 self.spark.sql(statement)
-            self._load, self._has_rows_without_user = open_corpus(self, corpus)
+            self._opened = open_corpus(self.spark, corpus, self.when_closed)
         except BaseException:
             self.close()
             raise
@@ -139,12 +135,12 @@ class SparkHost(Host):
 
     def has_rows_without_user(self) -> bool:
         with engine_errors("look"):
-            return self._has_rows_without_user()
+            return self._opened.has_rows_without_user()
 
     def open(self) -> None:
         """As the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
         if not self._is_open:
-            self._load()
+            self._opened.load()
             self._is_open = True
 
     def gather(self, table: str, reading: Reading) -> None:
@@ -152,8 +148,8 @@ class SparkHost(Host):
         with engine_errors("gather_texts"):
             self._describe("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
-            blocks = rows.mapInArrow(blocks_of(reading, *self.tokens), SCHEMA)
-            self.write(table, blocks)
+            gathered = blocks.blocks_of(reading, *self._opened.tokens)
+            self.write(table, rows.mapInArrow(gathered, blocks.SCHEMA))
 
     def run(self, step: str, **parameters: Any) -> None:
         with engine_errors(step):
@@ -225,12 +221,12 @@ class SparkHost(Host):
             self._register(spark_sql(step), parameters)
             self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
             table = self._tables[to]
-            blocks = table.selectExpr(*bringing.NUMBERED)
-            blocks.createOrReplaceTempView("blocks")
-            keys = blocks.mapInArrow(bringing.keys_of_blocks, bringing.keys_schema(table))
+            numbered = table.selectExpr(*blocks.NUMBERED)
+            numbered.createOrReplaceTempView("blocks")
+            keys = numbered.mapInArrow(blocks.keys_of_blocks, blocks.keys_schema(table))
             keys.createOrReplaceTempView("keys_of_blocks")
             parts = self.ask(step, spark_sql("brought"), {})
-            rows = parts.mapInArrow(bringing.with_brought, bringing.schema_with(name, table))
+            rows = parts.mapInArrow(blocks.with_brought, blocks.schema_with(name, table))
             rows.createOrReplaceTempView(f"{to}_with_{name}")
             self._brought[name] = to
 
