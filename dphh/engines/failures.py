@@ -1,6 +1,7 @@
 """Replaces an engine's own errors, which may quote data, by messages that do not.
 
-Each engine's `engine_errors` says which errors are its own and what to do about them.
+Each engine says which errors are its own and what to do about them: DuckDB, which reads for all of
+them, here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+
+import duckdb
 
 from dphh.corpora.tables import bad_line
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
@@ -25,14 +29,10 @@ OUR_OWN = {
 }
 
 
-def query_of_step(engine: str) -> Callable[[str], str]:
+def query_of_step(engine: str, step: str) -> str:
     """Says where an engine's query of a step is; nothing of a step that is no query."""
-
-    def of_step(step: str) -> str:
-        place = place_for(engine, step)
-        return "" if place is None else f"The step's query is sql/{place}"
-
-    return of_step
+    place = place_for(engine, step)
+    return "" if place is None else f"The step's query is sql/{place}"
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,27 @@ class Failures:
             return line
         foreign = self.not_utf8 is not None and self.not_utf8.search(said)
         return NOT_UTF8 if foreign else None
+
+
+_DUCKDB_FAILURES = Failures(
+    "DuckDB",
+    errors=(duckdb.Error,),
+    is_out_of_memory=lambda problem: isinstance(problem, duckdb.OutOfMemoryException),
+    ran_out_of="memory or of temporary disk",
+    more_memory="raise the memory limit, free disk space in the temporary folder, use fewer "
+    "threads, or lower max_text_length or max_items",
+    look=partial(query_of_step, "duckdb"),
+    not_utf8=re.compile("UTF|unicode"),
+)
+
+
+@contextmanager
+def duckdb_errors(step: str) -> Iterator[None]:
+    with _DUCKDB_FAILURES(step):
+        try:
+            yield
+        except RuntimeError as problem:
+            # DuckDB raises this if a signal handler raised any exception.
+            if "interrupted" not in str(problem):
+                raise
+            raise KeyboardInterrupt from None

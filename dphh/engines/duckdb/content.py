@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import duckdb
-import pyarrow as pa
 
 from dphh.corpora.files import refuse_missing_columns, unreadable
 from dphh.corpora.quoted import identifier, literal
@@ -20,11 +18,8 @@ from dphh.rows.conditions import check_patterns, check_types, condition
 from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.user import NO_USERS, columns_of
 from dphh.sql import query
-from dphh.udfs.text.tokens import tokens_of
 
 ROWS = "corpus_rows"
-#: DESCRIBE of this many columns takes almost no time.
-MANY_COLUMNS = 1_000
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
 LONG = 1 << 13
@@ -43,19 +38,19 @@ class Opened(NamedTuple):
     #: Makes the rows available, to be called when the run has begun.
     load: Loader
     has_rows_without_user: Callable[[], bool]
-    #: The tokens of contents.
-    tokens: Callable[[pa.Array], pa.Array]
+    #: The content column, and the expression by which DuckDB makes tokens of it for all engines.
+    tokens: tuple[str, str]
 
 
 def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
     """Check the names and types of the columns, then define the views. Reads no row."""
     if corpus.kind == "path":
-        relation, load = _path_relation(con, corpus), _load_nothing
+        relation, load = _path_relation(con, corpus), lambda: None
     else:
         relation, load = ROWS, _table_in_memory(con, corpus)
-    types = _types_of_columns(con, relation, corpus)
+    types = _types_of(con, relation, corpus.columns.values())
     if not types.keys() >= {*corpus.columns.values()}:
-        refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
+        refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
     statements = corpus_statements(corpus, types, relation)
     con.execute(query("names"))
     con.execute(query("text"))
@@ -72,8 +67,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
         return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
     name = corpus.content.column
-    tokens = partial(tokens_of, column=name, expression=tokens_sql(corpus.content, types[name]))
-    return Opened(load, look, tokens)
+    return Opened(load, look, (name, tokens_sql(corpus.content, types[name])))
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -204,7 +198,8 @@ def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> s
         tokens = f"keeping({tokens}, {literal(content.keep)})"
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
-    limited = _tokens_within_limits(tokens, content, content.max_token_length)
+    limiting = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
+    limited = f"{limiting[content.too_long]}({tokens}, {content.max_token_length})"
     # No token is longer than its text, so short texts skip the check of each token.
     if text is not None:
         is_short = f"strlen({text}) <= {content.max_token_length}"
@@ -214,22 +209,19 @@ def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> s
     return f"cut_code_points({limited}, {content.unit})"
 
 
-def _tokens_within_limits(tokens: str, content: Content, longest: int) -> str:
-    limit = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
-    return f"{limit[content.too_long]}({tokens}, {longest})"
-
-
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    files = (
-        f"read_parquet({_listing_of_columns(corpus)}, union_by_name = true, hive_partitioning = "
-    )
+    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
+    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning ="
     try:
         # A column in the files takes precedence over one in the names of partition folders.
         relation = f"{files} false)"
-        if not _types_of_columns(con, relation, corpus).keys() >= {*corpus.columns.values()}:
+        wanted = corpus.columns.values()
+        if not _types_of(con, relation, corpus.columns.values()).keys() >= {
+            *corpus.columns.values()
+        }:
             # As text: one user's folder name must not decide the type of all others'.
             relation = f"{files} true, hive_types_autocast = false)"
-            _types_of_columns(con, relation, corpus)
+            _types_of(con, relation, wanted)
     except duckdb.Error as problem:
         raise unreadable(corpus, problem) from None
     return relation
@@ -246,40 +238,16 @@ def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     return load
 
 
-def _load_nothing() -> None:
-    """Files need no loading."""
-
-
-def _types_of_columns(
-    con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus
-) -> dict[str, str]:
-    """The types of the corpus's columns, for those that exist."""
-    return _types_of(con, relation, corpus.columns.values())
-
-
 def _types_of(
-    con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str]
+    con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """The types of these columns. DESCRIBE of all columns takes time quadratic in their number."""
-    named = ", ".join(literal(column) for column in columns)
-    query = f"DESCRIBE SELECT COLUMNS(lambda name: name IN ({named})) FROM {relation}"
+    """The types of these columns, or of all, which takes time quadratic in their number."""
+    named = ", ".join(literal(column) for column in columns or ())
+    some = "*" if columns is None else f"COLUMNS(lambda name: name IN ({named}))"
+    query = f"DESCRIBE SELECT {some} FROM {relation}"
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}
     except duckdb.BinderException as problem:
         if "COLUMNS" not in str(problem):  # by its message: many errors have this type
             raise
         return {}  # none of the columns exists
-
-
-def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
-    """All columns, for the error about a missing one; of very many columns, only the names."""
-    if corpus.kind == "path":
-        query = f"SELECT name FROM parquet_schema({_listing_of_columns(corpus)})"
-        _whole_row, *names = dict.fromkeys(name for (name,) in con.execute(query).fetchall())
-        if len(names) > MANY_COLUMNS:
-            return dict.fromkeys(names, "")
-    return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}
-
-
-def _listing_of_columns(corpus: Corpus) -> str:
-    return f"[{', '.join(literal(parquet_pattern(path)) for path in corpus.where)}]"

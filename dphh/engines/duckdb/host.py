@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.functions import register, register_spelled
 from dphh.engines.duckdb.rows import InOneProcess
+from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
@@ -41,7 +41,7 @@ class DuckDBHost(InOneProcess):
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL: ids are those of the run's words."""
         self.drop(table)
-        with engine_errors("gather_texts"):
+        with duckdb_errors("gather_texts"):
             self.con.execute(
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
@@ -59,7 +59,7 @@ class DuckDBHost(InOneProcess):
         called = (self.functions.get(name) for name in called_in(text))
         of_users = any(function is not None and function.of_users for function in called)
         in_parallel = self._side_by_side() if of_users else nullcontext()
-        with engine_errors(step), in_parallel:
+        with duckdb_errors(step), in_parallel:
             for statement in self.con.extract_statements(text):
                 named = {name: values[name] for name in statement.named_parameters}
                 self.memory.settle()
@@ -73,7 +73,7 @@ class DuckDBHost(InOneProcess):
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
         """
-        with engine_errors(step):
+        with duckdb_errors(step):
             answer = f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}"
             (statement,) = self.con.extract_statements(answer)
             values = self._values(parameters)
@@ -114,7 +114,7 @@ class DuckDBHost(InOneProcess):
     def put(self, table: str, rows: Any) -> None:
         self.drop(table)
         self.con.register("put", rows)
-        with engine_errors(table):
+        with duckdb_errors(table):
             self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 

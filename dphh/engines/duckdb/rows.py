@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -14,9 +16,8 @@ import pyarrow as pa
 from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Opened, open_corpus
-from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.functions import register_arrow
-from dphh.engines.duckdb.memory import SharedMemory
+from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Host, Limits, Object
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
@@ -28,10 +29,20 @@ from dphh.udfs.kernel.gathering import Gathering
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 from dphh.udfs.kernel.words import by_key
+from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts that were read may use at most one SHAREth of the memory limit.
 SHARE = 16
+#: One CALLSth of the limit is reserved for the arrays of the functions that a step calls.
+CALLS = 4
+#: DuckDB gets at least one LEASTth of the limit, however much the rest of the process uses.
+LEAST = 4
+_SIZE_WITH_UNIT = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
+_BYTES_OF_UNIT = {
+    unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
+}
+_PROCESS_MEMORY_FILE = Path("/proc/self/statm")
 NO_DISK = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
     "raise the memory limit"
@@ -61,8 +72,7 @@ class Rows:
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            opened = _opened(self.con, corpus)
-            self._load, self._has_rows_without_user, self._tokens = opened
+            self._opened = _opened(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
             raise UsageError(_explain_bad_limit(problem, limits)) from None
@@ -75,16 +85,16 @@ class Rows:
         self._spill.close()
 
     def has_rows_without_user(self) -> bool:
-        with engine_errors("look"):
-            return bool(self._has_rows_without_user())
+        with duckdb_errors("look"):
+            return bool(self._opened.has_rows_without_user())
 
     def open(self) -> None:
         """Make the rows available, several times."""
         if self._is_open:
             return
-        self._load()
+        self._opened.load()
         if self._read_once:
-            with engine_errors("rows_of_corpus"):
+            with duckdb_errors("rows_of_corpus"):
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_open = True
@@ -95,12 +105,14 @@ class Rows:
         self.open()
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
-        gathering = Gathering(reading.reader(words), spilled, self._tokens)
+        column, expression = self._opened.tokens
+        tokens = partial(tokens_of, column=column, expression=expression)
+        gathering = Gathering(reading.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explained(gathering):
             try:
-                with engine_errors("gather_texts"):
+                with duckdb_errors("gather_texts"):
                     self.memory.settle()
                     self.con.execute(query("gather_texts"))
                     gathering.end()
@@ -184,15 +196,9 @@ def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
 def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
     # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
     # is removed with it.
-    config: dict[str, Any] = {
-        "temp_directory": spill,
-        "preserve_insertion_order": True,
-    }
-    if limits.memory is not None:
-        config["memory_limit"] = limits.memory
-    if limits.threads is not None:
-        config["threads"] = limits.threads
-    return config
+    given = {"memory_limit": limits.memory, "threads": limits.threads}
+    limited = {each: limit for each, limit in given.items() if limit is not None}
+    return {"temp_directory": spill, **limited}
 
 
 def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
@@ -200,3 +206,49 @@ def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
+
+
+class SharedMemory:
+    """The memory limit of a connection; if the caller gave it (`is_kept`), it applies to the whole
+    process, and DuckDB's share is what the rest of it leaves.
+
+    The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only
+    its own memory. So DuckDB's limit is set again before each step.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, is_kept: bool) -> None:
+        self._con = con
+        self.is_kept = is_kept
+        ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
+        found = _SIZE_WITH_UNIT.fullmatch(written)
+        self.limit = int(float(found[1]) * _BYTES_OF_UNIT[found[2]]) if found else None
+        self._share = self.limit or 0
+
+    def settle(self) -> None:
+        if not self.is_kept:
+            return
+        beside = self._memory_outside_duckdb()
+        if self.limit is None or beside is None:
+            return
+        share = max(self.limit - self.limit // CALLS - beside, self.limit // LEAST)
+        try:
+            self._set_memory_limit(share)
+        except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once
+            self._set_memory_limit(self._share)
+        else:
+            self._share = share
+
+    def _set_memory_limit(self, share: int) -> None:
+        self._con.execute(f"SET memory_limit = '{share} bytes'")
+
+    def _memory_outside_duckdb(self) -> int | None:
+        """The process's memory that DuckDB does not count; None except on Linux."""
+        if not _PROCESS_MEMORY_FILE.exists():
+            return None
+        import resource
+
+        resident = int(_PROCESS_MEMORY_FILE.read_text().split()[1]) * resource.getpagesize()
+        ((counted,),) = self._con.execute(
+            "SELECT CAST(sum(memory_usage_bytes) AS BIGINT) FROM duckdb_memory()"
+        ).fetchall()
+        return max(resident - int(counted), 0)

@@ -16,9 +16,8 @@ import pyarrow as pa
 from polars.exceptions import PanicException
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.failures import engine_errors as of_duckdb
 from dphh.engines.duckdb.rows import InOneProcess
-from dphh.engines.failures import Failures
+from dphh.engines.failures import Failures, duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
@@ -81,7 +80,7 @@ class PolarsHost(InOneProcess):
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
-            with of_duckdb(name):
+            with duckdb_errors(name):
                 rows = self.rows.con.sql(_TOKENS_OF_ROWS).to_arrow_table()
             return pl.DataFrame(rows).lazy()
         return self.tables[name].lazy()
@@ -103,24 +102,25 @@ class PolarsHost(InOneProcess):
             self.forget_brought(table)
 
     def call(self, name: str, *arguments: Any) -> pl.Expr:
-        """A function of `udfs/` over whole users: of columns by their names, and of values."""
+        """A function of `udfs/`, applied to batches of rows: of columns by their names, and of
+        values."""
         function = self.functions[name]
         given = iter(arguments)
-        known = [self.words if kind == WORDS else next(given) for kind in function.takes]
-        fixed = [kind in (WORDS, OBJECT) or isinstance(kind, One) for kind in function.takes]
-        columns: list[Any] = [
-            value for value, is_fixed in zip(known, fixed, strict=True) if not is_fixed
-        ]
-
-        def of_columns(*arrays: Any) -> Any:
-            found = iter(arrays)
-            return function.body(
-                *(value if is_fixed else next(found)
-                  for value, is_fixed in zip(known, fixed, strict=True))
-            )  # fmt: skip
-
+        known: list[Any] = [self.words if kind == WORDS else next(given) for kind in function.takes]
+        is_one = [kind in (WORDS, OBJECT) or isinstance(kind, One) for kind in function.takes]
+        each = list(zip(known, is_one, strict=True))
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
-        return each_batch(of_columns, gives, *columns)
+        newest = pl.CompatLevel.newest()
+
+        def of_rows(rows: pl.Series) -> pl.Series:
+            found = function.body(
+                *(value if one else rows.struct.field(value).to_arrow(compat_level=newest)
+                  for value, one in each)
+            )  # fmt: skip
+            return pl.Series(found, dtype=gives)
+
+        columns = dict.fromkeys(value for value, one in each if not one)
+        return pl.struct(*columns).map_batches(of_rows, return_dtype=gives, is_elementwise=True)
 
     def noised(
         self, sums: pl.DataFrame, sigma: int, purpose: str, names: pl.Series | None = None
@@ -143,19 +143,6 @@ class PolarsHost(InOneProcess):
         if not wants_keys(self.randomness, purpose):
             return None
         return users.to_arrow().cast(pa.string())
-
-
-def each_batch(function: Any, gives: Any, *columns: str) -> pl.Expr:
-    """A function of Arrow arrays, applied to batches of rows of these columns."""
-
-    def of_columns(rows: pl.Series) -> pl.Series:
-        newest = pl.CompatLevel.newest()
-        arrays = (rows.struct.field(each).to_arrow(compat_level=newest) for each in columns)
-        found = function(*arrays)
-        return pl.Series(found, dtype=gives)
-
-    distinct = dict.fromkeys(columns)
-    return pl.struct(*distinct).map_batches(of_columns, return_dtype=gives, is_elementwise=True)
 
 
 def _refuse_limits(limits: Limits) -> None:

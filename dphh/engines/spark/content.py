@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from os.path import commonpath
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -30,9 +29,9 @@ from pyspark.sql.types import (
 
 from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import Loader, tokens_sql
-from dphh.engines.duckdb.failures import engine_errors as of_duckdb
+from dphh.engines.duckdb.content import Loader, Opened, tokens_sql
 from dphh.engines.duckdb.rows import Rows
+from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
@@ -52,17 +51,9 @@ PLAIN = (IntegralType, BooleanType, DateType, NullType)
 WhenClosed = Callable[[Callable[[], object]], None]
 
 
-class Opened(NamedTuple):
-    #: Makes the rows available, to be called when the run has begun.
-    load: Loader
-    has_rows_without_user: Callable[[], bool]
-    #: The content column, and the expression by which DuckDB makes tokens of it on the executors,
-    #: so that all engines read it alike.
-    tokens: tuple[str, str]
-
-
 def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> Opened:
-    """Look at the names and types of the columns. Reads no row."""
+    """Look at the names and types of the columns. Reads no row. DuckDB makes the tokens on the
+    executors, so that all engines read content alike."""
     if corpus.content.where is not None:
         raise UsageError(
             "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
@@ -98,7 +89,7 @@ def _read_by_duckdb(
 
     def load() -> None:
         rows.open()
-        with of_duckdb("rows_of_corpus"):
+        with duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # with DuckDB's own copy of the rows
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
@@ -189,7 +180,7 @@ def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
                 "rename the file, or name the other files as the corpus"
             )
 
-
+    """Other engines read such files, so the same request would give another release."""
 def _without_glob_meaning(path: str) -> str:
     """A name without the meaning that Hadoop's globs would give it."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
@@ -216,7 +207,7 @@ def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
                 "rename all but one"
             )
     refuse_missing_columns(corpus, frame.columns)
-    view = f"dphh_{uuid.uuid4().hex}"
+    """A frame of the caller's session, which reaches the run's session as a global view."""
     wanted = dict.fromkeys(corpus.columns.values())
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
     when_closed(lambda: spark.catalog.dropGlobalTempView(view))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -39,5 +40,5 @@ engine_errors = Failures(
     ran_out_of="memory or of disk, or its Java process ended,",
     more_memory="give it more of either (spark.driver.memory, spark.executor.memory; for a Spark "
     "that dphh starts, SPARK_DRIVER_MEMORY), or lower max_items",
-    look=query_of_step("spark"),
+    look=partial(query_of_step, "spark"),
 )

@@ -44,36 +44,33 @@ class RunFolder:
         parent = spark.conf.get(SETTING, None)
         self._local: PrivateFolder | None = None
         self._spark: Any = spark
-        if parent is not None:
+        if parent is None:
+            master = str(spark.sparkContext.master)
+            if not master.startswith("local"):
+                raise UsageError(
+                    f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose executors "
+                    f"share no folder with this machine; pass --conf {SETTING}=URL of "
+                    f"{_WANTED_FOLDER}"
+                )
+            self._local = PrivateFolder()
+            self.path = f"file://{self._local.path}"
+        else:
             self.path = f"{parent.rstrip('/')}/dphh-{uuid.uuid4().hex}"
             try:
-                self._restrict_to_owner()
+                self._make_for_owner_only()
             except (PySparkException, Py4JError) as problem:
                 raise _error_not_made(parent, problem) from None
-            self._delete_when_spark_ends()
+        # Spark's Java process deletes it when it ends, in case this process is killed.
+        files, path = self._file_system_and_path(self.path)
+        files.deleteOnExit(path)
+        if parent is not None:
             _check_shared(self, parent, spark)
-            return
-        master = str(spark.sparkContext.master)
-        if not master.startswith("local"):
-            raise UsageError(
-                f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose executors "
-                f"share no folder with this machine; pass --conf {SETTING}=URL of {_WANTED_FOLDER}"
-            )
-        self._local = PrivateFolder()
-        self.path = f"file://{self._local.path}"
-        self._delete_when_spark_ends()
 
-    def _restrict_to_owner(self) -> None:
+    def _make_for_owner_only(self) -> None:
         there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
         files, path = self._file_system_and_path(self.path)
         files.mkdirs(path, there)
         files.setPermission(path, there)  # also if the umask removed a bit
-
-    def _delete_when_spark_ends(self) -> None:
-        """Have Spark's Java process delete the folder when it ends, in case this process is
-        killed."""
-        files, path = self._file_system_and_path(self.path)
-        files.deleteOnExit(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path, options = f"{self.path}/{name}", _WRITE_OPTIONS

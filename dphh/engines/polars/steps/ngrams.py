@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.polars.steps import step
-from dphh.engines.polars.steps.set_union import histogram
+from dphh.engines.polars.steps.histograms import histogram
 from dphh.privacy.forecast_rounds import bins
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Differentially private set union over the words of whole users: `sql/set_union`."""
+"""Histograms of what whole users add: over words (`sql/set_union`) and over public keys
+(`sql/counts`)."""
 
 from __future__ import annotations
 
@@ -91,6 +92,23 @@ def weights_of_round(
     """(key, value): the w of each word, from its noised weights so far."""
     weight = host.call("weight", "told", parts, deviation, threshold)
     return host.table("told_before").select("key", value=weight)
+
+
+@step
+def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Frames:
+    """A user adds one user's weight to each key held, or less if they hold more than max_items.
+    What each of their keys then lost is added once, to the octave of the number of keys that they
+    hold. Every key has noise."""
+    contribution = host.call("counted", "lengths", "ids", weighing)
+    sums = histogram(host.table("counted_users").select(contribution=contribution))
+    every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")
+    added = host.collect("counts_level", every.with_columns(pl.col("weight").fill_null(0)))
+    return {"noised": host.noised(added, sigma, purpose)}
+
+
+@step
+def counts_drawn(host: PolarsHost) -> pl.LazyFrame:
+    return host.table("noised").select("key", "noisy")
 
 
 def histogram(contributions: pl.LazyFrame) -> pl.LazyFrame:
