@@ -4,8 +4,8 @@
 -- seats like all others, and have no words. The random words are a hash under the run's secret key,
 -- so that a resumed run seats users alike; ties are broken by user id, never by rows.
 -- In: local_words (user_id, word, times); $purpose, for which a run draws once.
--- Out: draws (user_id, name, draw), drawn once; seats (user_id, seat), seat from 1, without seats
--- of users who are made up.
+-- Out: draws (user_id, name, draw), drawn once; words_in_seats (seat, word, times), the words of
+-- the users who are asked, seat from 1. The steps after this one see seats, no user ids.
 CREATE TEMP TABLE draws AS
 WITH
 
@@ -38,7 +38,7 @@ FROM everyone;
 
 -- No task sorts all users: draws are counted by their leading 16 bits (rounded, but a greater draw
 -- has no lesser ones), and put in order among those of the same bits.
-CREATE TEMP TABLE seats AS
+CREATE TEMP TABLE words_in_seats AS
 WITH
 
 led AS (
@@ -71,6 +71,7 @@ in_order AS (
     INNER JOIN filling ON led.bits = filling.bits
 )
 
-SELECT user_id, seat
-FROM in_order
-WHERE user_id IS NOT NULL AND seat <= $seats;
+SELECT in_order.seat, local_words.word, local_words.times
+FROM local_words
+INNER JOIN in_order ON local_words.user_id = in_order.user_id
+WHERE local_words.word IS NOT NULL AND in_order.seat <= $seats;

@@ -129,3 +129,14 @@ list_transform(
 -- two combinations of values are spelled alike.
 CREATE OR REPLACE TEMP MACRO spelled_in_bytes(content) AS
 CAST(strlen(CAST(content AS VARCHAR)) AS VARCHAR) || ':' || CAST(content AS VARCHAR); -- noqa: CP05
+
+-- Functions that only Spark has, of which queries that both run make use.
+CREATE OR REPLACE TEMP MACRO explode(list) AS
+unnest(list);
+
+CREATE OR REPLACE TEMP MACRO array_size(list) AS
+len(list);
+
+-- The first element is number 1; past the end the result is NULL.
+CREATE OR REPLACE TEMP MACRO try_element_at(list, place) AS
+list[place];

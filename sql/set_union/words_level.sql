@@ -34,18 +34,12 @@ histogram AS (
     SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
-),
-
--- A test's draws depend on a word's spelling. In a run they do not, so there only released words
--- are spelled (released_words.sql).
-named AS (
-    SELECT
-        key,
-        weight,
-        CASE WHEN $is_test THEN dphh_spelled(key) END AS name
-    FROM histogram
 )
 
--- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep.
-SELECT key, weight + dphh_noise(name, $sigma, $purpose) AS noisy
-FROM named;
+-- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep. A test's draws depend on a
+-- word's spelling. In a run they do not, so there only released words are spelled
+-- (released_words.sql).
+SELECT
+    key,
+    weight + dphh_noise(CASE WHEN $is_test THEN dphh_spelled(key) END, $sigma, $purpose) AS noisy
+FROM histogram;

@@ -36,18 +36,10 @@ histogram AS (
     SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
-),
-
-named AS (
-    SELECT
-        key,
-        weight,
-        CASE WHEN $is_test THEN dphh_spelled(key) END AS name
-    FROM histogram
 )
 
 SELECT
     key,
     weight > 0 AS given,
-    weight + dphh_noise(name, $sigma, $purpose) AS noisy
-FROM named;
+    weight + dphh_noise(CASE WHEN $is_test THEN dphh_spelled(key) END, $sigma, $purpose) AS noisy
+FROM histogram;

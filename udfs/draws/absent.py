@@ -122,19 +122,11 @@ def lifted_of_class(
         after = int(law.starts[column + 1]) if column + 1 < len(passing) else noise.reach + 1
         first.append(draw_between(randomness, noise.sigma, start, after, number, name))
         second.append(draw_above(randomness, noise.sigma, int(thresholds[column]), number, name))
-    proposed = proposed_of_class(
-        valid, group, int(passing.sum()), sum(absent.tolist()), randomness, f"{purpose}/spurious"
-    )
+    size, number, of_absent = int(valid.sizes[group]), int(passing.sum()), sum(absent.tolist())
+    indices = proposed(size, number, of_absent, randomness, f"{purpose}/spurious {group}/keys")
     columns = np.repeat(np.arange(len(passing)), passing)
-    return Lifted(proposed, columns, np.concatenate(first), np.concatenate(second))
-
-
-def proposed_of_class(
-    valid: Classes, group: int, number: int, absent: int, randomness: Randomness, purpose: str
-) -> Integers:
-    """Keys of a class; the caller takes the first `number` that no user holds."""
-    size = int(valid.sizes[group])
-    return valid.keys(group, proposed(size, number, absent, randomness, f"{purpose} {group}/keys"))
+    keys = valid.keys(group, indices)
+    return Lifted(keys, columns, np.concatenate(first), np.concatenate(second))
 
 
 def proposed(size: int, number: int, absent: int, randomness: Randomness, purpose: str) -> Integers:

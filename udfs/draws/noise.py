@@ -28,7 +28,7 @@ from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.forecast_rounds import bins
 from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
-from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
+from dphh.udfs.draws.randomness import Randomness, Words, check_keys, join, uniform_big
 
 Integers = NDArray[np.int64]
 
@@ -125,11 +125,7 @@ def draw_rounded_gaussian(
     (less than 2^-231) of the rounded Gaussian in total variation.
     """
     sampler = _sampler(sigma)
-    if keys is not None and len(keys) != count:
-        raise UsageError(
-            f"keys: found {len(keys)} for {count} draws; "
-            "give one for each draw, to name what it is for"
-        )
+    check_keys(count, keys)
     noise = np.empty(count, dtype=np.int64)
     for start in range(0, count, _BLOCK):
         stop = min(start + _BLOCK, count)

@@ -105,6 +105,11 @@ def wants_keys(randomness: Randomness, purpose: str) -> bool:
     return randomness.is_test or once_a_run(purpose)
 
 
+def keys_if_wanted(key: pa.Array, randomness: Randomness, purpose: str) -> pa.Array | None:
+    """The keys, if the words depend on them; the system's do not."""
+    return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None
+
+
 def check_keys(count: int, keys: pa.Array | None) -> None:
     """Check that there is one key for each word, or no keys at all."""
     if count < 0:

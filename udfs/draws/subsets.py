@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below, wants_keys
+from dphh.udfs.draws.randomness import (
+    Randomness,
+    check_keys,
+    keys_if_wanted,
+    numbered_keys,
+    uniform_below,
+)
 from dphh.udfs.kernel.lists import lists_of
 
 Integers = NDArray[np.int64]
@@ -58,11 +64,7 @@ def _checked_values(
         raise UsageError(f"values must be one array, found {held.ndim} dimensions")
     if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
         raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
-    if keys is not None and len(keys) != len(held):
-        raise UsageError(
-            f"keys: found {len(keys)} for {len(held)} draws; "
-            "give one for each draw, to name what it is for"
-        )
+    check_keys(len(held), keys)
     return held
 
 
@@ -118,8 +120,7 @@ def report_function(randomness: Randomness) -> Callable[..., Any]:
                 "a value to report must not be NULL; give 'nothing' a value of its own"
             )
         mechanism = SubsetSelection(domain, size, int(numerator))
-        wanted = wants_keys(randomness, purpose)
-        named = pa.array(key.to_pylist(), pa.string()) if wanted else None
+        named = keys_if_wanted(key, randomness, purpose)
         drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
         return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.udfs.draws.randomness import Randomness, numbered_keys, wants_keys
+from dphh.udfs.draws.randomness import Randomness, keys_if_wanted, numbered_keys
 
 Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
@@ -123,17 +123,12 @@ def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
     """
 
     def votes(key: Any, users: Any, numerator: Decimal, theta: int, purpose: str) -> pa.Array:
-        names = _keys_if_wanted(key, randomness, purpose)
+        names = keys_if_wanted(key, randomness, purpose)
         held = users.to_numpy()
         return pa.array(draw_votes(randomness, held, int(numerator), theta, purpose, names))
 
     def word(key: Any, purpose: str) -> pa.Array:
-        names = _keys_if_wanted(key, randomness, purpose)
+        names = keys_if_wanted(key, randomness, purpose)
         return pa.array(randomness.words(len(key), purpose, names)).cast(WORD)
 
     return votes, word
-
-
-def _keys_if_wanted(key: Any, randomness: Randomness, purpose: str) -> pa.Array | None:
-    """The keys, if the words depend on them; the system's do not."""
-    return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

@@ -20,7 +20,6 @@ from dphh.privacy.counts import Weighing
 from dphh.privacy.following import weights_of
 from dphh.udfs.kernel.contributions import Followed, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.given_grams import counted
-from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.lists import (
     in_first_row,
     lengths_of,
@@ -30,7 +29,7 @@ from dphh.udfs.kernel.lists import (
     values_of,
 )
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter, of_words
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, listed_places
 from dphh.udfs.kernel.words import Numbered
 from dphh.udfs.text.hashes import Integers, of_numbers
 

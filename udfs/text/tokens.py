@@ -43,6 +43,5 @@ def _connection() -> duckdb.DuckDBPyConnection:
     """A connection with only the macros. Its one thread keeps rows in order."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("SET enable_progress_bar = false")
-    for name in ("names", "text"):
-        con.execute(query(name))
+    con.execute(query("text"))
     return con

@@ -52,7 +52,6 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
     statements = corpus_statements(corpus, types, relation)
-    con.execute(query("names"))
     con.execute(query("text"))
     check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:

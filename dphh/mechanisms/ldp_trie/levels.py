@@ -143,10 +143,8 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
             "made-up users without data"
         )
     host.run("ldp_seats", seats=seats, purpose=SEATS)
-    # draws (user_id, name, draw); seats (user_id, seat)
-    host.run("ldp_words_in_seats")
-    # words_in_seats (seat, word, times)
-    host.drop("local_words", "draws", "seats")
+    # draws (user_id, name, draw); words_in_seats (seat, word, times)
+    host.drop("local_words", "draws")
 
 
 def reports_of_seats(host: Host, level: LocalLevel, growth: Growth, purpose: str) -> Any:

@@ -56,7 +56,8 @@ def fewer_users(host: PolarsHost, *, seats: int) -> pl.LazyFrame:
 
 @step
 def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
-    """Users in a secret random order, with made-up users where there are too few."""
+    """Users in a secret random order, with made-up users where there are too few; and the words of
+    those who have a seat, which replaces the user id from here on."""
     one_row_a_user = host.table("local_words").select("user_id").unique()
     users = host.collect("ldp_seats", one_row_a_user)
     made_up = max(seats - users.height, 0)
@@ -71,15 +72,8 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
         seat=pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
     )
     seated = in_order.filter(pl.col("seat") <= seats).drop_nulls("user_id")
-    return {"seats": seated.select("user_id", "seat")}
-
-
-@step
-def ldp_words_in_seats(host: PolarsHost) -> Tables:
-    """The words of users who have a seat, by seat; from here on the seat replaces the user id."""
-    words = host.table("local_words").drop_nulls("word")
-    in_seats = words.join(host.table("seats"), on="user_id")
-    return {"words_in_seats": in_seats.select("seat", "word", "times")}
+    words = host.table("local_words").drop_nulls("word").join(seated.lazy(), on="user_id")
+    return {"words_in_seats": words.select("seat", "word", "times")}
 
 
 @step
