@@ -46,7 +46,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 4), st.lists(WORDS, max_size=5)), min_s
 def test_an_over_full_user_keeps_just_as_many_items_as_allowed(
     engine, written, no_noise, rows, cap
 ):
-    corpus = written([(user, " ".join(words)) for user, words in rows])
+    corpus = written([(user, words) for user, words in rows], text="what", as_="list")
     held = defaultdict(set)
     for user, words in rows:
         held[user] |= {*words}

@@ -152,7 +152,7 @@ def test_other_rows_are_another_request_and_the_manifest_says_which(
     again = corpus_from_json(json.loads(json.dumps(plans[1].corpus.to_json())))
     assert again == plans[1].corpus
     assert "country" in plans[1].sql()
-    said = "only rows where country = 'DE'"
+    said = "in rows where country = 'DE'"
     assert said in repr(releases[1]) and said not in repr(releases[0])
     page = html.unescape(releases[1].report(tmp_path / "page.html").read_text())
     assert said in page.replace("\u2019", "'")

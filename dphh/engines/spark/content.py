@@ -171,7 +171,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
-    """Other engines read them, so that the same request would come to another release."""
+    """Other engines read such files, so the same request would give another release."""
     for file in files:
         name = Path(file).name
         if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
@@ -180,7 +180,7 @@ def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
                 "rename the file, or name the other files as the corpus"
             )
 
-    """Other engines read such files, so the same request would give another release."""
+
 def _without_glob_meaning(path: str) -> str:
     """A name without the meaning that Hadoop's globs would give it."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
@@ -198,7 +198,7 @@ def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
 
 
 def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> DataFrame:
-    """A frame of another session: they meet in Spark's global views, under a name of its own."""
+    """A frame of the caller's session, which reaches the run's session as a global view."""
     frame = corpus.source
     for option, column in corpus.columns.items():
         if frame.columns.count(column) > 1:
@@ -207,7 +207,7 @@ def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
                 "rename all but one"
             )
     refuse_missing_columns(corpus, frame.columns)
-    """A frame of the caller's session, which reaches the run's session as a global view."""
+    view = f"dphh_{uuid.uuid4().hex}"
     wanted = dict.fromkeys(corpus.columns.values())
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
     when_closed(lambda: spark.catalog.dropGlobalTempView(view))
