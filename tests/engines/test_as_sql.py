@@ -27,14 +27,8 @@ from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.sql import query
 from dphh.testing import SeededRandomness
-from tests.engines.test_engines_agree import VERBS as ON_LISTS
+from tests.engines.test_engines_agree import VERBS
 
-BUDGET = {"epsilon": 8.0, "delta": 1e-3}
-VERBS = {
-    **ON_LISTS,
-    "items counted": lambda c: dphh.items(c, counts=0.3, **BUDGET),
-    "counts": lambda c: dphh.counts(c, of=[["w1"], ["w2", "w3"]], **BUDGET),
-}
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 
 

@@ -176,12 +176,3 @@ def test_of_a_list_so_many_tokens_count(engine, no_noise, kind):
     corpus = Corpus(table, user="who", text="what", as_="list", max_text_length=1)
     first = "1" if kind == "integers" else "a"
     assert histogram(engine, corpus, no_noise, 10) == {first: 2 * 1024}
-
-
-def test_the_options_for_tokens_hold_for_lists_too(engine, no_noise):
-    table = pl.DataFrame({"who": [1], "what": [["Ab!", "abcd", "x", "ab"]]})
-    corpus = Corpus(
-        table, user="who", text="what", as_="list", lower=True, strip="!", keep=".{2,}",
-        max_token_length=3,
-    )  # fmt: skip
-    assert histogram(engine, corpus, no_noise, 10) == {"ab": 724, "abc": 724}

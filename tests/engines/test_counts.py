@@ -226,29 +226,3 @@ def test_intervals_hold_the_true_numbers_of_holders(written):
     inside = sum(row["low"] <= held[row["item"]] <= row["high"] for row in ends)
     assert len(ends) == 300
     assert inside >= binom.ppf(CHANCE, len(ends), 0.95)
-
-
-# Of every way to find: where nothing is found, on every engine alike, and in runs cut short.
-
-
-COUNTED = {
-    "items": (lambda corpus: FINDS["items"](corpus, counts=0.3), SHARED),
-    "dpne": (lambda corpus: FINDS["dpne"](corpus, counts=0.3), SHARED),
-    "trie": (grow, GROWN),
-}
-
-
-@pytest.mark.on_spark(every=True)
-@pytest.mark.parametrize("how", ["of keys", "of groups", *COUNTED])
-def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written, tmp_path, how):
-    if how in COUNTED:
-        ask, rows = COUNTED[how]
-        plan = ask(written(rows))
-    else:
-        rows = [(user, WORDS[: 1 + user % 8], ["DE", None, "IT"][user % 3]) for user in range(500)]
-        groups = BY if how == "of groups" else {}
-        plan = counts(as_corpus(tmp_path, rows), of=ITEMS, max_held=2, **groups, **BUDGET)
-    release = plan.run(engine=engine, randomness=SeededRandomness(4))
-    other = plan.run(engine="duckdb", randomness=SeededRandomness(4))
-    assert release.table.equals(other.table)
-    assert len(release) - release.table["users"].null_count > 3

@@ -114,11 +114,6 @@ def test_text_that_is_not_utf8_is_a_clear_error(
     assert "SENTINEL" not in str(caught.value)
 
 
-def test_long_tokens_are_cut_by_default(engine, written, no_noise):
-    rows = [(1, "é" * 1001), (2, "é" * 1000), (3, "é" * 999)]
-    assert histogram(engine, written(rows), no_noise, 10) == {"é" * 1000: 2048, "é" * 999: 1024}
-
-
 def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
     fine = written([(1, "abc abc abc")], max_token_length=3, too_long="error")
     assert histogram(engine, fine, no_noise, 10) == {"abc": 1024}

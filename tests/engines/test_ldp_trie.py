@@ -17,8 +17,7 @@ from scipy.stats import chisquare
 
 import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
-from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
-from dphh.columns import ESTIMATED
+from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
 from dphh.levels.ldp_trie import BY_CHANCE
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -131,32 +130,6 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
 
 
 # Runs
-
-
-def test_a_run_finds_what_many_hold_and_books_the_users_price(engine, ledger: Ledger):
-    users, common = 24_000, ["tea", "oat", "at", "eat"]
-    held = np.random.default_rng(1).choice(common, users)
-    corpus = Corpus(pl.DataFrame({"who": range(users), "what": held}), user="who", item="what")
-    plan = ldp_trie(
-        corpus, local_epsilon=4, delta=1e-6, users_per_level=4000, contributions=1, max_length=3,
-        keep=6, passes=2, character_set="aeot",
-    )  # fmt: skip
-    release = plan.run(engine=engine, ledger=ledger)
-    table = release.to_arrow()
-    assert table.schema == ESTIMATED
-    words = table.filter(table["ended"])
-    best = dict(zip(words["item"].to_pylist(), words["score"].to_pylist(), strict=True))
-    assert all(700 < best[word] < 1300 for word in common)
-    named = zip(table["item"].to_pylist(), table["ended"].to_pylist(), strict=True)
-    assert len(set(named)) == len(table)
-    privacy = release.privacy
-    assert privacy.epsilon == 4
-    assert "item" in privacy.unit
-    assert privacy.central_epsilon < 4
-    (entry,) = ledger.runs()
-    assert entry.epsilon == privacy.user_epsilon
-    assert [event.kind for event in entry.events] == ["approximate", "local"]
-    assert Release.from_parquet(release.parquet(), release.manifest).to_arrow() == table
 
 
 class BreaksInPass2:

@@ -11,22 +11,14 @@ from typing import get_args
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dphh import Corpus, Plan, ngrams
 from dphh.columns import SCORED
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.price import Method
 from tests.engines.ladders import ALL, climbed, valid, weights
-from tests.engines.levels import few
 
 PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
-WORDS = st.sampled_from(["a", "b", "c", "dd", "é"])
-
-
-def as_texts(rows):
-    return [(user, " ".join(words)) for user, words in rows]
 
 
 @pytest.mark.parametrize("method", get_args(Method))
@@ -81,21 +73,6 @@ def check_rows(release):
         assert (row["score"] * 2 ** level["grid_bits"]).is_integer()
     for number, level in levels.items():
         assert level["released"] == sum(row["level"] == number for row in rows)
-
-
-@PRUNINGS
-@given(rows=st.lists(st.tuples(st.integers(0, 60), st.lists(WORDS, max_size=7)), max_size=80))
-@few(5)
-def test_every_release_is_closed_downward(engine, written, pruning, rows):
-    """With the system's randomness, and as many spurious grams as may be."""
-    corpus = written(as_texts([*rows, (99, ["a", "b"])]))
-    plan = ngrams(
-        corpus, max_n=5, max_items=8, epsilon=20, delta=0.2, spurious=0.5, pruning=pruning,
-        method="dpne",
-    )  # fmt: skip
-    release = plan.run(engine=engine)
-    assert closed(release, pruning)
-    check_rows(release)
 
 
 @PRUNINGS

@@ -20,7 +20,6 @@ import pytest
 
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
-from dphh.corpora.stores import extension_file
 from dphh.engines import ENGINES
 from tests.engines.contents import expected, frame
 from tests.engines.levels import histogram
@@ -320,22 +319,6 @@ def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):
     assert histogram("polars", corpus, no_noise, 3) == expected(ROWS)
     with pytest.raises(UsageError, match=r"give pl\.scan_delta"):
         Corpus(deltalake.DeltaTable(tmp_path / "d"), user="who", text="what")
-
-
-def test_a_ducklake_is_read_by_its_connection(tmp_path, no_noise):
-    if (file := extension_file("ducklake")) is None:
-        pytest.skip(f"no package has ducklake for DuckDB {duckdb.__version__}")
-    con = duckdb.connect()
-    con.execute(f"LOAD '{file}'")
-    con.execute(
-        f"ATTACH 'ducklake:{tmp_path}/meta.ducklake' AS lake "
-        f"(DATA_PATH '{tmp_path}/files/', DATA_INLINING_ROW_LIMIT 0)"
-    )
-    con.register("rows", table([("9", "deleted"), *ROWS]))
-    con.execute("CREATE TABLE lake.reviews AS FROM rows")
-    con.execute("DELETE FROM lake.reviews WHERE who = '9'")
-    corpus = Corpus("lake.reviews", user="who", text="what", connection=con, account="reviews")
-    assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
 
 
 def test_one_tables_release_is_not_another_tables(tmp_path, ledger):

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +20,8 @@ import pytest
 
 import dphh
 from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
-from dphh.engines import engine_of, open_host
-from dphh.engines.host import Limits, Object
+from dphh.engines import engine_of
+from dphh.engines.host import Object
 from dphh.mechanisms.set_union.levels import bounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Words
@@ -168,22 +167,6 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
 
 
 # What is left behind
-
-
-def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
-    corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        open_host("spark", corpus, SystemRandomness(), Limits()).close()
-    get = type(spark.conf).get
-    logged = "spark.eventLog.enabled"
-    monkeypatch.setattr(
-        type(spark.conf),
-        "get",
-        lambda conf, name, *no: "true" if name == logged else get(conf, name, *no),
-    )
-    with pytest.warns(UserWarning, match=r"spark.eventLog.enabled is on: .* these are private"):
-        open_host("spark", corpus, SystemRandomness(), Limits()).close()
 
 
 def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, monkeypatch):

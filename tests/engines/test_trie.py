@@ -1,7 +1,6 @@
-"""`trie` on every engine: one sequence a user, the paper's loop, batches by their law, releases.
+"""`trie` on every engine: one sequence a user, and batches by their law.
 
-`test_plain_sql.py` has every level as the specification has. What grows is compared here with the
-paper's loop in plain Python, where everybody votes.
+`test_plain_sql.py` has every level as the specification has.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare, hypergeom
 
-from dphh import CorpusError, Release, trie
-from dphh.columns import GROWN
+from dphh import CorpusError
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import CHANCE
 from tests.engines.tries import (
@@ -21,13 +19,7 @@ from tests.engines.tries import (
     grown,
     grown_of_batches,
     prefixes,
-    sizes,
 )
-
-# The levels against brute force
-
-
-# One sequence a user
 
 
 def test_a_sequence_is_drawn_in_proportion_to_its_local_frequency(engine, written):
@@ -44,9 +36,6 @@ def test_a_sequence_is_drawn_in_proportion_to_its_local_frequency(engine, writte
     seen = [drawn[word[0]] for word in local]
     expected = np.array([*local.values()]) * users / sum(local.values())
     assert chisquare(seen, expected).pvalue > CHANCE
-
-
-# Coins
 
 
 # Batches of a fixed size, as the papers draw them
@@ -110,42 +99,7 @@ def test_users_who_hold_nothing_are_drawn_like_all_others(engine, written):
 
 def test_more_users_than_were_said_are_refused(engine, written):
     corpus = written([(u, "a") for u in range(6)])
-    assert sizes(grown_of_batches(engine, corpus, 1, 3, users=6, batch=3)) == [1]
+    assert grown_of_batches(engine, corpus, 1, 3, users=6, batch=3)[0].rows.num_rows == 1
     with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
         grown_of_batches(engine, corpus, 1, 3, users=5, batch=3)
     assert "6" not in str(said.value)
-
-
-# Releases
-
-
-def test_a_release_holds_prefixes_and_ends_and_no_votes(engine, written, ledger, tmp_path):
-    """Every fourth user's word begins with a letter of its own."""
-    rows = [(u, ["abc", "abd", "zz", f"{chr(0x4E00 + u)}u"][u % 4]) for u in range(4000)]
-    plan = trie(written(rows, text=None, item="what"), epsilon=2, delta=1e-6, max_length=6)
-    release = plan.run(engine=engine, ledger=ledger)
-    table = release.to_arrow()
-    assert table.schema == GROWN
-    assert table["score"].null_count == len(table)
-    rows = table.to_pylist()
-    found = {
-        ended: [(r["level"], r["item"]) for r in rows if r["ended"] == ended] for ended in (0, 1)
-    }
-    assert found[0] == [(1, "a"), (1, "z"), (2, "ab"), (2, "zz"), (3, "abc"), (3, "abd")]
-    assert found[1] == [(3, "zz"), (4, "abc"), (4, "abd")]
-    for row in rows:
-        assert len(row["tokens"]) == row["level"] - row["ended"]
-        assert row["item"] == "".join(row["tokens"])
-    manifest = release.manifest
-    assert [level["level"] for level in manifest["levels"]] == [1, 2, 3, 4, 5, 6]
-    for level, planned in zip(manifest["levels"], plan.levels, strict=True):
-        assert level.keys() == {"kind", "level", "p", "numerator", "theta", "released"}
-        assert level["released"] == sum(row["level"] == level["level"] for row in rows)
-        assert (level["numerator"], level["theta"]) == (planned.numerator, planned.theta)
-        assert level["p"] == level["numerator"] / 2**64
-    assert "votes" not in release.dumps()
-    loaded = Release.load(release.save(tmp_path / "out"))
-    kept = ledger.release(release.run_id)
-    for again in (loaded, Release.from_parquet(kept.parquet, kept.manifest)):
-        assert again.to_arrow() == table and again.to_arrow().schema == GROWN
-        assert again.manifest == manifest

@@ -40,7 +40,6 @@ from dphh.corpora.files import refuse_unclear_columns
 from dphh.corpus import narrowed
 from dphh.ledger import Source, source_of
 from dphh.mechanisms.set_union.levels import draw_words
-from dphh.plan import plan_from_json
 from dphh.udfs.kernel.reading import Words
 from tests.engines.contents import expected, frame
 from tests.engines.levels import bare_level, few, histogram, host_on
@@ -308,27 +307,6 @@ def plain_histogram(rows):
 @few(10)
 def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows):
     assert histogram(engine, by_month(tmp_path, rows), no_noise, 10) == plain_histogram(rows)
-
-
-def test_nobody_takes_it_for_a_promise_to_a_person(tmp_path, ledger):
-    corpus = by_month(tmp_path, [("ann", "may", "x")] * 3)
-    plan = items(corpus, **ASK)
-    assert "one combination of values of who and month" in plan.privacy.unit
-    assert "k combinations is k such users" in plan.privacy.caveats[0]
-    said = " ".join(plan.describe(ledger).split())
-    assert "NOT a person" in said and "NOT a person" in plan._repr_html_()
-    assert "all rows of one value of the user column" not in said
-    assert plan.run(ledger=ledger).manifest["privacy"] == plan.privacy.to_json()
-    for verb in ("trie", "ldp_trie"):
-        grows = VERBS[verb](by_month(tmp_path, [("ann", "may", "x")], text=None, item="what"))
-        assert "NOT a promise to a person" in grows.privacy.caveats[0]
-        assert plan_from_json(grows.dumps()) == grows
-    # And not of a user where there is one column, however it is spelled.
-    single = items(by_month(tmp_path, [("ann", "may", "x")], user=["who"]), **ASK)
-    assert single.corpus.user == "who"
-    assert single.privacy == single.price.privacy
-    with pytest.raises(UsageError, match="name the one column of user ids"):
-        counts(corpus, of=["x"], **ASK).run(ledger=ledger)
 
 
 def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
