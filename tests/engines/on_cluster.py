@@ -1,6 +1,6 @@
-"""A seeded release on a cluster, one of whose workers may be killed in round 2 of a level.
+"""A seeded release on a cluster, one of whose executors is killed in round 2 of a level.
 
-`spark-submit tests/engines/on_cluster.py CORPUS FOLDER [lose]` writes FOLDER/released.json.
+`spark-submit tests/engines/on_cluster.py CORPUS FOLDER` writes FOLDER/released.json.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,9 @@ SEED = 25
 LOST_IN = "ngrams/forecast, level 2/round 2"
 
 
-class LosesAWorker:
-    """Kills a worker and its executor, from a task of it that has drawn the noise of round 2, the
-    first time anywhere. The words are those of the seed."""
+class LosesAnExecutor:
+    """Kills the executor of the first task that has drawn the noise of round 2. The words are those
+    of the seed."""
 
     is_test = True
 
@@ -42,11 +41,7 @@ class LosesAWorker:
                 (self.folder / "lost").touch(exist_ok=False)
             except FileExistsError:
                 return drawn
-            executor = _parent(os.getppid())  # above Spark's Python is its daemon
-            worker = _parent(executor)
-            for process in (worker, executor):
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+            os.kill(_parent(os.getppid()), signal.SIGKILL)  # above Spark's Python is its daemon
             time.sleep(60)
         return drawn
 
@@ -60,15 +55,10 @@ def rows_of(release: Release) -> list[list[Any]]:
     return sorted([*map(list, release.to_polars().select("tokens", "score").rows())])
 
 
-def main(path: str, folder: Path, lose: bool) -> None:
+if __name__ == "__main__":
+    path, folder = sys.argv[1], Path(sys.argv[2])
     spark = SparkSession.builder.appName("dphh's tests").getOrCreate()
-    corpus = Corpus(path, user="who", text="what")
-    randomness = LosesAWorker(folder) if lose else SeededRandomness(SEED)
-    ledger = folder / "ledger.sqlite"
-    release = run("ngrams-forecast", corpus, ledger, "spark", randomness=randomness)
+    corpus, ledger = Corpus(path, user="who", text="what"), folder / "ledger.sqlite"
+    release = run("ngrams-forecast", corpus, ledger, "spark", randomness=LosesAnExecutor(folder))
     (folder / "released.json").write_text(json.dumps(rows_of(release)))
     spark.stop()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:] == ["lose"])

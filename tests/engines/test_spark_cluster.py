@@ -1,20 +1,22 @@
-"""On a cluster of its own: a job that is submitted, and a worker that is lost."""
+"""On a cluster of two workers: a job that is submitted, and an executor that is lost."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
+import pyspark
 import pytest
 
 from dphh import Corpus, Ledger, Release
 from dphh.testing import SeededRandomness
-from tests.conftest import HERE
+from tests.conftest import HERE, SPARK_JAVA
 from tests.engines.cut_short import run
 from tests.engines.on_cluster import SEED, rows_of
-from tests.engines.standalone import Cluster
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -26,19 +28,53 @@ JOB = str(HERE / "tests" / "engines" / "on_cluster.py")
 SENTINEL = "sentinelword"
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory, spark: object) -> Iterator[Cluster]:
-    """One for all tests, and for as long as they run: each JVM takes seconds to start."""
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 @pytest.fixture
-def shared(cluster: Cluster) -> dict[str, str]:
-    return {"spark.dphh.folder": (cluster.folder / "shared").as_uri()}
+def folder(tmp_path: Path) -> Path:
+    """Where a Spark of its own, and all that it writes, is."""
+    (found := tmp_path / "cluster").mkdir()
+    for name in ("shared", "local", "conf", "home"):
+        (found / name).mkdir(mode=0o700)
+    for each in Path(pyspark.__file__).parent.iterdir():
+        (found / "home" / each.name).symlink_to(each)  # workers write beside their programs
+    lines = {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.io.encryption.enabled": "true",
+        # So that what is left behind would show.
+        "spark.shuffle.compress": "false",
+        "spark.shuffle.spill.compress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.warehouse.dir": str(found / "warehouse"),
+        "spark.driver.extraJavaOptions": SPARK_JAVA,
+        "spark.executor.extraJavaOptions": SPARK_JAVA,
+        "spark.dphh.folder": (found / "shared").as_uri(),
+    }
+    (found / "conf" / "spark-defaults.conf").write_text(
+        "".join(f"{setting} {value}\n" for setting, value in lines.items())
+    )
+    return found
+
+
+def submit(folder: Path, program: str, *arguments: str, cwd: Path) -> None:
+    """By `spark-submit`; what it printed is told where it fails."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(HERE),
+        "SPARK_HOME": str(folder / "home"),
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    done = subprocess.run(
+        [folder / "home" / "bin" / "spark-submit", program, *arguments],
+        cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+    assert not [*(folder / "shared").iterdir()]
 
 
 def on_duckdb(path: Path, folder: Path) -> list[list[object]]:
@@ -47,50 +83,38 @@ def on_duckdb(path: Path, folder: Path) -> list[list[object]]:
     return rows_of(run("ngrams-forecast", corpus, ledger, "duckdb", randomness=randomness))
 
 
-def test_the_example_job_runs_from_another_folder(cluster, shared, tmp_path):
+def test_the_example_job_runs_from_another_folder(folder, tmp_path):
     rows = [(user, f"good book w{user % 3}") for user in range(2000)]
     path = tmp_path / "reviews.parquet"
     pl.DataFrame(rows, schema=["author", "body"], orient="row").write_parquet(path)
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    cluster.submit(
-        str(HERE / "examples" / "spark_submit_job.py"),
+    submit(
+        folder, str(HERE / "examples" / "spark_submit_job.py"),
         f"parquet:{path}", "author", "body", "--max-n", "2", "--epsilon", "8", "--delta", "1e-6",
         "--ledger", str(tmp_path / "ledger.sqlite"), "--out", str(tmp_path / "release"),
-        cwd=elsewhere, conf=shared,
+        cwd=elsewhere,
     )  # fmt: skip
     assert {("good",), ("book",), ("good", "book")} <= {
         tuple(ngram) for ngram in Release.load(tmp_path / "release").to_polars()["tokens"]
     }
     assert [run.state for run in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
     assert not [*elsewhere.iterdir()]
-    assert not [*(cluster.folder / "shared").iterdir()]
 
 
-def test_a_worker_lost_in_round_2_changes_nothing(cluster, shared, tmp_path):
+def test_an_executor_lost_in_round_2_changes_nothing(folder, tmp_path):
     """The release is DuckDB's under the same seed, paid for once. Shuffled rows that the dead
-    worker leaves nobody can read: they are encrypted, and not compressed here, so that it shows."""
+    executor leaves are encrypted."""
     rows = [
         (user, f"{SENTINEL} w{user % n} w{user % (n + 1)}") for n in range(1, 9)
         for user in range(400)
     ]  # fmt: skip
     path = tmp_path / "corpus.parquet"
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    plainly = {"spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false"}
-    before = cluster.living_workers()
-    try:
-        cluster.submit(
-            JOB, str(path), str(tmp_path), "lose",
-            cwd=tmp_path, conf={**shared, **plainly},
-        )  # fmt: skip
-        assert (tmp_path / "lost").exists()
-        assert cluster.living_workers() == before - 1
-    finally:
-        while cluster.living_workers() < before:
-            cluster.add_worker()
+    submit(folder, JOB, str(path), str(tmp_path), cwd=tmp_path)
+    assert (tmp_path / "lost").exists()
     released = json.loads((tmp_path / "released.json").read_text())
     assert released == on_duckdb(path, tmp_path)
     assert any(len(ngram) == 2 for ngram, _ in released)
     assert [run.state for run in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
-    assert not [*(cluster.folder / "shared").iterdir()]
-    left = [each for each in cluster.folder.rglob("*") if each.is_file()]
+    left = [each for each in folder.rglob("*") if each.is_file()]
     assert not [each for each in left if SENTINEL.encode() in each.read_bytes()]

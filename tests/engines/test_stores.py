@@ -1,12 +1,8 @@
-"""Corpora in S3, on a server that is a process of its own (moto's)."""
+"""Corpora in S3, on a server of moto's."""
 
 from __future__ import annotations
 
 import io
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 import duckdb
@@ -17,36 +13,14 @@ from dphh.corpora.stores import extension_file
 from tests.engines.contents import ROWS, expected, frame
 from tests.engines.levels import histogram
 
-SECONDS = 250
-
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    pytest.importorskip("moto", reason="needs moto[s3,server]")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(server, port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait(SECONDS)
-
-
-def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            pytest.skip("moto's server does not start here: pip install 'moto[s3,server]'")
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail("moto's server did not answer")
+    moto = pytest.importorskip("moto.server", reason="needs moto[s3,server]")
+    server = moto.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
 
 
 @pytest.fixture
