@@ -6,12 +6,11 @@ expressions and one version of Unicode.
 
 from __future__ import annotations
 
-from typing import Any
-
 import duckdb
 import pyarrow as pa
 
 from dphh.sql import query
+from dphh.udfs.kernel.lists import one_array
 
 #: Connections that no thread uses now. An engine's threads are not Python's, which forgets what it
 #: keeps for such a thread between two calls.
@@ -20,7 +19,10 @@ _FREE: list[duckdb.DuckDBPyConnection] = []
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
     """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
-    con = _FREE.pop() if _FREE else _connection()
+    try:
+        con = _FREE.pop()
+    except IndexError:
+        con = _connection()
     con.register("rows", pa.table({column: content}))
     try:
         lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
@@ -33,10 +35,7 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
     finally:
         con.unregister("rows")
         _FREE.append(con)
-    whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
-    return whole
+    return one_array(lists.column("tokens").cast(pa.list_(pa.string())))
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
