@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from importlib.metadata import version
+from math import fsum
 from typing import Any
 
 import click
@@ -22,10 +25,10 @@ from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Kept
-from dphh.ledger.spending import accounts_text
+from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
-from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.rows.user import ROWS_WITHOUT_USER, counted_by
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, shown, wrapped
 from dphh.wording.options import respelled
@@ -207,6 +210,15 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
 
 
 @ledger.command()
+@click.argument("account")
+@ledger_option
+def statement(account: str, ledger_file: str | None) -> None:
+    """Print one page on an account for who checks it: promise, runs, by whom, totals, versions."""
+    book = existing_ledger(ledger_file)
+    click.echo(statement_of(book, account))
+
+
+@ledger.command()
 @click.argument("run_id")
 @click.option("--out", metavar="DIR", help="Write release.parquet and release.json there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest.")
@@ -230,6 +242,43 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
     book.export(file, history=history)
     many = plural(len(book.history()), "change") if history else plural(len(book.runs()), "run")
     click.echo(f"{many} written to {file}", err=True)
+
+
+def statement_of(book: Ledger, account: str) -> str:
+    """The page as Markdown, which is read as it stands."""
+    found, runs = book.status(account), book.runs(account)
+    lines = [
+        f"# Statement of the account {found.name}",
+        f"By dphh {version('dphh')}, from the ledger {book.path}.",
+        f"Data: {found.source.label}; what is protected: {counted_by(found.source.user)}.",
+        *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
+        "\n## Runs",
+        *(_run_line(book, run) for run in runs),
+        "\n## Totals",
+        *(
+            f"- {verb} by {who}: {plural(times, 'run')}"
+            for (verb, who), times in sorted(
+                Counter((run.verb, run.analyst or run.who) for run in runs).items()
+            )
+        ),
+        f"Claimed by all together: epsilon {fsum(run.epsilon for run in runs):.4g}, delta "
+        f"{fsum(run.delta for run in runs):.4g}. A run that was not settled is spent all the same.",
+        "\n## Changes",
+        *(f"- {change}" for change in book.history(account)),
+    ]
+    return "\n".join(
+        shown(part, 10_000) if part else "" for line in lines for part in line.split("\n")
+    )
+
+
+def _run_line(book: Ledger, run: Entry) -> str:
+    """A run; of a settled one, the version that made it."""
+    made = book.release(run.run_id)[0] if run.state == "settled" else {}
+    by = f", dphh {made['versions']['dphh']} on {made['engine']['name']}" if made else ""
+    return (
+        f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
+        f"{run.analyst or run.who}{by}, run {run.run_id}"
+    )
 
 
 def local_epsilon(run: Entry) -> float | None:

@@ -202,3 +202,17 @@ def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "日本".encode() in done.stdout
+
+
+def test_a_statement_is_one_page_for_an_auditor(dphh, path):
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
+    assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0
+    code, page, _ = dphh("ledger", "statement", "notes")
+    assert code == 0
+    promise, runs, totals, changes = page.split("\n\n## ")
+    assert "Promised to each user: (4, 1e-06)" in promise and path in promise
+    (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
+    assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
+    assert f"dphh {__version__}" in run
+    assert "Claimed by all together: epsilon 1, delta 1e-07" in totals
+    assert "cap: epsilon 4" in changes
