@@ -6,18 +6,19 @@ expressions and one version of Unicode.
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 
 from dphh.sql import query
-from dphh.udfs.kernel.lists import one_array
 
 #: Connections that no thread uses now. An engine's threads are not Python's, which forgets what it
 #: keeps for such a thread between two calls.
 _FREE: list[duckdb.DuckDBPyConnection] = []
 
 
-def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
+def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
     """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
     try:
         con = _FREE.pop()
@@ -35,7 +36,10 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
     finally:
         con.unregister("rows")
         _FREE.append(con)
-    return one_array(lists.column("tokens").cast(pa.list_(pa.string())))
+    whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+    return whole
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
