@@ -22,7 +22,6 @@ from tests.engines.test_hostile import (
     test_an_encrypted_column_is_an_error_that_quotes_nothing,
     test_binary_content_is_decoded_and_what_is_not_utf8_ignored,
     test_columns_that_do_not_fit_are_named,
-    test_files_that_are_not_there_or_not_parquet_are_told_apart,
     test_text_that_is_not_utf8_is_a_clear_error,
 )
 

@@ -159,25 +159,6 @@ def test_patterns_with_quotes_are_patterns(engine, written, no_noise):
     assert histogram(engine, corpus, no_noise, 10).keys() == {"'s", '"s', '" ', "';"}
 
 
-def test_files_that_are_not_there_or_not_parquet_are_told_apart(engine, tmp_path, no_noise):
-    (tmp_path / "folder").mkdir()
-    for name in ("none.parquet", "*.parquet", "folder"):
-        with pytest.raises(
-            CorpusError,
-            match=r"(there is no such file|is no file)( \*\.parquet)?; give a Parquet file",
-        ):
-            histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
-    (tmp_path / "text").write_text("u,t\nSENTINEL,SENTINEL\n")
-    (tmp_path / "empty.parquet").write_bytes(b"")
-    whole = tmp_path / "whole.parquet"
-    frame(ROWS).write_parquet(whole)
-    (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
-    for name in ("text", "empty.parquet", "cut.parquet"):
-        with pytest.raises(CorpusError, match="cannot be read as Parquet") as caught:
-            histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
-        assert "SENTINEL" not in str(caught.value)
-
-
 # What is named like a file and is none, or has no end: refused before anything waits for it
 
 NO_WAITING = pytest.mark.timeout(60)
