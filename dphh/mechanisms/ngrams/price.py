@@ -1,4 +1,4 @@
-"""`ngrams`: runs of up to T tokens. By the forecast ladder (`forecast.py`), or by a method of the
+"""`ngrams`: runs of up to T tokens. By the forecast ladder (`forecast/`), or by a method of the
 paper that it stands on (`dpne.py`)."""
 
 from __future__ import annotations
