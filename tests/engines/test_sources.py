@@ -158,17 +158,18 @@ def test_duckdb_keeps_no_copy_of_what_spark_takes(way, monkeypatch):
     monkeypatch.setattr(spark, "register_arrow", MagicMock())
     con = duckdb.connect()
     con.register("rows", table(ROWS))
-    host, taken = MagicMock(), []
+    session, closing, taken = MagicMock(), MagicMock(), []
 
     def take(rows: pa.Table) -> MagicMock:
-        (opened,) = (call.args[0].__self__ for call in host.when_closed.call_args_list)
+        (opened,) = (call.args[0].__self__ for call in closing.call_args_list)
         with pytest.raises(duckdb.ConnectionException):
             opened.con.execute("FROM rows_of_corpus")
         taken.extend(zip(*(rows[name].to_pylist() for name in ("user_id", "content")), strict=True))
         return MagicMock()
 
-    host.spark.createDataFrame = take
-    load, _ = spark.open_corpus(host, Corpus(IN_MEMORY[way](con), user="who", text="what"))
+    session.createDataFrame = take
+    corpus = Corpus(IN_MEMORY[way](con), user="who", text="what")
+    load, *_ = spark.open_corpus(session, corpus, closing)
     load()
     assert sorted(taken) == sorted(ROWS)
 
