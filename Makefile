@@ -103,7 +103,7 @@ $(VENV_LOWEST)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV_LOWEST)
 	$(PYTHON) tests/wheel_contents.py --oldest . >$(VENV_LOWEST)/lowest.txt
 	$(VENV_LOWEST)/bin/python -m pip install --quiet --constraint $(VENV_LOWEST)/lowest.txt \
-		-e . pytest pytest-timeout hypothesis
+		-e '.[testing]' pytest pytest-timeout hypothesis
 	touch $@
 
 clean:

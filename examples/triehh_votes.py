@@ -28,6 +28,11 @@ class FixedSize:
     users: int
     batch: int
 
+    @property
+    def p(self) -> float:
+        """The probability that a user is sampled at a level."""
+        return self.batch / self.users
+
     def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
         """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return hypergeometric_tail(holders, self.users, self.batch, theta)

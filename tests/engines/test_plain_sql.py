@@ -363,8 +363,13 @@ SEQUENCES = st.lists(
 )
 
 
+#: One path grows; the last three users, who are not on it, must not vote below it.
+ONE_PATH = [*enumerate([["a", "b"]] * 3 + [["a", "$"]] * 3 + [["b", "b"]] * 3)]
+
+
 @pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
 @given(rows=SEQUENCES, theta=st.integers(1, 4), p=st.sampled_from([0.3, 0.7, 0.95]), seed=SEEDS)
+@example(rows=ONE_PATH, theta=4, p=0.95, seed=1)
 @FEW
 def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, seed):
     """Coins, and which of several rows is a user's."""

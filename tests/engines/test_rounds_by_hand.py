@@ -282,6 +282,8 @@ def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside
     assert run.seen.lists.tolist() == run.hand.lists()
     negative = by_row([rows[key] for key in rows if second[key] <= 0], run.negatives.shape)
     assert (run.negatives >= negative).all() and (run.negatives <= negative + absent).all()
+    keys = run.passed.keys.tolist()
+    assert keys == sorted(keys)  # another order could show which of them are held
     wanted, found = passing(run), what_passed(run)
     assert {key: told for key, told in found.items() if key in rows} == wanted
     for key, (column, noised, weight) in found.items():

@@ -141,6 +141,8 @@ IN_MEMORY: dict[str, Any] = {
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("way", IN_MEMORY)
 def test_tables_in_memory_are_read(way, engine, no_noise):
+    if way == "pandas":
+        pytest.importorskip("pandas")
     con = duckdb.connect()
     con.register("rows", table(ROWS))
     if callable(made := IN_MEMORY[way]):
