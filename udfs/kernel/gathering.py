@@ -29,7 +29,6 @@ from dphh.udfs.kernel.spilled_texts import (
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
-TEXTS = ["user", "tokens", "group_name"]
 #: Texts are read in batches of about this many bytes.
 BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
@@ -131,10 +130,8 @@ class Gathering:
     def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
-        texts = pa.table(
-            [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
-            TEXTS,
-        )
+        columns = [pa.concat_arrays([*map(one_array, each)]) for each in zip(*parts, strict=True)]
+        texts = pa.table(columns, ["user", "tokens", "group_name"])
         lengths, positions = self._read(texts)
         users = one_array(texts.column("user")).cast(pa.large_string())
         if users.null_count:

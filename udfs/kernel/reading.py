@@ -25,7 +25,6 @@ Read = Callable[[pa.Table], tuple[Integers, Any]]
 class Reading(Protocol):
     def reader(self, vocabulary: Vocabulary) -> Read:
         """`vocabulary` numbers the words of all texts that are read together."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ MOST_WEIGHT = 1 << 12
 
 @dataclass(frozen=True)
 class PlainWeights:
-    """Round 1's weights: isqrt(98 unit^2 / (100 t)) for each of a user's t
-    grams, 0 if t is more than 98 unit^2 / 100.
+    """Round 1's weights: isqrt(98 unit^2 / (100 t)) for each of a user's t grams, 0 if t is more
+    than 98 unit^2 / 100.
 
     Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its row, which
     depends on its noised weight, so every gram that any user holds must be noised here, whatever
@@ -54,12 +54,11 @@ class PlainWeights:
 
 @dataclass(frozen=True, eq=False)
 class WeightsByGram:
-    """Round 2's weights: floor(unit g / |g|_2) for each gram, where g
-    are `weights`, in the order of `grams`.
+    """Round 2's weights: floor(unit g / |g|_2) for each gram, where g are `weights`.
 
-    `grams` are all grams that any user holds, as round 1 noised them, so that given round 1's
-    output g does not depend on who else holds a gram. Grams of weight 0 may be dropped here,
-    because round 2 adds noise to all of `grams`.
+    `grams`, in their order, are all grams that any user holds, as round 1 noised them, so that
+    given round 1's output g does not depend on who else holds a gram. Grams of weight 0 may be
+    dropped here, because round 2 adds noise to all of `grams`.
     """
 
     unit: int

@@ -1,8 +1,5 @@
-"""Tokenises content with DuckDB, a batch at a time, for the engines that call it.
-
-So there is one definition (`sql/rows/text.sql`), one dialect of regular
-expressions and one version of Unicode.
-"""
+"""Tokenises content with DuckDB, a batch at a time, for the engines that call it: one definition
+(`sql/rows/text.sql`), one dialect of regular expressions and one version of Unicode."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-#: Connections that no thread uses now. An engine's threads are not Python's, which forgets what it
-#: keeps for such a thread between two calls.
+#: Connections that no thread uses now. Python keeps nothing for an engine's own threads.
 _FREE: list[duckdb.DuckDBPyConnection] = []
 
 
