@@ -181,6 +181,8 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--runs", type=int, default=1, help="of a process, with --short")
     asked = parser.parse_args()
+    if asked.scale and len(asked.scale) < 2:
+        parser.error("--scale compares sizes: give two or more")
     with tempfile.TemporaryDirectory() as folder:
         if asked.short:
             show_short(Path(folder), asked.short, asked.words, asked.times, asked.runs)
