@@ -132,7 +132,7 @@ class Release:
         """
         from dphh.report.phrases import phrases
 
-        return phrases(self, maximal=maximal)
+        return phrases(self, only_maximal=maximal)
 
     @named_in_words
     def top(self, k: int) -> Release:
@@ -168,25 +168,20 @@ class Release:
         path: str | Path,
         *,
         title: str | None = None,
-        counts: Release | None = None,
         ledger: Ledger | None = None,
         top: int = 25,
-        min_length: int = 1,
     ) -> Path:
         """Write one HTML file for readers: what was found, with bars and numbers, and the promise.
 
-        counts: a release that counts users, in total or within groups; it has tables of its own.
         ledger: say what is left in the accounts that paid. top: how many rows of each table are
-        open; the rest is folded. min_length: leave out items of fewer tokens.
+        open; the rest is folded.
         """
         from dphh.report.page import page_of
 
         out = written_here("report", path)
         if out.is_dir():
             raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
-        page = page_of(
-            self, title=title, counts=counts, ledger=ledger, top=top, min_length=min_length
-        )
+        page = page_of(self, title=title, ledger=ledger, top=top)
         write_named("report", out, page.encode(), b"<!doctype html>")
         return out
 

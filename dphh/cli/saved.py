@@ -17,10 +17,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
 @click.option("--csv", "table", metavar="FILE", help="The table, as a CSV file.")
 @click.option("--title", help="The page's heading.")
-@click.option("--counts", metavar="DIR", help="A saved release that counts people.")
 @click.option("--top", type=_COUNT, default=25, show_default=True, help="Open rows of each table.")
-@click.option("--min-length", type=_COUNT, default=1, show_default=True,
-              help="Leave out items of fewer tokens.")  # fmt: skip
 @click.option("--budget", is_flag=True, help="Show what the ledger has left for the corpus.")
 @ledger_option
 def report(
@@ -28,9 +25,7 @@ def report(
     output: str | None,
     table: str | None,
     title: str | None,
-    counts: str | None,
     top: int,
-    min_length: int,
     budget: bool,
     ledger_file: str | None,
 ) -> None:
@@ -51,10 +46,8 @@ def report(
         written = release.report(
             output,
             title=title,
-            counts=None if counts is None else Release.load(counts),
             ledger=Ledger(ledger_file) if budget or ledger_file else None,
             top=top,
-            min_length=min_length,
         )
         click.echo(f"written to {written}", err=True)
 

@@ -124,16 +124,15 @@ def guarantee_sentence(account: Account) -> str:
     return f"promised to {whom(account.user)}: {promise}; {usage_phrase(account)}"
 
 
-def usage_phrase(account: Account, of: str = "it") -> str:
-    """A phrase with the share of a cap that is used, and what is left for one more run. `of` names
-    the cap where no sentence before has."""
+def usage_phrase(account: Account) -> str:
+    """A phrase with the share of a cap that is used, and what is left for one more run."""
     more = account.left
     may_have = (
         f"may have epsilon {four_digits_down(more.epsilon)} at delta {four_digits_down(more.delta)}"
     )
     if not account.runs:
-        return f"nothing of {of} is used; a first run {may_have}"
-    far = f"{percent(account.used)} of {of} is used, by {plural(account.runs, 'run')}"
+        return f"nothing of it is used; a first run {may_have}"
+    far = f"{percent(account.used)} of it is used, by {plural(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
     of_noise = " of items, ngrams or counts" if account.cap.kept == "divergence" else ""

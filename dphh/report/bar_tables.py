@@ -1,4 +1,4 @@
-"""Tables of releases for a terminal, a page, a card and a plot: items, their numbers, their bars.
+"""Tables of a release for a terminal, a page, a card and a plot: items, their numbers, their bars.
 
 Numbers of users compare across lengths and have one scale. A score is a noised weight: it orders
 items of one length and is no number of people, so each length has a table and a scale of its own.
@@ -11,30 +11,47 @@ They follow from a release's table and manifest, so they cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
+from dphh.columns import COLUMNS
 from dphh.privacy.counts import Weighing, simultaneous_intervals
-from dphh.report.sentences import Released, Tokens, counting_of, groups_of
+from dphh.report.phrases import maximal
+from dphh.report.sentences import (
+    Manifest,
+    Released,
+    counting_of,
+    groups_of,
+    meaning_of_counts,
+    meaning_of_scores,
+)
 from dphh.wording.lines import plural
 
-#: The share of a part's users that makes a longer phrase say all that the part says.
-NEARLY = 0.8
-EVERYBODY = "all"
+#: Without a row, and with every column that a release may have.
+EMPTY = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number of users with its interval, a score, or a word in their place."""
+    """A number of users with its interval, a score, or neither."""
 
-    said: str = ""
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    error: float | None = None
+
+    @property
+    def said(self) -> str:
+        if self.value is None:
+            return ""
+        if self.low is not None:
+            return f"{self.value:,.0f}"
+        return f"{self.value:,.1f}" + ("" if self.error is None else f" ± {self.error:,.1f}")
 
     @property
     def interval(self) -> str:
@@ -49,163 +66,100 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first of `count` rows, of which the first `telling` are worth showing at once."""
+    """The first of `count` rows."""
 
     title: str
-    #: What the bars of a row are of, such as groups; empty if there is one, of all users.
-    columns: tuple[str, ...]
+    #: What the bars of a row are of; empty if there is one, of all users.
+    groups: tuple[str, ...]
     rows: Sequence[Row]
-    telling: int
     count: int
     #: The value of a bar that is as long as its column.
     scale: float
 
 
 def tables_of(release: Released, most: int) -> list[Table]:
-    """Users, if they were counted; else scores."""
-    return people_tables([release], most) or score_tables(release, most)
-
-
-def people_tables(releases: Sequence[Released], most: int, least: int = 1) -> list[Table]:
-    """Phrases of `least` tokens and more, then single tokens, each with its numbers in every
-    release that counted it.
-
-    They go by where their intervals begin, the highest first. A part of a longer phrase comes last
-    where nearly as many hold the longer one.
-    """
-    columns = [column for release in releases for column in counted_columns(release).items()]
-    texts = {of: text for release in releases for of, text in _texts(release).items()}
-    counts = {
-        of: tuple(bars.get(of, Bar()) for _, bars in columns)
-        for of in dict.fromkeys(of for _, bars in columns for of in bars)
-    }
-    last = _redundant(counts) if "ended" not in releases[0].table.column_names else set()
-    order = sorted(
-        counts,
-        key=lambda of: (of in last, -_begin(counts[of]), -_users(counts[of]), -len(of), texts[of]),
+    """The longest items first, each table in the order of where intervals begin, or of scores. Of a
+    trie those that `phrases` has, with "…" after what was cut."""
+    frame = release.to_polars()
+    if "ended" in frame:
+        ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
+        frame = frame.filter(maximal(frame)).with_columns(pl.col("item") + ends)
+    bars = _bars(pl.concat([frame, EMPTY], how="diagonal"), release.manifest)
+    people = bars["low"].count() > 0
+    # People have one table of all phrases, scores one for each length, and what has neither one.
+    longest = 2 if people else None if bars["value"].count() else 0
+    items = (
+        bars.group_by("tokens", maintain_order=True)
+        .agg(
+            pl.first("item"),
+            begins=pl.col("low").sum(),
+            total=pl.col("value").sum(),
+            bars=pl.struct("group", "value", "low", "high", "error"),
+            scale=pl.max_horizontal("value", "high").max(),
+        )
+        .with_columns(length=pl.col("tokens").list.len().clip(upper_bound=longest))
+        .sort("begins", "total", "item", descending=[True, True, False])
     )
-    scale = max((bar.high or 0.0 for bars in counts.values() for bar in bars), default=0.0) or 1.0
-    titles = tuple(title for title, _ in columns)
-    by = [each.manifest["parameters"]["by"] for each in releases if groups_of(each.manifest)]
+    groups = groups_of(release.manifest) if people else ()
     tables = []
-    for length, more in ((2, " and more"), (1, "")):
-        those = [of for of in order if min(len(of), 2) == length and len(of) >= least]
-        if those:
-            rows = [Row(texts[of], counts[of]) for of in those[:most]]
-            title = name_of_length(releases[0], length) + more + (f", by {by[0]}" if by else "")
-            shown = titles if len(titles) > 1 else ()
-            telling = sum(of not in last for of in those)
-            tables.append(Table(title, shown, rows, telling, len(those), scale))
+    for length in items["length"].unique().sort(descending=True):
+        those = items.filter(length=length)
+        rows = those.head(most).select("item", "bars").iter_rows()
+        scale: Any = (items if people else those)["scale"].max()
+        tables.append(
+            Table(
+                _title(release.manifest, length, is_more=people and length > 1),
+                groups,
+                [Row(item, _in_columns(groups or (None,), bars)) for item, bars in rows],
+                len(those),
+                scale or 1.0,
+            )
+        )
     return tables
 
 
-def counted_columns(release: Released) -> dict[str, dict[Tokens, Bar]]:
-    """The numbers of users of a release, of all users or of each group, with intervals that hold
-    together over all that it counted; none if it counted no users."""
-    if "users" not in release.table.column_names:
-        return {}
-    rows = [row for row in release.table.to_pylist() if row["users"] is not None]
-    ends = [(row["low"], row["high"]) for row in rows]
-    counting = counting_of(release.manifest)
-    if rows and not counting["simultaneous"]:
-        ends = _widened([row["users"] for row in rows], counting)
-    groups = groups_of(release.manifest) or (EVERYBODY,)
-    columns: dict[str, dict[Tokens, Bar]] = {group: {} for group in groups if rows}
-    for row, (low, high) in zip(rows, ends, strict=True):
-        bar = Bar(f"{row['users']:,.0f}", row["users"], low, high)
-        columns[row.get("group", EVERYBODY)][tuple(row["tokens"])] = bar
-    return columns
+def meaning(release: Released, tables: Sequence[Table]) -> str:
+    """What the numbers in these tables are; empty if there are none."""
+    bars = [bar for table in tables for row in table.rows for bar in row.bars]
+    if any(bar.low is not None for bar in bars):
+        return meaning_of_counts(release.manifest)
+    return meaning_of_scores(release.manifest) if any(bar.said for bar in bars) else ""
 
 
-def _widened(users: list[int], counting: Mapping[str, Any]) -> list[tuple[int, int]]:
+def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
+    """A row for each number of users (of each group) with an interval that holds together with all
+    others; if nobody was counted, for each score."""
+    if frame["users"].count() == 0:
+        return frame.with_columns(value="score", group=None)
+    counted = frame.drop_nulls("users").with_columns(value="users", error=None)
+    counting = counting_of(manifest)
+    if counting["simultaneous"]:
+        return counted
     found = simultaneous_intervals(
-        np.array(users, np.int64),
+        counted["users"].to_numpy(),
         np.array(counting["lost_grid"], np.int64),
         Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
         counting["sigma_grid"],
         counting["confidence"],
     )
-    return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    return counted.with_columns(low=found.low, high=found.high)
 
 
-def _redundant(counts: Mapping[Tokens, tuple[Bar, ...]]) -> set[Tokens]:
-    """Phrases within longer ones that nearly as many hold: the longer one says it all."""
-    return {
-        part
-        for longer, bars in counts.items()
-        if any(bar.low for bar in bars)  # noise alone hides nothing
-        for part in parts_of(longer)
-        if len(part) > 1 and part in counts and _users(bars) >= NEARLY * _users(counts[part])
-    }
+def _in_columns(groups: Sequence[str | None], bars: Sequence[dict[str, Any]]) -> tuple[Bar, ...]:
+    of_group = {bar.pop("group"): Bar(**bar) for bar in bars}
+    return tuple(of_group.get(group, Bar()) for group in groups)
 
 
-def _begin(bars: tuple[Bar, ...]) -> float:
-    """Where an item's intervals begin, summed over columns: a user in several adds to each."""
-    return sum(bar.low or 0.0 for bar in bars)
-
-
-def _users(bars: tuple[Bar, ...]) -> float:
-    return sum(bar.value or 0.0 for bar in bars)
-
-
-def parts_of(tokens: Tokens) -> Iterator[Tokens]:
-    """All shorter contiguous parts of a phrase."""
-    for length in range(1, len(tokens)):
-        for start in range(len(tokens) - length + 1):
-            yield tokens[start : start + length]
-
-
-def score_tables(
-    release: Released, most: int, least: int = 1, without: Collection[Tokens] = ()
-) -> list[Table]:
-    """The items of each length by score, the longest first. Of a trie the sequences that end come
-    first, and without scores all lengths are in one table. `without`: what is shown elsewhere."""
-    frame = release.to_polars()
-    unsaid = {"score": None, "error": None, "ended": True}
-    # A sequence that ends has a row as a beginning too; an item in groups, a row in each.
-    frame = (
-        frame.with_columns(
-            *(pl.lit(value).alias(name) for name, value in unsaid.items() if name not in frame),
-            length=pl.col("tokens").list.len(),
-        )
-        .filter(pl.col("length") >= least)
-        .sort(~pl.col("ended"), "score", "item", descending=[False, True, False], nulls_last=True)
-        .unique("tokens", keep="first", maintain_order=True)
-    )
-    if without:
-        frame = frame.filter([tuple(tokens) not in without for tokens in frame["tokens"]])
-    scored = frame["score"].count() > 0
-    tables = []
-    for length in frame["length"].unique().sort(descending=True) if scored else [None]:
-        those = frame if length is None else frame.filter(pl.col("length") == length)
-        if len(those):
-            rows = [
-                Row(row["item"], (_bar_of_score(row),))
-                for row in those.head(most).iter_rows(named=True)
-            ]
-            title = "sequences" if length is None else name_of_length(release, length)
-            telling = int(those["ended"].sum()) or len(those)
-            scale = max(those["score"].drop_nulls(), default=0.0) or 1.0
-            tables.append(Table(title, (), rows, telling, len(those), scale))
-    return tables
-
-
-def _bar_of_score(row: dict[str, Any]) -> Bar:
-    if row["score"] is None:
-        return Bar("" if row["ended"] else "goes on")
-    error = "" if row["error"] is None else f" ± {row['error']:,.1f}"
-    return Bar(f"{row['score']:,.1f}{error}", row["score"])
-
-
-def name_of_length(release: Released, length: int) -> str:
-    content = release.manifest.get("parameters", {}).get("content", {})
-    verb, reading = release.manifest["verb"], content.get("reading")
-    if verb == "items" and reading in (None, "whole"):
-        return "items"
-    what = "character" if content.get("unit") == 1 else "token"
-    return plural(length, {"words": "word", "characters": "character"}.get(reading, what))
-
-
-def _texts(release: Released) -> dict[Tokens, str]:
-    rows = release.table.select(["tokens", "item"]).to_pylist()
-    return {tuple(row["tokens"]): row["item"] for row in rows}
+def _title(manifest: Manifest, length: int, *, is_more: bool) -> str:
+    asked = manifest.get("parameters", {})
+    content = asked.get("content", {})
+    reading, unit = content.get("reading"), content.get("unit")
+    if length == 0:
+        title = "sequences"
+    elif reading in (None, "whole") and unit is None:
+        title = "items"
+    else:
+        what = "character" if reading == "characters" or unit == 1 else "token"
+        title = plural(length, "word" if reading == "words" else what)
+    title += " and more" if is_more else ""
+    return f"{title}, by {asked['by']}" if groups_of(manifest) else title

@@ -7,18 +7,15 @@ turn text around become visible symbols. So the text of an item is never more th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.bar_tables import counted_columns, people_tables, score_tables
+from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
-from dphh.report.sentences import Released, held_by_few, how_many, promise, promise_in_words
+from dphh.report.sentences import Released, held_by_few, how_many, promise_in_words, promise_to
 from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
 
@@ -29,72 +26,46 @@ if TYPE_CHECKING:
 MOST_ROWS = 5_000
 #: Rows of each table in a notebook's card.
 ROWS_OF_CARD = 5
-#: An epsilon and a delta, which no line end should divide.
-_PAIR = re.compile(r"\([\d.]+, [\d.e-]+\)-?\w*")
 
 
 def page_of(
     release: Released,
     *,
     title: str | None = None,
-    counts: Released | None = None,
     ledger: Ledger | None = None,
     top: int = 25,
-    min_length: int = 1,
 ) -> str:
     check_whole("top", top)
-    check_whole("min_length", min_length)
-    several = [release]
-    if counts is not None:
-        if not hasattr(counts, "manifest") or "users" not in counts.table.column_names:
-            raise UsageError(
-                f"counts: found a {type(counts).__name__} without the columns users, low and high; "
-                "give a release that counts users: a page may be published, and exact counts may "
-                "not"
-            )
-        several.append(counts)
-    most = top + MOST_ROWS
-    counted = {of for each in several for bars in counted_columns(each).values() for of in bars}
-    return _template().render(
-        whole=True,
-        title=title or "What people share",
-        several=several,
-        head=[*_head(several), *([] if ledger is None else paid_lines(ledger, several))],
-        top=top,
-        people=people_tables(several, most, min_length),
-        scores=score_tables(release, most, min_length, without=counted),
-    )
+    tables = tables_of(release, top + MOST_ROWS)
+    head = [*_head(release), *([] if ledger is None else paid_lines(ledger, release))]
+    return _rendered(release, tables, title or "What people share", head, top, whole=True)
 
 
 def release_card(release: Released) -> str:
     """What was found, as bars, with the privacy statement folded away."""
-    people = people_tables([release], ROWS_OF_CARD)
+    tables = tables_of(release, ROWS_OF_CARD)
+    head = [("promise", promise_to(release.privacy)), ("run", release.manifest["run_id"])]
+    return _rendered(release, tables, how_many(release), head, ROWS_OF_CARD, whole=False)
+
+
+def _rendered(
+    release: Released, tables: list[Table], title: str, head: Lines, top: int, *, whole: bool
+) -> str:
     return _template().render(
-        whole=False,
-        title=how_many(release),
-        several=[release],
-        head=[("promise", promise_of(release)), ("run", release.manifest["run_id"])],
-        top=ROWS_OF_CARD,
-        people=people,
-        scores=[] if people else score_tables(release, ROWS_OF_CARD),
-    )
+        whole=whole, title=title, release=release, head=head, top=top, tables=tables,
+        meaning=meaning(release, tables),
+    )  # fmt: skip
 
 
-def promise_of(release: Released) -> str:
-    return f"{promise(release.privacy)} for {release.privacy.unit}"
-
-
-def _head(several: Sequence[Released]) -> Lines:
+def _head(release: Released) -> Lines:
     """What was found and what is promised, in a few lines."""
-    release, all_privacy = several[0], [each.privacy for each in several]
-    lines = [("what", f"{how_many(release)}. {held_by_few(release.manifest)}")]
-    lines += [("promise", promise_of(each)) for each in several]
-    if len({privacy.unit for privacy in all_privacy}) < len(several):
-        epsilon = sum(privacy.published_epsilon for privacy in all_privacy)
-        delta = sum(privacy.delta for privacy in all_privacy)
-        lines.append(("together", f"({epsilon:.4g}, {delta:.4g}) at most"))
-    lines.append(("in words", promise_in_words(release.privacy)))
-    return lines + [("warning", said) for each in all_privacy for said in each.warnings]
+    privacy = release.privacy
+    return [
+        ("what", f"{how_many(release)}. {held_by_few(release.manifest)}"),
+        ("promise", promise_to(privacy)),
+        ("in words", promise_in_words(privacy)),
+        *(("warning", said) for said in privacy.warnings),
+    ]
 
 
 @lru_cache
@@ -104,9 +75,7 @@ def _template() -> Template:
     def with_symbols(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
             return value
-        escape, safe = made.filters["escape"], made.filters["safe"]
-        text = str(escape("\n".join(shown(line, 10_000) for line in value.split("\n"))))
-        return safe(_PAIR.sub(r'<span class="pair">\g<0></span>', text))
+        return "\n".join(shown(line, 10_000) for line in value.split("\n"))
 
     made = Environment(
         autoescape=True,

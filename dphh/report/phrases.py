@@ -5,24 +5,21 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from dphh.errors import STEERS, UsageError, steerless
-from dphh.report.bar_tables import parts_of
-from dphh.report.sentences import Released
+from dphh.report.sentences import Released, Tokens
 from dphh.wording.options import check_whole
 
-#: Columns to sort by, in order of preference: the number of users, else the score.
-HEAVY = ("users", "score")
 
-
-def phrases(release: Released, *, maximal: bool = True) -> pl.DataFrame:
+def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
     """The released rows that are worth reading, longest first."""
     frame = release.to_polars()
-    if maximal:
-        frame = frame.filter(_is_maximal(frame))
+    if only_maximal:
+        frame = frame.filter(maximal(frame))
     score = ["score"] if "score" in frame.columns else []
     frame = frame.sort(
         pl.col("tokens").list.len(), *score, "item",
@@ -38,12 +35,12 @@ def phrases(release: Released, *, maximal: bool = True) -> pl.DataFrame:
     )
 
 
-def _is_maximal(frame: pl.DataFrame) -> pl.Series:
+def maximal(frame: pl.DataFrame) -> pl.Series:
     """Whether a row is part of no longer phrase. In a trie: whether it ends, or is a beginning that
     was cut, which neither goes on nor ends."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
     if "ended" not in frame.columns:
-        inside = {part for tokens in set(all_tokens) for part in parts_of(tokens)}
+        inside = {part for tokens in set(all_tokens) for part in _parts_of(tokens)}
         return pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
     ends = frame["ended"].fill_null(False).to_list()
     leads = {tokens[:stop] for tokens in all_tokens for stop in range(1, len(tokens))}
@@ -52,13 +49,21 @@ def _is_maximal(frame: pl.DataFrame) -> pl.Series:
     return pl.Series(kept, dtype=pl.Boolean)
 
 
+def _parts_of(tokens: Tokens) -> Iterator[Tokens]:
+    """All shorter contiguous parts of a phrase."""
+    for length in range(1, len(tokens)):
+        for start in range(len(tokens) - length + 1):
+            yield tokens[start : start + length]
+
+
 def top_of(release: Released, k: int) -> Any:
     """The first of each level, then the second of each, and so on, up to k items. An item counted
     within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
     check_whole("k", k)
     frame = release.to_polars().with_row_index("row")
-    known = [name for name in HEAVY if name in frame.columns]
-    by = next((name for name in known if frame[name].null_count() < len(frame)), None)
+    by = next(
+        (name for name in ("users", "score") if name in frame and frame[name].count() > 0), None
+    )
     if by is None:
         if len(frame):
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS, percent
-from dphh.ledger.spending import guarantee_sentence, usage_phrase
+from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import AloneLevel, SetUnionLevel
@@ -162,7 +162,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
         outlook = (ledger or Ledger()).outlook(Request.of(price, corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [budget_line(each) for each in outlook.accounts] or [
+    lines = _account_lines(outlook.accounts) or [
         ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
     ]
     if (takes := run_takes(outlook)) is not None:
@@ -171,19 +171,16 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-def paid_lines(ledger: Ledger, releases: Sequence[Released]) -> Lines:
-    """What is left in the accounts that paid for these releases, if the ledger knows them."""
-    ids = {release.manifest["run_id"] for release in releases}
-    labels = {label for run in ledger.runs() if run.run_id in ids for label in run.accounts}
-    lines = [budget_line(each) for each in ledger.accounts() if each.name in labels]
+def paid_lines(ledger: Ledger, release: Released) -> Lines:
+    """What is left in the accounts that paid for this release, if the ledger knows it."""
+    run_id = release.manifest["run_id"]
+    labels = {label for run in ledger.runs() if run.run_id == run_id for label in run.accounts}
+    lines = _account_lines(each for each in ledger.accounts() if each.name in labels)
     return lines or [("ledger", "the ledger that was given does not know this run")]
 
 
-def budget_line(account: Account) -> tuple[str, str]:
-    """An account, and what of its cap is used and left."""
-    used = usage_phrase(account, f"its cap, {account.cap},")
-    said = guarantee_sentence(account) if account.used > 1 else used
-    return "account", f"{account.name}: {said}"
+def _account_lines(accounts: Iterable[Account]) -> Lines:
+    return [("account", f"{each.name}: {guarantee_sentence(each)}") for each in accounts]
 
 
 def run_takes(outlook: Outlook, of: str | None = None) -> str | None:

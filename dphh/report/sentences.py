@@ -3,7 +3,7 @@ mean. Each sentence is exact."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +33,10 @@ class Released(Protocol):
 
 def promise(privacy: Privacy) -> str:
     return f"({privacy.published_epsilon:.4g}, {privacy.delta:g})-differential privacy"
+
+
+def promise_to(privacy: Privacy) -> str:
+    return f"{promise(privacy)} for {privacy.unit}"
 
 
 def promise_in_words(privacy: Privacy) -> str:
@@ -96,25 +100,17 @@ def counting_of(manifest: Manifest) -> Manifest:
     return found
 
 
-def that_count(releases: Sequence[Released]) -> list[Manifest]:
-    return [each.manifest for each in releases if counting_of(each.manifest)]
-
-
 def may_bind(manifest: Manifest) -> bool:
     """Whether a user can hold more than counts in full, and then adds less to each."""
     counting = counting_of(manifest)
     return bool(counting["max_items"] < counting["keys"])
 
 
-def meaning_of_counts(
-    several: Sequence[Manifest], how: str = "How", where: str = ", and where"
-) -> str:
-    """What numbers of people are, for all releases that have some; of bars, in two sentences."""
-    by = "at least, by an estimate" if any(map(may_bind, several)) else "by an estimate"
+def meaning_of_counts(manifest: Manifest) -> str:
+    least = ", at the least" if may_bind(manifest) else ""
     return (
-        f"{how} many people, {by}{where} the true number lies, for all of "
-        f"{'them' if len(several) == 1 else 'a run'} together, with "
-        f"{100 * counting_of(several[0])['confidence']:g}%."
+        f"About how many people hold each{least}, with an interval for the true number. All "
+        f"intervals hold together with probability {counting_of(manifest)['confidence']:g}."
     )
 
 

@@ -5,16 +5,9 @@ from __future__ import annotations
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.report.bar_tables import Table, tables_of
+from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import DETAILS, plan_sections
-from dphh.report.sentences import (
-    Released,
-    how_many,
-    meaning_of_counts,
-    meaning_of_scores,
-    promise,
-    what_is_missing,
-)
+from dphh.report.sentences import Released, how_many, promise_to, what_is_missing
 from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns, width_of, wrapped
 
 #: Rows of all tables together.
@@ -40,33 +33,27 @@ def plan_text(
 def release_text(release: Released) -> str:
     manifest, privacy = release.manifest, release.privacy
     lines = wrapped(f"release {manifest['run_id']}: {how_many(release)}")
-    lines += wrapped(f"{promise(privacy)} for {privacy.unit}", "  ", "  ")
+    lines += wrapped(promise_to(privacy), "  ", "  ")
     for warning in privacy.warnings:
         lines += wrapped(f"warning: {warning}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
-    bars = [bar for table in tables for row in table.rows for bar in row.bars]
-    if any(bar.low is not None for bar in bars):
-        lines += wrapped(meaning_of_counts([manifest]), "  ", "  ")
-    elif any(bar.value is not None for bar in bars):
-        lines += wrapped(meaning_of_scores(manifest), "  ", "  ")
-    several = sum(max(1, len(table.columns)) for table in tables)
+    lines += wrapped(meaning(release, tables) if tables else what_is_missing(manifest), "  ", "  ")
+    several = sum(max(1, len(table.groups)) for table in tables)
     names = [shorten(row.item, _room()) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(map(width_of, names)))
-    if not tables:
-        lines += wrapped(what_is_missing(manifest), "  ", "  ")
     return "\n".join(lines)
 
 
 def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
     """A row an item; of an item that was counted within groups, a row each group."""
-    first = table.rows[: min(most, table.telling)]
+    first = table.rows[:most]
     lines = [f"  {table.title}"]
     for row in first:
         name = shorten(row.item, _room())
-        for bar, group in zip(row.bars, table.columns or ("",), strict=True):
+        for bar, group in zip(row.bars, table.groups or ("",), strict=True):
             said = f"{bar.said:>{NUMBER}}  {bar.interval:<{NUMBER}}  {shorten(group, NUMBER)}"
             lines.append(f"    {padded(name, width)}  {said}".rstrip())
             name = ""

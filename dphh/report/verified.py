@@ -17,13 +17,11 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import events_from_json
 from dphh.report.sentences import Released, Tokens
-
-#: What was looked at, and what was found.
-Lines = list[tuple[str, str]]
+from dphh.report.why import parts_of
 
 
-def verified(release: Released) -> Lines:
-    """What can be verified from the release alone. Refuses one that contradicts itself."""
+def verified(release: Released) -> list[tuple[str, str]]:
+    """What was looked at, and what was found. Refuses a release that contradicts itself."""
     try:
         return [_table(release), _events(release), _parameters(release.manifest),
                 _rows(release)]  # fmt: skip
@@ -58,10 +56,7 @@ def _events(release: Released) -> tuple[str, str]:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("it promises less than its own events cost") from None
-    return (
-        "price",
-        f"epsilon {privacy.booked_epsilon:.4g}, delta {privacy.delta:g} cover its events",
-    )
+    return "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
 
 
 def _parameters(manifest: dict[str, Any]) -> tuple[str, str]:
@@ -75,61 +70,38 @@ def _parameters(manifest: dict[str, Any]) -> tuple[str, str]:
 
 def _rows(release: Released) -> tuple[str, str]:
     """Whether its rows can be what its levels released."""
-    manifest, table = release.manifest, release.table
-    tokens = [tuple(each) for each in table.column("tokens").to_pylist()]
-    for found, wrong in _what_is_wrong_with_rows(manifest, table, tokens):
-        if wrong:
-            raise _refusal(found)
-    said = "no more than" if _is_cut(manifest) else "each with its parts, as many as"
-    return "rows", f"{len(set(tokens)):,} items, {said} its levels released"
+    manifest, tokens = release.manifest, release.table.column("tokens").to_pylist()
+    distinct = {*map(tuple, tokens)}
+    # Items were left out, which may be parts of what is there.
+    cut = "top" in manifest or manifest["parameters"].get("min_users") is not None
+    of = _of_list if manifest["verb"] == "counts" else _of_levels
+    for wrong in of(release, distinct, cut):
+        raise _refusal(wrong)
+    said = "no more than" if cut else "each with its parts, as many as"
+    return "rows", f"{len(distinct):,} items, {said} its levels released"
 
 
-def _is_cut(manifest: dict[str, Any]) -> bool:
-    """Whether items were left out, which may be parts of what is there."""
-    return "top" in manifest or manifest["parameters"].get("min_users") is not None
+def _of_list(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+    asked, level = release.manifest["parameters"], release.manifest["levels"][0]
+    if not cut and distinct != {*map(tuple, asked["of"])}:
+        yield "its items are not those of its list"
+    if not cut and release.table.num_rows != level["released"]:
+        yield "it has other rows than were counted"
 
 
-def _what_is_wrong_with_rows(
-    manifest: dict[str, Any], table: Any, tokens: list[Tokens]
-) -> Iterator[tuple[str, bool]]:
-    distinct, asked = set(tokens), manifest["parameters"]
-    levels, cut = manifest["levels"], _is_cut(manifest)
-    if manifest["verb"] == "counts":
-        yield (
-            "its items are not those of its list",
-            not cut and distinct != {*map(tuple, asked["of"])},
-        )
-        yield (
-            "it has other rows than were counted",
-            not cut and table.num_rows != levels[0]["released"],
-        )
-        return
-    if "domain" in asked and asked["domain"] is not None:
-        yield "it has items that its domain lacks", not distinct <= {*map(tuple, asked["domain"])}
-    rows = table.group_by(["level", "item", *({"ended"} & {*table.column_names})]).aggregate([])
+def _of_levels(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+    asked, levels = release.manifest["parameters"], release.manifest["levels"]
+    if asked.get("domain") is not None and not distinct <= {*map(tuple, asked["domain"])}:
+        yield "it has items that its domain lacks"
+    grown = {"ended"} & {*release.table.column_names}
+    rows = release.table.group_by(["level", "item", *grown]).aggregate([])
     there = Counter(rows.column("level").to_pylist())
     released: Counter[int] = Counter()
     for level in levels:
         released[level["level"]] += level["released"]
-    for level in there | released:
-        few, most = there[level], released[level]
-        yield (
-            f"level {level} has {few:,} items and released {most:,}",
-            (few > most if cut else few != most),
-        )
-    if cut:
-        return
-    missing = any(not distinct.issuperset(_parts(each, levels)) for each in distinct)
-    yield "it has a phrase whose parts were not found", missing
-
-
-def _parts(tokens: Tokens, levels: list[dict[str, Any]]) -> list[Tokens]:
-    """What must have been found before these tokens could be."""
-    kinds = {level["kind"] for level in levels}
-    if kinds & {"vote", "batch", "local"}:
-        # Devices are asked from pairs on, each character being a beginning.
-        return [tokens[:-1]] if len(tokens) > (2 if "local" in kinds else 1) else []
-    pruning = {level["level"]: level.get("pruning") for level in levels}.get(len(tokens))
-    if pruning is None or len(tokens) == 1:
-        return []
-    return [tokens[:-1], tokens[1:] if pruning == "both" else tokens[-1:]]
+    for number in there | released:
+        few, most = there[number], released[number]
+        if few > most or (few < most and not cut):
+            yield f"level {number} has {few:,} items and released {most:,}"
+    if not cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
+        yield "it has a phrase whose parts were not found"

@@ -92,7 +92,7 @@ def _reasons(
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
         said = f"{said} released, and a phrase is tried only where its parts were."
         yield "a part was not released", said, *missing
-    subject = f"{name}: its parts were released, and it" if _parts_of(tokens, levels) else name
+    subject = f"{name}: its parts were released, and it" if parts_of(tokens, levels) else name
     yield "below", _threshold_sentence(release, len(tokens), subject)
 
 
@@ -102,7 +102,7 @@ def _lengths_of(levels: Sequence[Level]) -> set[int]:
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
-def _parts_of(tokens: Tokens, levels: Sequence[Level]) -> list[Tokens]:
+def parts_of(tokens: Tokens, levels: Sequence[Level]) -> list[Tokens]:
     """What must have been found before these tokens could be."""
     if any(level["kind"] in ("vote", "batch", "local") for level in levels):  # of a trie
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
@@ -116,7 +116,7 @@ def _missing_parts(
 ) -> tuple[Tokens, ...]:
     """The shortest parts whose absence kept these tokens from being looked at."""
     found: list[Tokens] = []
-    for part in _parts_of(tokens, levels):
+    for part in parts_of(tokens, levels):
         if part not in released:
             found += _missing_parts(part, released, levels) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))

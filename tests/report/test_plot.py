@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dphh import UsageError
-from tests.report.made import counted, items, ladder, trie
+from tests.report.made import counted, items, ladder, trie, within_country
 
 pytest.importorskip("altair")
 
@@ -28,6 +28,18 @@ def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
         assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
         assert row["low"] < row["value"] < row["high"]
     assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
+
+
+def test_each_group_has_a_column_and_what_one_lacks_is_left_out():
+    release = within_country({"see you": {"DE": (70, 20, 130)}, "see": {"US": (9, 2, 16)}})
+    (phrases, rows), _ = drawn(release.plot())
+    assert phrases["facet"]["column"]["field"] == "group"
+    assert [(row["group"], row["value"]) for row in rows] == [
+        ("DE", 70),
+        ("US", None),
+        ("other", None),
+    ]
+    assert "rule" in {each["mark"]["type"] for each in phrases["spec"]["layer"]}
 
 
 def test_scores_have_no_intervals_and_a_scale_for_each_length():
