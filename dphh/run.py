@@ -25,7 +25,7 @@ from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, Us
 from dphh.files.stopping import received
 from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
-from dphh.ledger.entries import Setting, checked_run_id, recorded
+from dphh.ledger.entries import Setting, checked_name, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.price import Price, stated
 from dphh.prior import check_same_tokens
@@ -161,7 +161,7 @@ def _check_arguments(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     if run_id is not None:
-        checked_run_id(run_id)
+        checked_name("run_id", run_id, 200)
     if again and run_id is not None:
         raise UsageError("again: makes a run with a new id; leave out either again or run_id")
     if threads is not None and (type(threads) is not int or threads < 1):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from dphh.errors import UsageError
@@ -27,51 +25,21 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def write_named(option: str, path: Path, data: bytes, start: bytes) -> None:
-    """Write a file that an option names, unless a file of another kind is there.
+def write_named(option: str, path: Path, data: bytes, start: bytes = b"") -> None:
+    """Write a file that an option names, but over no file of another kind: data, say, or a ledger.
 
-    start: the first bytes of every file of this kind.
+    start: the first bytes of every file of this kind; without it, no file is written over.
     """
-    refuse_other_file(option, path, start)
     try:
+        if path.is_file() and path.stat().st_size > 0:
+            with path.open("rb") as file:
+                if not start or file.read(len(start)) != start:
+                    raise UsageError(
+                        f"{option}: {path} is another file, and would be lost; name another one, "
+                        "or remove this one first"
+                    )
         write_whole(path, data)
     except OSError as problem:
         raise UsageError(
             f"{option}: {path} could not be written ({problem.strerror}); give another path"
         ) from None
-
-
-def refuse_other_file(option: str, path: Path, start: bytes) -> None:
-    """Refuse to write over a file that does not begin as what is written: data, say, or a ledger.
-
-    start: the first bytes of every file of this kind.
-    """
-    if not path.is_file():
-        return  # new; or not a file, and writing it will fail with the reason
-    try:
-        with path.open("rb") as file:
-            found: bytes | None = file.read(len(start))
-    except OSError:
-        found = None  # it cannot be read, so its kind is unknown
-    if found not in (b"", start):
-        raise UsageError(
-            f"{option}: {path} is a file of another kind, and would be lost; name another file, "
-            "or remove this one first"
-        )
-
-
-def refuse_other_table(option: str, path: Path, names: Sequence[str]) -> None:
-    """Refuse to write a Parquet file over one that has other columns, or over any other file."""
-    refuse_other_file(option, path, b"PAR1")
-    if not path.is_file() or not path.stat().st_size:
-        return
-    import pyarrow as pa  # slow to import
-    import pyarrow.parquet as pq
-
-    with suppress(OSError, pa.ArrowException):
-        if pq.read_schema(path).names == [*names]:
-            return
-    raise UsageError(
-        f"{option}: {path} is another table, and would be lost; name another file, or remove this "
-        "one first"
-    )

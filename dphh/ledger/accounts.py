@@ -83,7 +83,7 @@ class Accounts:
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
             source = source_of(source)
-        text = canonical(source.to_json(), "the source's content")
+        text = canonical(source.to_json())
         with writing(self.path) as con:
             there = next(iter(accounts_in(con, lambda name, _: name == account)), None)
             if there is None:

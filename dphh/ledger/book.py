@@ -16,6 +16,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dphh.corpus import Corpus
@@ -33,7 +34,7 @@ from dphh.ledger.accounts import (
     system_user,
     today,
 )
-from dphh.ledger.budget import fits, number_that_fit, refusal, used
+from dphh.ledger.budget import number_that_fit, refusal, used
 from dphh.ledger.entries import (
     CHANGES,
     RUNS,
@@ -43,16 +44,14 @@ from dphh.ledger.entries import (
     Request,
     Setting,
     StoredRelease,
-    as_table,
     canonical,
-    checked_run_id,
     export_table,
 )
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_to_json
-from dphh.rows.user import asked_by, counted_by
+from dphh.rows.user import as_json, counted_by
 
 #: The release, among the names of steps that were drawn.
 RELEASE = "the release"
@@ -97,7 +96,7 @@ class Ledger(Accounts):
             else:
                 paying = self._payers(con, request.source, request.account, places)
                 self._refuse(con, request, paying)
-                run = checked_run_id(run_id or uuid.uuid4().hex)
+                run = run_id or uuid.uuid4().hex
                 booked = self._insert(con, run, request, setting, files, paying)
         if booked.release is None:
             self.paid_here.add(booked.run_id)
@@ -179,13 +178,13 @@ class Ledger(Accounts):
             if found is not None and found["state"] == "settled":
                 return _release(con, found)
             number = _unfinished(con, run)
-            con.execute(
-                "UPDATE runs SET state = 'settled', changed = ?, manifest = ? WHERE sequence = ?",
-                (today(), canonical(manifest, "the manifest"), number),
-            )
             # The release contains all levels, and nothing draws by the key any more.
+            con.execute(
+                "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
+                "setting = NULL WHERE sequence = ?",
+                (today(), canonical(manifest), number),
+            )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
-            con.execute("DELETE FROM unfinished WHERE run = ?", (number,))
             _store(con, number, RELEASE, parquet)
         return StoredRelease(manifest, parquet)
 
@@ -225,8 +224,8 @@ class Ledger(Accounts):
     def export(self, path: str | Path, *, history: bool = False) -> None:
         """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
         all."""
-        table = as_table(CHANGES, self.history()) if history else as_table(RUNS, self.runs())
-        export_table(table, written_here("export", path))
+        columns, listed = (CHANGES, self.history()) if history else (RUNS, self.runs())
+        export_table(columns, listed, written_here("export", path))
 
     def _find(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
@@ -277,25 +276,24 @@ class Ledger(Accounts):
         return [*named, *others]
 
     def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
-        """Refuse what a share or a cap does not allow."""
+        """Refuse what a cap does not allow, or an analyst's share: of several accounts with these
+        files, each keeps the share that it gave."""
         for account in paying:
-            if self.analyst is None:
-                break
-            # Of several accounts with these files, each keeps the share that it gave.
-            share = share_of(con, account, self.analyst)
-            if share is not None and not fits([*share.prices, request.price], share.cap):
-                label = f"{self.analyst}'s share of the account {account.name!r}"
-                raise BudgetRefused(refusal(label, share.prices, share.cap, request.price))
-            if share is None and account.name == request.account:
-                raise BudgetRefused(
-                    f"Refused: {self.analyst} has no share of the account {account.name!r}. "
-                    "Nothing was spent. Only the account's owner can give one."
-                )
-        for account in paying:
+            label, is_named = f"the account {account.name!r}", account.name == request.account
+            if self.analyst is not None:
+                share = share_of(con, account, self.analyst)
+                if share is None and is_named:
+                    raise BudgetRefused(
+                        f"Refused: {self.analyst} has no share of {label}. Nothing was spent. Only "
+                        "the account's owner can give one."
+                    )
+                if share is not None and not share.allows(request.price):
+                    of_share = f"{self.analyst}'s share of {label}"
+                    raise BudgetRefused(refusal(of_share, share.prices, share.cap, request.price))
             same_user = account.user == request.source.user
-            if same_user and fits([*account.prices, request.price], account.cap):
+            if same_user and account.allows(request.price):
                 continue
-            if self.analyst is not None and account.name != request.account:
+            if self.analyst is not None and not is_named:
                 # An analyst must not learn of other accounts, nor what is spent of them.
                 raise ElsewhereRefused(
                     "Refused: another corpus of the ledger has rows in the same files, and does "
@@ -304,11 +302,10 @@ class Ledger(Accounts):
                 )
             if not same_user:
                 raise BudgetRefused(
-                    f"Refused: the account {account.name!r} protects {counted_by(account.user)}, "
-                    f"but this run counts them by {asked_by(request.source.user)}, which does "
-                    "not protect them. Nothing was spent. Use the account's user columns."
+                    f"Refused: {label} protects {counted_by(account.user)}, but this run counts "
+                    f"them by user={as_json(request.source.user)!r}, which does not protect them. "
+                    "Nothing was spent. Use the account's user columns."
                 )
-            label = f"the account {account.name!r}"
             raise BudgetRefused(refusal(label, account.prices, account.cap, request.price))
 
     def _insert(
@@ -320,28 +317,31 @@ class Ledger(Accounts):
         files: str | None,
         paying: Sequence[Account],
     ) -> Booked:
-        day = today()
-        values = (
-            *(run_id, request.digest, files, self.analyst, system_user(), request.verb),
-            canonical(request.parameters, "the parameters"),
-            canonical(request.source.to_json(), "the source's content"),
-            canonical(events_to_json(request.price.events), "the events"),
-            *(request.price.epsilon, request.price.delta, "running", day, day),
-        )
+        day, key = today(), os.urandom(32)
+        row = {
+            "run_id": run_id,
+            "digest": request.digest,
+            "files": files,
+            "analyst": self.analyst,
+            "who": system_user(),
+            "verb": request.verb,
+            "parameters": canonical(request.parameters),
+            "source": canonical(request.source.to_json()),
+            "events": canonical(events_to_json(request.price.events)),
+            "epsilon": request.price.epsilon,
+            "delta": request.price.delta,
+            "state": "running",
+            "recorded": day,
+            "changed": day,
+            "attempts": 1,
+            "key": key,
+            "setting": canonical(setting),
+        }
         run = con.execute(
-            "INSERT INTO runs (run_id, digest, files, analyst, who, verb, parameters, source, "
-            "events, epsilon, delta, state, recorded, changed) "
-            f"VALUES ({', '.join('?' * len(values))})",
-            values,
+            f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
         ).lastrowid
-        assert run is not None
-        con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, row.id) for row in paying))
-        key = os.urandom(32)
-        con.execute(
-            "INSERT INTO unfinished VALUES (?, ?, ?, 1)",
-            (run, key, canonical(setting, "the setting")),
-        )
-        return Booked(run_id, run, tuple(row.name for row in paying), new=True, key=key)
+        con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in paying))
+        return Booked(run_id, tuple(each.name for each in paying), new=True, key=key)
 
     def _entry(self, con: sqlite3.Connection, found: sqlite3.Row) -> Entry:
         kept = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
@@ -363,15 +363,10 @@ class Ledger(Accounts):
 def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
     """The run as a repeated request gets it: with its release, or continued."""
     run, run_id = found["sequence"], found["run_id"]
-    accounts = _payers_of(con, run)
-    files = found["files"] or ""
+    again = Booked(run_id, _payers_of(con, run), new=False, files=found["files"] or "")
     if found["state"] == "settled":
-        release = _release(con, found)
-        return Booked(run_id, run, accounts, new=False, release=release, files=files)
-    key, text, attempts = con.execute(
-        "SELECT key, setting, attempts FROM unfinished WHERE run = ?", (run,)
-    ).fetchone()
-    began: Setting = json.loads(text)
+        return replace(again, release=_release(con, found))
+    began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):
             # Sizes and times of private files went into their state: an analyst may read this.
@@ -382,21 +377,22 @@ def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> 
                 f"began{told}. Its price stays spent. Repeat it unchanged, or use a new run id or "
                 "again=True, which spends again."
             )
-    if attempts >= MOST_ATTEMPTS:
+    if found["attempts"] >= MOST_ATTEMPTS:
         raise LedgerError(
-            f"Run {run_id} was begun {attempts} times and never finished; each failure may reveal "
-            "something, so no more are allowed. Its price stays spent. A new run id or again=True "
-            "spends again."
+            f"Run {run_id} was begun {MOST_ATTEMPTS} times and never finished; each failure may "
+            "reveal something, so no more are allowed. Its price stays spent. A new run id or "
+            "again=True spends again."
         )
-    con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
-    con.execute("UPDATE runs SET state = 'running' WHERE sequence = ?", (run,))
-    return Booked(run_id, run, accounts, new=False, key=key, attempt=attempts + 1, files=files)
+    con.execute(
+        "UPDATE runs SET attempts = attempts + 1, state = 'running' WHERE sequence = ?", (run,)
+    )
+    return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
 
 def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
     """The number of a run that is going on. Its key tells it from a run of the same id in a ledger
     that was put in this one's place meanwhile."""
-    query = "SELECT run FROM unfinished JOIN runs ON run = sequence WHERE run_id = ? AND key = ?"
+    query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
     if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
         raise UnknownRunError(
             f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "

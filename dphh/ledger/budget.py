@@ -138,17 +138,14 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together, in the order in which they were asked for, keep the cap."""
-    costs_of(_events(prices))  # refuses what has no price
-    if not prices:
+    most = allowed(cap)
+    if drawn(prices, most.order).within(most):
         return True
-    alone = len(prices) == 1
-    if cap.kept == "divergence" and not alone:
-        most = allowed(cap.epsilon, cap.delta)
-        return drawn(_events(prices), most.order).within(most)
-    epsilon, delta = _sums_of_claims(prices)
-    if epsilon <= _as_fraction(cap.epsilon) and delta <= _as_fraction(cap.delta):
-        return True
-    return alone and compose(_events(prices)).delta(cap.epsilon) <= cap.delta
+    if len(prices) > 1:
+        return False
+    (one,) = prices  # whose own theorem holds
+    claimed = one.epsilon <= cap.epsilon and one.delta <= cap.delta
+    return claimed or compose(one.events).delta(cap.epsilon) <= cap.delta
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
@@ -156,7 +153,9 @@ def used(prices: Sequence[Booking], cap: Cap) -> float:
     runs exceed the cap, 1 if a single run fits that would not fit beside another."""
     if not prices:
         return 0.0
-    share = max(_shares(prices, cap))
+    most = allowed(cap)
+    took = drawn(prices, most.order)
+    share = max(_share_of(took.loss, most.loss), _share_of(took.delta, most.delta))
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
 
 
@@ -176,8 +175,8 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
 
 def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
     """The smallest epsilon that holds at the cap's delta."""
-    epsilon, delta = _sums_of_claims(prices)
-    summed = _rounded_up(epsilon) if delta <= _as_fraction(cap.delta) else math.inf
+    claims = drawn(prices, None)
+    summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
     composed = compose(_events(prices)).epsilon(cap.delta) if prices else 0.0
     return Budget(min(summed, composed), cap.delta)
 
@@ -190,14 +189,19 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
-    if cap.kept == "divergence":
-        return _left_of_divergence(prices, cap, delta)
-    sum_epsilon, sum_delta = _sums_of_claims(prices)
+    most = allowed(cap)
+    rest = drawn(prices, most.order).up_to(most)
+    share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE * (1 + _ROUNDING))
     if delta is None:
-        delta = _rounded_down(max(_as_fraction(cap.delta) - sum_delta, Fraction(0)))
-    if sum_delta + _as_fraction(delta) > _as_fraction(cap.delta):
+        delta = _rounded_down(rest.delta / share)
+    if share * _as_fraction(delta) > rest.delta:
         return Budget(0.0, delta)
-    epsilon = _rounded_down(max(_as_fraction(cap.epsilon) - sum_epsilon, Fraction(0)))
+    if most.order is None:
+        epsilon = _rounded_down(rest.loss)
+    elif delta == 0 or rest.loss == 0:
+        epsilon = 0.0
+    else:
+        epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, rest.sigma)
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
@@ -217,41 +221,12 @@ def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> 
     )
 
 
-def _shares(prices: Sequence[Booking], cap: Cap) -> tuple[float, float]:
-    """The shares that runs draw of the cap's divergence (or epsilon), and of its delta."""
-    if cap.kept == "divergence":
-        most = allowed(cap.epsilon, cap.delta)
-        took = drawn(_events(prices), most.order)
-        return (
-            _share_of(took.divergence, most.divergence),
-            _share_of(float(took.delta), float(most.delta)),
-        )
-    epsilon, delta = _sums_of_claims(prices)
-    return _share_of(float(epsilon), cap.epsilon), _share_of(float(delta), cap.delta)
+def _share_of(took: Fraction | float, whole: Fraction | float) -> float:
+    return float(took) / float(whole) if whole else (0.0 if took == 0 else math.inf)
 
 
-def _share_of(took: float, whole: float) -> float:
-    return took / whole if whole else (0.0 if took == 0 else math.inf)
-
-
-def _events(prices: Sequence[Booking]) -> list[Event]:
+def _events(prices: Iterable[Booking]) -> list[Event]:
     return [event for price in prices for event in price.events]
-
-
-def _left_of_divergence(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
-    most = allowed(cap.epsilon, cap.delta)
-    rest = drawn(_events(prices), most.order).up_to(most)
-    if delta is None:
-        delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
-    if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
-        return Budget(0.0, delta)
-    epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, rest.sigma)
-    return Budget(min(epsilon, cap.epsilon), delta)
-
-
-def _sums_of_claims(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
-    epsilon = sum((_as_fraction(price.epsilon) for price in prices), Fraction(0))
-    return epsilon, sum((_as_fraction(price.delta) for price in prices), Fraction(0))
 
 
 def _as_fraction(number: float) -> Fraction:
@@ -259,56 +234,54 @@ def _as_fraction(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _rounded_up(number: Fraction) -> float:
-    near = float(number)
-    return near if _as_fraction(near) >= number else math.nextafter(near, math.inf)
-
-
-def _rounded_down(number: Fraction) -> float:
+def _rounded_down(number: Fraction | float) -> float:
     near = float(number)
     return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """A Renyi divergence of this order, and a delta: allowed by a cap, or drawn by runs."""
+    """What a cap allows, or what runs draw of it."""
 
-    order: float
-    divergence: float
+    #: By the rule "divergence" the order of the divergences; by "sums" None.
+    order: float | None
+    #: The sum of the divergences, or of the epsilons that runs claim.
+    loss: Fraction | float
+    #: The sum of the deltas of thresholds, or of those that runs claim.
     delta: Fraction
 
     def within(self, most: Amounts) -> bool:
-        return self.divergence <= most.divergence and self.delta <= most.delta
+        return self.loss <= most.loss and self.delta <= most.delta
 
     def up_to(self, most: Amounts) -> Amounts:
         """What is left of the allowed amounts `most` after these were drawn."""
-        return Amounts(
-            self.order,
-            max(most.divergence - self.divergence, 0.0),
-            max(most.delta - self.delta, Fraction(0)),
-        )
+        loss, delta = most.loss - self.loss, most.delta - self.delta
+        return Amounts(self.order, max(loss, Fraction(0)), max(delta, Fraction(0)))
 
     @property
     def sigma(self) -> float:
         """The sigma of one Gaussian release that draws exactly this divergence."""
-        return math.sqrt(self.order / 2 / self.divergence) if self.divergence > 0 else math.inf
+        assert self.order is not None
+        return math.sqrt(self.order / 2 / self.loss) if self.loss > 0 else math.inf
 
 
 @lru_cache(maxsize=64)
-def allowed(epsilon: float, delta: float) -> Amounts:
-    """The two amounts of a cap, at the order of divergence that allows the least noise.
+def allowed(cap: Cap) -> Amounts:
+    """The two amounts of a cap; divergences at the order that allows the least noise.
 
     d + (1 - d) R <= delta, where R is the delta that the divergence B leaves at epsilon:
     e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
     """
-    for_thresholds = THRESHOLDS_SHARE * delta
-    rest = delta - for_thresholds
+    if cap.kept == "sums":
+        return Amounts(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
+    for_thresholds = THRESHOLDS_SHARE * cap.delta
+    rest = cap.delta - for_thresholds
     if rest < 1e-290:
-        return Amounts(2.0, 0.0, Fraction(delta))
+        return Amounts(2.0, 0.0, Fraction(cap.delta))
 
     def divergence(order: float) -> float:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
-        return epsilon + gained / (order - 1)
+        return cap.epsilon + gained / (order - 1)
 
     from scipy.optimize import minimize_scalar  # slow to import, and only caps need it
 
@@ -317,15 +290,18 @@ def allowed(epsilon: float, delta: float) -> Amounts:
     )
     # A cap's order must not depend on the last digits of a search.
     order = 1 + 2 ** (round(8 * best.x) / 8)
-    slack = _ROUNDINGS * (epsilon + (1 + abs(math.log(rest))) / (order - 1))
+    slack = _ROUNDINGS * (cap.epsilon + (1 + abs(math.log(rest))) / (order - 1))
     return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))
 
 
-def drawn(events: Iterable[Event], order: float) -> Amounts:
-    """The amounts that these events draw, rounded up."""
+def drawn(prices: Sequence[Booking], order: float | None) -> Amounts:
+    """What these runs draw of a cap whose amounts have this order, rounded up."""
+    if order is None:
+        epsilon = sum(_as_fraction(each.epsilon) for each in prices)
+        return Amounts(None, epsilon, Fraction(sum(_as_fraction(each.delta) for each in prices)))
     divergences: list[float] = []
     delta = Fraction(0)
-    for cost in costs_of(events):
+    for cost in costs_of(_events(prices)):
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response is not None:

@@ -9,20 +9,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
-from dphh.files.whole_files import refuse_other_table, write_named
+from dphh.files.whole_files import write_named
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.ledger.source import Source, source_of
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json, priced_in
 from dphh.rows.user import as_json
 from dphh.wording.cells import cell
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
@@ -35,34 +32,22 @@ class Request:
     """A verb, its parameters, its data and its price, without the caller and the run id.
 
     `account` names the account that pays; accounts whose folders or patterns hold the source's
-    files pay too. A claim below the cost of the events is refused.
+    files pay too.
     """
 
     source: Source
     verb: str
     parameters: dict[str, Any]
-    events: Sequence[Event]
-    epsilon: float
-    delta: float
+    price: Booking
     account: str | None = None
-    price: Booking = field(init=False)
-
-    def __post_init__(self) -> None:
-        price = checked_booking(self.events, self.epsilon, self.delta)
-        object.__setattr__(self, "price", price)
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus) -> Request:
-        """What a run of this price on this corpus asks of the ledger."""
-        return cls(
-            source_of(corpus),
-            price.verb,
-            recorded(price, corpus),
-            price.events,
-            price.privacy.booked_epsilon,
-            price.privacy.delta,
-            account=corpus.account,
-        )
+        """What a run of this price on this corpus asks of the ledger. A claim below the cost of the
+        events is refused."""
+        claim = price.privacy.booked_epsilon, price.privacy.delta
+        booking = checked_booking(price.events, *claim)
+        return cls(source_of(corpus), price.verb, recorded(price, corpus), booking, corpus.account)
 
     @property
     def digest(self) -> str:
@@ -77,7 +62,7 @@ class Request:
             self.price.epsilon,
             self.price.delta,
         ]
-        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
+        return hashlib.sha256(canonical(asked).encode()).hexdigest()
 
 
 class StoredRelease(NamedTuple):
@@ -92,7 +77,6 @@ class Booked:
     """A run whose price is booked. With a `release`, it is settled; otherwise it may draw."""
 
     run_id: str
-    sequence: int
     #: The accounts that paid; none if no account holds the data, so that nothing caps the run.
     accounts: tuple[str, ...]
     #: Whether this call paid for it.
@@ -168,16 +152,9 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
     return {**dict(price.parameters), **of_corpus}
 
 
-def canonical(value: Any, what: str) -> str:
+def canonical(value: Any) -> str:
     """The value as canonical JSON, so that equal requests have equal digests."""
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
-
-
-def checked_run_id(run_id: object) -> str:
-    return checked_name("run_id", run_id, 200)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def checked_name(option: str, name: object, longest: int) -> str:
@@ -194,28 +171,22 @@ RUNS = (
 CHANGES = ("when", "who", "what", "account", "analyst", "was", "now")
 
 
-def as_table(columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change]) -> pl.DataFrame:
-    """Flat columns, so that Parquet and CSV have the same content."""
-    import polars as pl
-
-    numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
-    schema = {column: numbers.get(column, pl.String) for column in columns}
-    rows = [each.to_json() for each in listed]
-    return pl.DataFrame([[row[column] for column in columns] for row in rows], schema, orient="row")
-
-
-def export_table(table: pl.DataFrame, target: Path) -> None:
-    """Write the table whole or not at all, and never over another table or another file."""
+def export_table(
+    columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change], target: Path
+) -> None:
+    """Write a table of flat columns, the same as Parquet and as CSV; whole or not at all, and over
+    no other file."""
     import polars as pl
 
     if target.suffix not in (".parquet", ".csv"):
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+    numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
+    schema = {column: numbers.get(column, pl.String) for column in columns}
+    table = pl.DataFrame([each.to_json() for each in listed], schema)
     written = io.BytesIO()
     if target.suffix == ".csv":
         # Run ids are their callers' own: a spreadsheet must not compute one.
         table.with_columns(pl.col(pl.String).map_elements(cell, pl.String)).write_csv(written)
-        write_named("export", target, written.getvalue(), table.clear().write_csv().encode())
     else:
-        refuse_other_table("export", target, table.columns)
         table.write_parquet(written)
-        write_named("export", target, written.getvalue(), b"PAR1")
+    write_named("export", target, written.getvalue())

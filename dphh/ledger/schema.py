@@ -59,6 +59,10 @@ CREATE TABLE runs (
     state      TEXT NOT NULL CHECK (state IN ('running', 'failed', 'settled')),
     recorded   REAL NOT NULL,
     changed    REAL NOT NULL,
+    attempts   INTEGER NOT NULL,
+    -- What a run needs to go on; NULL when it is settled.
+    key        BLOB,                    -- of the words that a run draws once: never chosen by data
+    setting    TEXT,                    -- JSON: what must be the same
     manifest   TEXT                     -- JSON, when settled
 );
 CREATE INDEX runs_by_digest ON runs (digest);
@@ -67,12 +71,6 @@ CREATE TABLE charges (
     account INTEGER NOT NULL REFERENCES accounts (id),
     PRIMARY KEY (run, account)
 ) WITHOUT ROWID;
-CREATE TABLE unfinished (               -- what a run needs to go on; gone once it is settled
-    run      INTEGER PRIMARY KEY REFERENCES runs (sequence),
-    key      BLOB NOT NULL,             -- of the words that a run draws once: never chosen by data
-    setting  TEXT NOT NULL,             -- JSON: what must be the same when the run goes on
-    attempts INTEGER NOT NULL
-);
 CREATE TABLE drawn (                    -- a level's released rows, or a release, as Parquet
     run    INTEGER NOT NULL REFERENCES runs (sequence),
     step   TEXT NOT NULL,
@@ -91,22 +89,6 @@ CREATE TABLE history (                  -- what owners changed
 );
 """
 
-#: What later code, or a hand in the file, must not change by mistake.
-NEVER = {
-    "a run cannot be deleted": "DELETE ON runs",
-    "what a run asked for cannot be changed": "UPDATE OF sequence, run_id, digest, analyst, verb, "
-    "parameters, source, events, epsilon, delta ON runs",
-    "a settled run cannot be changed": "UPDATE OF state, manifest ON runs "
-    "WHEN OLD.state = 'settled'",
-    "a charge cannot be changed": "UPDATE ON charges",
-    "a charge cannot be deleted": "DELETE ON charges",
-    "a level of an unfinished run cannot be deleted": "DELETE ON drawn "
-    "WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'",
-    "what was drawn cannot be changed": "UPDATE ON drawn",
-    "the history cannot be changed": "UPDATE ON history",
-    "the history cannot be deleted": "DELETE ON history",
-}
-
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
 
@@ -115,12 +97,11 @@ SYNCHRONOUS = "EXTRA"
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
 # so nothing may create the file while another thread is in a transaction.
 one_verb_at_a_time = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=one_verb_at_a_time.acquire,
-        after_in_parent=one_verb_at_a_time.release,
-        after_in_child=one_verb_at_a_time.release,
-    )
+os.register_at_fork(
+    before=one_verb_at_a_time.acquire,
+    after_in_parent=one_verb_at_a_time.release,
+    after_in_child=one_verb_at_a_time.release,
+)
 
 
 def default_path() -> Path:
@@ -229,11 +210,6 @@ def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
 def _create_tables(con: sqlite3.Connection) -> None:
     for statement in TABLES.split(";\n"):  # executescript would commit
         con.execute(statement)
-    for what, when in NEVER.items():
-        con.execute(f"""
-            CREATE TRIGGER "{what}" BEFORE {when}
-            BEGIN SELECT RAISE (ABORT, 'ledger: {what}'); END
-        """)
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

@@ -13,10 +13,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 from dphh.corpus import Corpus
@@ -80,12 +81,13 @@ def holds(account: Source, places: frozenset[str]) -> bool:
     """Whether any of these places is a file, a folder or a part of a folder of the account."""
     if account.kind != "path":
         return False
-    return any(
+    owned = [_resolved(place).split("/") for place in account.where]
+    for place in places:
+        parts = place.split("/")
         # Of a store nothing is listed, so an address holds what lies in it or above it.
-        _pattern(own).fullmatch(each) or (is_remote(each) and _pattern(each).fullmatch(own))
-        for own in map(_resolved, account.where)
-        for each in places
-    )
+        if any(_holds(own, parts) or (is_remote(place) and _holds(parts, own)) for own in owned):
+            return True
+    return False
 
 
 def files_state(source: Source) -> str:
@@ -126,24 +128,11 @@ def _resolved(place: str) -> str:
     return os.path.join(os.path.realpath(folder), place[len(folder) :].lstrip("/"))
 
 
-@lru_cache(maxsize=1024)
-def _pattern(place: str) -> re.Pattern[str]:
-    """What is in a folder, matches a glob, or is in a folder that does; a place itself too."""
-    wild = {"**": ".*", "**/": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/?|\*|\?|\[[!^]?\]?[^\]]*\])", place)
-    matching = "".join(
-        (wild.get(part) or _bracket(part)) if index % 2 else re.escape(part)
-        for index, part in enumerate(parts)
-    )
-    return re.compile(f"(?:{re.escape(place)}|{matching})(?:/.*)?", re.DOTALL)
-
-
-def _bracket(part: str) -> str:
-    """`[a-z]` of a glob as a regular expression."""
-    inner = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
-    found = f"[^{inner[1:]}]" if inner[:1] in ("!", "^") else f"[{inner}]"
-    try:
-        re.compile(found)
-    except re.error:
-        return "(?!)"  # such as [z-a], in which no character is
-    return found
+def _holds(own: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts of a path are in a folder, match a glob, or are in a folder that does."""
+    if not own:
+        return True
+    if own[0] == "**":
+        return any(_holds(own[1:], parts[skipped:]) for skipped in range(len(parts) + 1))
+    alike = parts and (own[0] == parts[0] or fnmatchcase(parts[0], own[0]))
+    return bool(alike) and _holds(own[1:], parts[1:])

@@ -34,6 +34,9 @@ class Account:
     def runs(self) -> int:
         return len(self.prices)
 
+    def allows(self, price: Booking) -> bool:
+        return budget.fits([*self.prices, price], self.cap)
+
     @cached_property
     def spent(self) -> Budget:
         return budget.spent(self.prices, self.cap)

@@ -58,8 +58,3 @@ def counted_by(user: UserColumns) -> str:
     if isinstance(user, str):
         return f"users by the column {user!r}"
     return f"combinations of the columns {', '.join(map(repr, user))}"
-
-
-def asked_by(user: UserColumns) -> str:
-    """The option that declares this unit, as it is written in Python."""
-    return f"user={as_json(user)!r}"

@@ -109,7 +109,8 @@ def stored_levels(ledger: Path) -> dict[str, Any]:
     """The rows that stand in an unfinished run's ledger, read past dphh."""
     with closing(sqlite3.connect(ledger)) as con:
         found = con.execute(
-            "SELECT step, data FROM drawn JOIN unfinished USING (run) ORDER BY step"
+            "SELECT step, data FROM drawn JOIN runs ON run = sequence "
+            "WHERE state <> 'settled' ORDER BY step"
         ).fetchall()
     return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
 

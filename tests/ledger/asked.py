@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from dphh.ledger import Booked, Ledger, Request, Source
+from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
@@ -25,7 +26,8 @@ def asked(
     **parameters: Any,
 ) -> Request:
     done = [EpsilonDeltaEvent(epsilon, delta)] if events is None else events
-    return Request(source, "items", parameters, done, epsilon, delta, account=account)
+    price = checked_booking(done, epsilon, delta)
+    return Request(source, "items", parameters, price, account)
 
 
 def ask(book: Ledger, run_id: str | None, source: Source, *price: float, **how: Any) -> Booked:

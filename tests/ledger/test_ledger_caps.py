@@ -47,7 +47,7 @@ def test_a_near_miss_of_the_sums(book, reviews, cap, first, second, granted):
 def test_a_near_miss_of_the_divergence(book, reviews, times, granted):
     """Ten Gaussian runs fit whose epsilons add up to far more than the cap's."""
     book.add("reviews", reviews, 1.0, 1e-6)
-    sigma = math.sqrt(10) * allowed(1.0, 1e-6).sigma
+    sigma = math.sqrt(10) * allowed(Cap(1.0, 1e-6, "divergence")).sigma
     claim = gaussian_epsilon(1e-7, sigma * 0.9)
     assert 10 * claim > 1.5
     for run in range(9):

@@ -47,6 +47,10 @@ def with_loss(delta: float, worth: np.ndarray) -> np.ndarray:
     return delta + (1 - delta) * worth
 
 
+def alone(*events: Event) -> list[Booking]:
+    return [Booking(events, 50.0, 0.999)]
+
+
 def granted(cap: Cap, *events: Event) -> bool:
     # A run that costs nothing comes first: none of the others is alone.
     return fits([Booking((event,), 50.0, 0.999) for event in (NOTHING, *events)], cap)
@@ -166,23 +170,24 @@ def test_what_a_step_draws_is_its_divergence_rounded_up(order, epsilon):
         p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
         exact = mpmath.log(moment) / (order - 1)
-    got = drawn([EpsilonDeltaEvent(epsilon, 0.0)], order).divergence
+    got = drawn(alone(EpsilonDeltaEvent(epsilon, 0.0)), order).loss
     assert exact <= got <= exact * (1 + 1e-9) + 1e-11
-    assert drawn([GaussianEvent(2.0)], order).divergence == pytest.approx(order / 8)
+    assert drawn(alone(GaussianEvent(2.0)), order).loss == pytest.approx(order / 8)
 
 
 def test_a_set_union_draws_as_its_noise_and_its_threshold_do():
-    together, apart = [SetUnionEvent(2.0, 1e-3)], [GaussianEvent(2.0), DeltaEvent(1e-3)]
+    together = alone(SetUnionEvent(2.0, 1e-3))
+    apart = alone(GaussianEvent(2.0), DeltaEvent(1e-3))
     assert drawn(together, 3.0) == drawn(apart, 3.0)
     assert drawn(apart, 3.0).delta == Fraction(1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01), (0.0, 1e-3)])
 def test_what_is_allowed_leaves_the_caps_delta(epsilon, delta):
-    most = allowed(epsilon, delta)
+    most = allowed(Cap(epsilon, delta, "divergence"))
     with mpmath.workdps(60):
         order = mpmath.mpf(most.order)
-        tail = mpmath.exp((order - 1) * (mpmath.mpf(most.divergence) - epsilon))
+        tail = mpmath.exp((order - 1) * (mpmath.mpf(most.loss) - epsilon))
         left_over = tail * (1 - 1 / order) ** order / (order - 1)
         lost = mpmath.mpf(most.delta.numerator) / most.delta.denominator
         assert lost + (1 - lost) * left_over <= delta

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dphh.ledger import Ledger, Request, Source
-from dphh.ledger.budget import allowed
+from dphh.ledger.budget import Cap, allowed, checked_booking
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -25,10 +25,11 @@ from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import tampered
 from dphh.ledger import Ledger, Request, Source
+from dphh.ledger.budget import checked_booking
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
 def asked(word, price=(0.1, 1e-9), events=()):
-    return Request(source, "items", {"word": word}, events, *price)
+    return Request(source, "items", {"word": word}, checked_booking(events, *price))
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -132,13 +133,18 @@ def go(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
+def asked(word: str) -> Request:
+    return Request(SOURCE, "items", {"word": word}, checked_booking((), 0.1, 1e-9))
+
+
 def sound(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as con:
         intact = con.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return intact and con.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-QUIET = math.sqrt(6.5) * allowed(0.25, 1e-9).sigma  # six of these fit (0.25, 1e-9), not seven
+CAP = Cap(0.25, 1e-9, "divergence")
+QUIET = math.sqrt(6.5) * allowed(CAP).sigma  # six of these fit, not seven
 
 
 @pytest.mark.parametrize(
@@ -202,8 +208,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
             assert book.release(run).parquet == run.encode() * 2000
             continue
         # It goes on by the same key, without a price, past what was drawn.
-        request = Request(SOURCE, "items", {"word": run}, (), 0.1, 1e-9)
-        again = book.book(request, {}, files="f1", run_id=run)
+        again = book.book(asked(run), {}, files="f1", run_id=run)
         assert (again.new, again.attempt) == (False, 2)
         assert book.level(again, "level 1") == run.encode() * 2000
     assert {"released", "drawn"} == {*last.values()}
@@ -252,8 +257,7 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, st
     assert [(run.run_id, run.state) for run in book.runs()] == [("a", "running")]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
-    same = Request(SOURCE, "items", {"word": "a"}, (), 0.1, 1e-9)
-    run = book.book(same, {}, files="f1", run_id="a")
+    run = book.book(asked("a"), {}, files="f1", run_id="a")
     assert [book.level(run, level) for level in ("level 0", "level 1")] == [b"kept", None]
     assert book.keep_level(run, "level 1", b"drawn anew") == b"drawn anew"
     book.settle(run, {}, b"rows")

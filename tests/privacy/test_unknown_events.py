@@ -109,7 +109,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
         [SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]
     ),
     "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
-    "drawn": lambda event: drawn([NOISE, event], 2.0),
+    "drawn": lambda event: drawn([planted([NOISE, event])], 2.0),
     "written": lambda event: events_to_json([event]),
     "read": lambda event: event_from_json({"kind": "laplace", "epsilon": 0.1}),
     "read among others": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
@@ -165,7 +165,7 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(
 
     monkeypatch.setitem(known_events.KINDS, "planted", Planted)
     assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
-    taken, nothing = drawn([Planted()], 2.0), drawn([], 2.0)
+    taken, nothing = drawn([planted([Planted()])], 2.0), drawn([], 2.0)
     assert not taken.within(nothing)
     booked = checked_booking([Planted()], 50.0, 0.5)
     assert booked.events == (Planted(),)  # and no claim in the place of what is free

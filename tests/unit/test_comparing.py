@@ -6,7 +6,7 @@ import pytest
 
 import dphh
 from dphh import BudgetRefused, UsageError
-from dphh.ledger import Request, source_of
+from dphh.ledger import Request
 
 ROWS = [(person, "hello there") for person in range(50)]
 
@@ -14,7 +14,7 @@ ROWS = [(person, "hello there") for person in range(50)]
 @pytest.fixture
 def corpus(written, ledger):
     corpus = written(ROWS)
-    ledger.add("survey", source_of(corpus), 1.0, 1e-6)
+    ledger.add("survey", corpus, 1.0, 1e-6)
     return corpus
 
 
@@ -68,11 +68,9 @@ def test_as_many_runs_are_left_as_the_ledger_grants(corpus, ledger, verb):
 
     before, granted = row(), 0
     plan = getattr(dphh, verb)(corpus, delta=1e-7, epsilon=0.3, **more)
-    privacy = plan.privacy
     with pytest.raises(BudgetRefused):
         while True:
-            asked = (verb, {}, plan.events, privacy.booked_epsilon, privacy.delta)
-            ledger.book(Request(source_of(plan.corpus), *asked), {})
+            ledger.book(Request.of(plan.price, plan.corpus), {}, again=True)
             granted += 1
     assert before["runs_left"] == granted > 1
     assert 1 / (granted + 1) < before["share"] <= 1 / granted

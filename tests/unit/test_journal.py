@@ -12,6 +12,7 @@ import pytest
 
 from dphh.journal import as_stored, once_by
 from dphh.ledger import Booked, Ledger, Request, Source
+from dphh.ledger.budget import Booking
 from dphh.privacy.events import GaussianEvent
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
@@ -35,8 +36,9 @@ class Drawn:
 
 
 def begun(ledger: Ledger, run: str) -> Booked:
-    asked = Request(Source("path", ("/not/there",), "who", {"column": "what"}), "x", {"run": run},
-                    [GaussianEvent(9.0)], 1.0, 1e-6)  # fmt: skip
+    source = Source("path", ("/not/there",), "who", {"column": "what"})
+    price = Booking((GaussianEvent(9.0),), 1.0, 1e-6)
+    asked = Request(source, "x", {"run": run}, price)
     return ledger.book(asked, {"plan": "one"}, run_id=run)
 
 
