@@ -21,7 +21,7 @@ from unittest.mock import patch
 from dphh.ledger import Ledger
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.testing import SeededRandomness
-from tests.engines.watched import Watched
+from tests.engines.forecasts import Watched
 
 #: By name; where they live is their own affair.
 DRAWING = (

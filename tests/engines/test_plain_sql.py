@@ -32,18 +32,16 @@ from dphh.mechanisms.ldp_trie.levels import (
     reports_of_seats,
     seat_users,
 )
-from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
-from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
+from tests.engines.forecasts import levels_of, on_grid
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
-from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds, unstored
+from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
 from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, grown_of_batches, prefixes
-from tests.engines.watched import Watched
 
 FEW = few(6)
 PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
@@ -185,122 +183,103 @@ def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engi
 
 # The forecast ladder
 
+MANY_WORDS = ["a", "b", "é", "日本", "x\x1f", "", None, *(f"w{i}" for i in range(12))]
 
-def told_of(seen, below, sigma_grid) -> Forecast:
-    """What is public of a level whose rounds were watched, as the specification is told it."""
-    public, nothing = seen.valid.public, np.zeros(len(below), np.int64)
-    shifts = [0] if public is None else public.shifts
-    pairs = [] if public is None else public.keys.tolist()
-    grams = [below[key >> 32] + below[key & (2**32 - 1)][-1:] for key in pairs]
-    of_grams = pa.array([] if public is None else public.classes, pa.int64())
-    classes, columns = np.indices(seen.weights.shape).reshape(2, -1)
+
+def rows_of_many(rng):
+    """Many users of a few of the words, and one of nearly all that may stand in a text."""
+    rows = [
+        (f"user {n % 260}", rng.zipf(1.5, rng.integers(0, 30)) % len(MANY_WORDS))
+        for n in range(500)
+    ]
+    rows.append(("long", rng.integers(0, len(MANY_WORDS), 900)))
+    return [(user, [MANY_WORDS[place] for place in places]) for user, places in rows]
+
+
+def public_items(rng):
+    """Words, and longer n-grams of which some are much more frequent than chance has them."""
+    words = ["a", "b", "é", "nobody's", *(f"w{i}" for i in range(9))]
+    items = [[word] for word in words]
+    items += [[one, other] for one in words for other in words if rng.random() < 0.5]
+    pairs = {tuple(item) for item in items if len(item) == 2}
+    items += [[*pair, word] for pair in sorted(pairs) for word in words if (pair[1], word) in pairs]
+    counts = [*(9_000 // (1 + place) for place in range(len(words)))]
+    counts += rng.choice([1, 40, 1_500], len(items) - len(words)).tolist()
+    return pl.DataFrame({"item": items, "count": counts})
+
+
+def told_of(seen, level, valid, *beside) -> Forecast:
+    """What is public of a level whose rounds were watched, as the specification is told it.
+    `beside`: of words that a list lacks, bin, weight and threshold."""
+    classes, columns = np.indices(seen.weights.shape).reshape(2, -1).tolist()
+    weights, thresholds = seen.weights.ravel().tolist(), seen.thresholds.ravel().tolist()
+    for column, weight, threshold in beside:
+        classes, columns = [*classes, -1], [*columns, column]
+        weights, thresholds = [*weights, weight], [*thresholds, threshold]
+    of_rows = {"class": classes, "bin": columns}
     return Forecast(
-        sigma_grid,
+        level.sigma_grid,
         seen.unit_1,
         seen.unit_2,
         LIST_SIZES.tolist(),
-        forecasts=pa.table(
+        bins=pa.table({"bin": np.arange(len(seen.law.starts)), "start": seen.law.starts}),
+        weights=pa.table({**of_rows, "weight": weights}),
+        thresholds=pa.table({**of_rows, "threshold": thresholds}),
+        **valid,
+    )
+
+
+def valid_above(seen, below):
+    """Of a longer length: which of the grams below go together, and what is public of those."""
+    public, nothing = seen.valid.public, np.zeros(len(below), np.int64)
+    shifts = [0] if public is None else public.shifts
+    pairs = [] if public is None else public.keys.tolist()
+    grams = [[*below[key >> 32], below[key & (2**32 - 1)][-1]] for key in pairs]
+    of_grams = pa.array([] if public is None else public.classes, pa.int64())
+    return {
+        "forecasts": pa.table(
             {
-                "tokens": below,
+                "tokens": [[*gram] for gram in below],
                 "as_first": seen.valid.left,
                 "as_last": seen.valid.right,
                 "expected_first": nothing if public is None else public.left,
                 "expected_last": nothing if public is None else public.right,
             }
         ),
-        lifts=pa.table({"expected": range(len(shifts)), "shift": shifts}),
-        public_grams=pa.table({"gram": pa.array(grams, pa.list_(pa.string())), "class": of_grams}),
-        bins=pa.table({"bin": np.arange(len(seen.law.starts)), "start": seen.law.starts}),
-        weights=pa.table({"class": classes, "bin": columns, "weight": seen.weights.ravel()}),
-        thresholds=pa.table(
-            {"class": classes, "bin": columns, "threshold": seen.thresholds.ravel()}
+        "lifts": pa.table({"expected": range(len(shifts)), "shift": shifts}),
+        "public_grams": pa.table(
+            {"gram": pa.array(grams, pa.list_(pa.string())), "class": of_grams}
         ),
-    )
+    }
 
 
-def forecast_levels_on(engine, corpus, plan, randomness):
-    """The levels, and of those above the first what their rounds saw."""
-    seen = []
-    shipped = Step.run
-
-    def run(step, rounds):
-        seen.append(Watched(rounds, low=True))
-        return shipped(step, seen[-1])
-
-    with (
-        patch.object(Step, "run", run),
-        host_on(engine, corpus, randomness) as host,
-    ):
-        return [*ngrams_levels(plan.price, host, unstored, " ")], seen
+def valid_by_list(prior):
+    """Of level 1: the words of the list."""
+    group = np.floor(np.log(prior.grams[0].counts / prior.total) / 0.5).astype(int)
+    words = [[word] for word in prior.vocabulary.to_pylist()]
+    keys = [str(number) for number in range(len(words))]
+    return {"forecasts": pa.table({"gram": words, "key": keys, "class": group - group.min()})}
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("with_prior", [False, True])
-def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed, with_prior):
-    """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many."""
-    rng = np.random.default_rng(seed)
-    words = ["a", "b", "é", "日本", "x\x1f", "", None, *(f"w{i}" for i in range(12))]
-    rows = [
-        (f"user {n % 260}", [words[i] for i in rng.zipf(1.5, rng.integers(0, 30)) % len(words)])
-        for n in range(500)
-    ]
-    corpus = corpus_of(rows, pl.String)
-    prior = {"prior": public_items(rng), "prior_is_public": True} if with_prior else {}
-    plan = ngrams(corpus, max_n=4, epsilon=20, delta=1e-2, **prior)
-    done, seen = forecast_levels_on(engine, corpus, plan, SeededRandomness(seed))
-    plain = Plain(rows, SeededRandomness(seed))
-    released = {}
-    words = [step for step in done if isinstance(step.level, SetUnionLevel)]
-    ran = [step.level for step in words]
-    rounds = plain.items_rounds(ran, followed(ran), "ngrams/words") if words else []
-    for step, found in zip(words, rounds, strict=True):
-        scores = zip(step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True)
-        bits = step.level.grid_bits
-        assert {(word,): score for word, score in scores} == {
-            word: noisy / 2.0**bits for word, noisy in found.items()
-        }
-    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, WeighedLevel]
-    if with_prior:  # level 1 is compared in test_listed_words.py
-        plain.release(1, [(word,) for word in done[0].rows["item"].to_pylist()])
-        done, seen = done[1:], seen[1:]
-    released[1] = sorted(plain.released(1))
-    above = [step for step in done if not isinstance(step.level, SetUnionLevel)]
-    for step, told in zip(above, seen, strict=True):
-        n = step.level.level
-        released[n] = [tuple(gram) for gram in step.rows["tokens"].to_pylist()]
-        public = told_of(told, [list(gram) for gram in released[n - 1]], step.level.sigma_grid)
-        found = plain.forecast_rounds(n, public, f"ngrams/forecast, level {n}")
-        assert found.lists == told.first.lists.tolist()
-        out = told.passing
-        columns = (released[n], told.valid.of(out.keys), out.bins, out.first, out.second)
-        passed = {gram: list(map(int, row)) for gram, *row in zip(*columns, strict=True)}
-        assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
-            gram: row for gram, row in found.held.items() if row[-1] > 0
-        }
-        assert found.passed.keys() == passed.keys() & found.held.keys()
-        check_absent(told, found, passed, released[n - 1])
-        if with_prior:
-            lifts = {row[0] % len(LIFTS) for row in found.held.values()}
-            assert len(lifts) > 2 or n > 2
-        plain.forget(n)
-        plain.release(n, released[n])
-    assert len(seen) == 3
-    assert all(released.values())
+def passed_of(told, grams):
+    """Class, bin and both noised weights of each gram that passed."""
+    out = told.passing
+    columns = (grams, told.valid.of(out.keys), out.bins, out.first, out.second)
+    passed = {gram: [*map(int, row)] for gram, *row in zip(*columns, strict=True)}
+    assert (np.diff(out.keys) > 0).all()  # another order could show which of them are held
+    if told.level == 1:
+        lacking = out.others
+        columns = (lacking.words.to_pylist(), lacking.early, lacking.first, lacking.second)
+        passed |= {(word,): [-1, *map(int, row)] for word, *row in zip(*columns, strict=True)}
+    return passed
 
 
-def public_items(rng):
-    """Words, and longer n-grams of which some are much more frequent than chance has them."""
-    words = ["a", "b", "é", "nobody's", *(f"w{i}" for i in range(12))]
-    items = [[word] for word in words]
-    items += [[one, other] for one in words for other in words if rng.random() < 0.5]
-    pairs = {tuple(item) for item in items if len(item) == 2}
-    items += [[*pair, word] for pair in sorted(pairs) for word in words if (pair[1], word) in pairs]
-    counts = [2_000] * len(words) + rng.choice([1, 40, 1_500], len(items) - len(words)).tolist()
-    return pl.DataFrame({"item": items, "count": counts})
-
-
-def check_absent(told, found, passed, below):
+def check_rounds(told, found, passed, below):
     """What an engine says of each row is the held grams' and something more: all valid ones."""
+    assert found.lists == told.first.lists.tolist()
+    assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
+        gram: found.held[gram] for gram in found.passed
+    }
     held, negative = (np.zeros_like(told.weights) for _ in range(2))
     for (group, column), (number, below_zero) in found.signs.items():
         held[group, column], negative[group, column] = number, below_zero
@@ -314,6 +293,57 @@ def check_absent(told, found, passed, below):
     }
     pieces = set(below)
     assert all(gram[1:] in pieces and gram[:-1] in pieces for gram in passed)
+
+
+@pytest.mark.on_spark
+@pytest.mark.parametrize(("with_prior", "grid"), [(False, None), (True, None), (False, 8)])
+def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior, grid):
+    """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many.
+
+    On a grid of 8 to a sigma users of many grams give nothing to any of them, in either round, and
+    some noised sums are just 0.
+    """
+    rng = np.random.default_rng(1)
+    rows = rows_of_many(rng)
+    prior = {"prior": public_items(rng), "prior_is_public": True} if with_prior else {}
+    asked = {"max_n": 4, "max_items": 3 if with_prior else 30, "epsilon": 20, "delta": 1e-2}
+    plan = on_grid(grid, ngrams(corpus_of(rows, pl.String), **asked, **prior))
+    done, seen = levels_of(engine, plan, SeededRandomness(1), low=True)
+    plain = Plain(rows, SeededRandomness(1))
+
+    words = [step for step in done if isinstance(step.level, SetUnionLevel)]
+    ran = [step.level for step in words]
+    rounds = plain.items_rounds(ran, followed(ran), "ngrams/words") if words else []
+    for step, found in zip(words, rounds, strict=True):
+        scores = zip(step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True)
+        assert {(word,): score * 2.0**step.level.grid_bits for word, score in scores} == found
+    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, WeighedLevel]
+
+    below = [()] if with_prior else sorted(plain.released(1))
+    for step, told in zip(done[len(words) :], seen, strict=True):
+        n, purpose = step.level.level, f"ngrams/forecast, level {step.level.level}"
+        released = [tuple(gram) for gram in step.rows["tokens"].to_pylist()]
+        if n == 1:
+            others = (0, 32, step.level.second_threshold_grid), (1, 0, -(2**62))
+            public = told_of(told, step.level, valid_by_list(plan.price.prior), *others)
+            found = plain.listed_rounds(step.level, public, purpose)
+            vocabulary = plan.price.prior.vocabulary.to_pylist()
+            passed = passed_of(told, [(vocabulary[key],) for key in told.passing.keys])
+            assert passed.keys() == {*released}
+            assert {-1, 0} < {passed[gram][0] for gram in found.passed}
+        else:
+            public = told_of(told, step.level, valid_above(told, below))
+            found = plain.forecast_rounds(n, public, purpose)
+            passed = passed_of(told, released)
+        check_rounds(told, found, passed, below)
+        assert grid is None or any(row[-1] == 0 for row in found.held.values())
+        if n == 2 and with_prior:
+            assert len({row[0] % len(LIFTS) for row in found.held.values()}) > 2
+        plain.forget(n)
+        plain.release(n, released)
+        below = sorted(released) if n == 1 else released
+    assert len(seen) == 3 + with_prior
+    assert below
 
 
 # Counts

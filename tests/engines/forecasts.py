@@ -1,4 +1,4 @@
-"""The two rounds of a level of the forecast ladder as a test looks at them, and noise that it sets.
+"""Runs of the forecast ladder as a test looks at them: its rounds, and noise that the test sets.
 
 What a user adds to them is worked out in plain Python: it shares no code with what is tested.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from math import isqrt
 from typing import Any
@@ -14,7 +15,12 @@ from unittest.mock import patch
 
 import numpy as np
 
+from dphh import Plan
+from dphh.levels.ngrams import ForecastLevel
+from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.udfs.draws import noise
+from tests.engines.levels import host_on, unstored
 
 #: What an engine draws for, and the name of the row.
 Draw = tuple[str, str]
@@ -60,6 +66,30 @@ def _lists(columns: Mapping[str, Any]) -> list[Any]:
         _lists(vars(column)) if hasattr(column, "__dict__") else column.tolist()
         for column in columns.values()
     ]
+
+
+def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> Any:
+    """The levels of a run, and those that have two rounds as they were watched."""
+    seen: list[Watched] = []
+    shipped = Step.run
+
+    def run(step: Step, rounds: Any) -> Any:
+        seen.append(Watched(rounds, low))
+        return shipped(step, seen[-1])
+
+    with patch.object(Step, "run", run), host_on(engine, plan.corpus, randomness) as host:
+        return [*ngrams_levels(plan.price, host, unstored, " ")], seen
+
+
+def on_grid(sigma_grid: int | None, plan: Plan) -> Plan:
+    """The longer levels with so many steps of the grid to a sigma."""
+    levels = tuple(
+        replace(level, sigma_grid=sigma_grid or level.sigma_grid)
+        if isinstance(level, ForecastLevel)
+        else level
+        for level in plan.price.levels
+    )
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 @contextmanager
