@@ -14,13 +14,12 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
+from dphh.udfs.draws.absent import bins_of_class, lifted_of_class, negatives_of_row
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.asked import recorded
-from tests.forecast.in_memory import SIGMA_GRID
-from tests.forecast.rounds_in_arrays import absent_bins, absent_negatives, spurious_grams
 
-RUNS = 250
+RUNS, SIGMA_GRID = 250, 2**15
 SYSTEM = SystemRandomness()
 
 
@@ -40,13 +39,18 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
 def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
     valid, held, thresholds, law = small()
     supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
-    absent = absent_bins(valid.sizes - supported, law, SYSTEM, purpose)
-    negatives = absent_negatives(absent, law, SYSTEM, purpose)
-    found = spurious_grams(
-        valid, absent, negatives, thresholds, lambda k: np.isin(k, held), law, SYSTEM, purpose
-    )
-    columns = (found.keys, found.bins, found.first, found.second)
-    return absent, negatives, list(zip(*(c.tolist() for c in columns), strict=True))
+    numbers = (valid.sizes - supported).tolist()
+    absent = np.array([bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
+    negatives = np.zeros_like(absent)
+    for row in np.ndindex(absent.shape):
+        negatives[row] = negatives_of_row(*row, int(absent[row]), law, SYSTEM, purpose)
+    found: list[tuple[int, int, int, int]] = []
+    for group, of_class in enumerate(zip(absent, negatives, thresholds, strict=True)):
+        lifted = lifted_of_class(valid, group, *of_class, law, SYSTEM, purpose)
+        keys = lifted.proposed[~np.isin(lifted.proposed, held)][: len(lifted.bins)]
+        columns = (keys, lifted.bins, lifted.first, lifted.second)
+        found += zip(*(column.tolist() for column in columns), strict=True)
+    return absent, negatives, found
 
 
 def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:

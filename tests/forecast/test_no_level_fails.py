@@ -6,45 +6,57 @@ A run that fails is gone on with, and draws anew: so a failure that hung on a dr
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dphh import Corpus
+from dphh.engines.host import Limits
+from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
-from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import Integers
+from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.contributions import contributions
 from tests.conftest import full
-from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 #: Past so many released grams a level is no harder, and takes long.
 MANY = 2_000
+NO_ROWS = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
 
 
-def users_of_chance(valid: ValidClasses, seed: int, times: int) -> TwoRounds:
-    """Some users who hold valid grams of a class, each of them so many times."""
-    rng = np.random.default_rng(seed)
-    lists = []
-    for group in rng.integers(0, len(valid.sizes), rng.integers(0, 8)).tolist():
-        if size := int(valid.sizes[group]):
-            lists.append(valid.keys(group, rng.integers(0, size, rng.integers(1, 200))))
-    lengths = np.array([len(held) for held in lists], dtype=np.int64)
-    held = np.concatenate([*lists, np.empty(0, dtype=np.int64)])
+class OfChance(PolarsHost):
+    """Where some users hold valid grams of a class, and so many others just the same."""
 
-    def sums(rule: Rule) -> tuple[Integers, Integers]:
-        keys, weights = contributions(np.arange(len(lists)), lengths, held, rule)
-        found, position = np.unique(keys, return_inverse=True)
-        added = np.zeros(len(found), dtype=np.int64)
-        np.add.at(added, position, weights * times)
-        return found, added
+    def __init__(self, times: int) -> None:
+        corpus = Corpus(NO_ROWS, user="who", text="what")
+        super().__init__(corpus, SystemRandomness(), Limits())
+        self.times = times
 
-    return TwoRounds(sums, SystemRandomness(), "test")
+    def draw_users(self, valid, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        lists = []
+        for group in rng.integers(0, len(valid.sizes), rng.integers(0, 8)).tolist():
+            if size := int(valid.sizes[group]):
+                lists.append(valid.keys(group, rng.integers(0, size, rng.integers(1, 200))))
+        held = np.concatenate([*lists, np.empty(0, dtype=np.int64)])
+        lengths = [len(keys) for keys in lists]
+        self.tables["positions"] = pl.DataFrame(
+            {"user_hashes": [[*range(len(lists))]], "lengths": [lengths], "keys": [held.tolist()]},
+            schema={
+                "user_hashes": pl.List(pl.Int64),
+                "lengths": pl.List(pl.Int32),
+                "keys": pl.List(pl.Int64),
+            },
+        )
+
+    def noised(self, sums, *asked):
+        return super().noised(sums.with_columns(pl.col("weight") * self.times), *asked)
 
 
 @settings(max_examples=100 if full() else 10)
@@ -72,11 +84,12 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     left = 1 - used / levels
     climb = begun(words, masses, left, levels, 1 / budget.sigma, spurious, grid)
-    with warnings.catch_warnings():
+    host = OfChance(times)
+    with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
         while climb.top.level < levels and len((step := climb.step()).valid):
-            users = users_of_chance(step.valid, seed + step.level, times)
-            released = step.run(users)
+            host.draw_users(step.valid, seed + step.level)
+            released = step.run(TwoRounds(host, "test"))
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()
             assert min(released.shares) > 0
             if len(released.keys) > MANY:

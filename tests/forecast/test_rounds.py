@@ -26,9 +26,9 @@ from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_users import weighed
-from tests.forecast.in_memory import SIGMA_GRID
-from tests.forecast.rounds_in_arrays import Rule
 
+SIGMA_GRID = 2**15
+Rule = PlainWeights | WeightsByGram
 units = st.integers(1, 2**20)
 
 
