@@ -39,27 +39,6 @@ def test_an_event_comes_back_from_json_as_it_was(event: Event) -> None:
     assert (back, back.note) == (event, event.note)
 
 
-@pytest.mark.parametrize(
-    ("record", "says"),
-    [
-        (
-            {"kind": "laplace", "scale": 1.0},
-            "one of gaussian, delta, set union, chosen set union, approximate, one direction, "
-            "local, found 'laplace'",
-        ),
-        ({}, "found None"),
-        ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),
-        ({"kind": "gaussian", "sigma": 1.0, "sampled": 0.1}, "fields sigma, note, found sampled"),
-        ({"kind": "gaussian"}, "found none"),
-        ({"kind": "gaussian", "sigma": "4"}, "sigma"),
-        ({"kind": "gaussian", "sigma": 4.0, "note": 7}, "note"),
-    ],
-)
-def test_a_record_it_does_not_know_is_refused(record: dict[str, object], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        event_from_json(record)
-
-
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf, True, None])
 def test_a_sigma_that_cannot_be_is_refused(sigma: float) -> None:
     with pytest.raises(UsageError, match=r"sigma of an event of kind gaussian .* above 0"):

@@ -8,7 +8,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
+from dphh import TRIEHH_WORDS, Corpus, UsageError
 from dphh.corpus import corpus_from_json
 from dphh.ledger import Source, source_of
 
@@ -36,12 +36,6 @@ def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
     ledger.add("frames", source, 1.0, 1e-6)
     with pytest.raises(UsageError, match="table in memory"):
         ledger.corpus("frames")
-
-
-@pytest.mark.parametrize("name", ["nope", "a; DROP TABLE b", '"', ""])
-def test_a_table_that_is_not_there_is_named(name):
-    with pytest.raises(CorpusError, match=r"^source: the connection has no table or view"):
-        Corpus(name, connection=duckdb.connect(), **HERE)
 
 
 def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():

@@ -48,8 +48,6 @@ def test_a_repeat_needs_no_engine(written, ledger, monkeypatch, tmp_path):
     assert (tmp_path / "out" / "release.parquet").exists()
     with pytest.raises(UsageError, match="with another request"):
         plan(corpus, epsilon=0.5).run(**asked, run_id=first.run_id)
-    with pytest.raises(UsageError, match="give one of duckdb"):
-        plan(corpus).run(ledger=ledger, engine="sparc")
     with pytest.raises(AssertionError, match="was opened"):
         plan(corpus).run(**asked, again=True)
     assert len(ledger.runs()) == 1
@@ -66,14 +64,6 @@ def test_an_analyst_gets_no_release_of_others_and_their_own_for_nothing(written,
     ]
     assert ids[:3] == [ids[5], ids[3], ids[4]]
     assert len({*ids}) == 3
-
-
-def test_again_draws_anew(written, ledger):
-    corpus = written(ROWS)
-    first, second = (plan(corpus).run(ledger=ledger, again=True) for _ in range(2))
-    assert first.run_id != second.run_id
-    with pytest.raises(UsageError, match="again: makes a run with a new id"):
-        plan(corpus).run(ledger=ledger, again=True, run_id="mine")
 
 
 def test_a_run_is_failed_until_it_is_begun_again(written, ledger):

@@ -11,7 +11,6 @@ import pytest
 from dphh import (
     BudgetRefused,
     Corpus,
-    CorpusError,
     Ledger,
     LedgerError,
     Release,
@@ -99,28 +98,6 @@ def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):
         ledger.add("reviews", corpus, 0.5, 1e-7, if_missing=True)
         with pytest.raises(BudgetRefused, match="'reviews'"):
             items(corpus, **ASK).run(ledger=ledger)
-
-
-@pytest.mark.parametrize(
-    "run, error",
-    [
-        ({"engine": "abacus"}, UsageError),
-        ({"run_id": ""}, UsageError),
-        ({"run_id": "a\nb"}, UsageError),
-        ({"run_id": "x" * 201}, UsageError),
-        ({"memory_limit": "much"}, UsageError),
-        ({"threads": 0}, UsageError),
-        ({"out": __file__}, UsageError),
-        ({"out": __file__ + "/below"}, UsageError),
-        ({"corpus": Corpus("/not/there.parquet", user="who", text="what")}, CorpusError),
-        ({"corpus": Corpus("/no.parquet", user="who", text="what", account="none")}, UsageError),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_what_is_refused_before_a_row_is_read_costs_nothing(corpus, ledger, run, error):
-    with pytest.raises(error):
-        items(corpus, **ASK).run(**{"ledger": ledger, **run})
-    assert ledger.runs() == []
 
 
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
