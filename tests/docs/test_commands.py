@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 
-import dphh
 from dphh.cli import cli
 from tests.docs.pages import ROOT
 
@@ -43,9 +42,7 @@ def taken(line: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_of_a_page_is_taken(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
-) -> None:
+def test_every_command_of_a_page_is_taken(page, tmp_path, monkeypatch, ledger):
     monkeypatch.chdir(tmp_path)
     for line in commands(page):
         try:

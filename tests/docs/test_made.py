@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ api, options, plain = (
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_option_of_a_verb_is_in_its_table_as_each_side_has_it(verb: str) -> None:
+def test_every_option_of_a_verb_is_in_its_table_as_each_side_has_it(verb):
     table = {option.python: option for option in options.options_of(VERBS[verb])}
     assert table.keys() == VERBS[verb].options.keys()
     flags = {name for each in options.command_of(verb).params for name in each.opts}
@@ -33,14 +32,14 @@ def test_every_option_of_a_verb_is_in_its_table_as_each_side_has_it(verb: str) -
         assert f"| `{name}` |" in page
 
 
-def test_the_options_of_a_corpus_are_those_of_every_verbs_command_and_macro() -> None:
+def test_the_options_of_a_corpus_are_those_of_every_verbs_command_and_macro():
     known = {option.command: option.sql for option in options.options_of_corpora()}
     flags = {name for each in options.command_of("items").params for name in each.opts}
     assert known.keys() <= flags
     assert {*known.values()} <= {*macros(of_tables=True)["items"].parameters}
 
 
-def test_every_public_name_has_its_place_in_the_reference() -> None:
+def test_every_public_name_has_its_place_in_the_reference():
     found = [name for names in api.groups().values() for name in names]
     assert sorted(found) == sorted(name for name in dphh.__all__ if not name.startswith("_"))
     page = api.api_page()
@@ -48,7 +47,7 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     assert all(inspect_doc in page for inspect_doc in ("##### `Plan.run`", "##### `Release.save`"))
 
 
-def test_every_query_of_the_specification_stands_in_its_page() -> None:
+def test_every_query_of_the_specification_stands_in_its_page():
     page = (ROOT / "docs" / "plain-sql.md").read_text(encoding="utf-8")
     told = re.findall(r"<!-- made: plain-([\w-]+) -->", page)
     assert len(told) == len({*told})
@@ -64,7 +63,7 @@ LINKED = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").r
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
-def test_what_a_page_links_to_is_there(page: Path) -> None:
+def test_what_a_page_links_to_is_there(page):
     made = {"contributing.md", "security.md", "changes.md"}
     for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if not link.startswith(("http://", "https://")) and link not in made:

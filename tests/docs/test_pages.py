@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
@@ -16,7 +14,7 @@ from tests.docs.pages import ROOT, Running, alike, same_noise, shown
 
 
 @pytest.fixture
-def reviews(tmp_path: Path) -> None:
+def reviews(tmp_path):
     """The corpora that README names, small."""
     said = ["see you later", "thank you very much", "the soup is cold and late"]
     rows = {
@@ -36,7 +34,7 @@ def reviews(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("reviews")
-def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     running = Running()
@@ -48,7 +46,7 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(text.splitlines()) < 150
 
 
-def test_the_notebook_says_what_readme_says() -> None:
+def test_the_notebook_says_what_readme_says():
     cells = json.loads((ROOT / "examples" / "quickstart.ipynb").read_text(encoding="utf-8"))[
         "cells"
     ]
@@ -63,9 +61,7 @@ def test_the_notebook_says_what_readme_says() -> None:
 
 @pytest.mark.usefixtures("reviews")
 @pytest.mark.parametrize("page", ["corpus", "engines", "plain-sql", "report"])
-def test_snippets_of_a_page_run(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
-) -> None:
+def test_snippets_of_a_page_run(page, tmp_path, monkeypatch, ledger):
     """Of pages whose blocks say what they mean of things that the reader has: all run."""
     monkeypatch.chdir(tmp_path)
     con = duckdb.connect()
@@ -100,9 +96,7 @@ PAGES = (
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_as_it_stands(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     running = Running()
@@ -118,9 +112,7 @@ def test_a_page_runs_as_it_stands(
 
 @pytest.mark.usefixtures("reviews")
 @pytest.mark.filterwarnings("ignore")
-def test_the_spark_page_runs(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
-) -> None:
+def test_the_spark_page_runs(spark, tmp_path, monkeypatch, ledger):
     monkeypatch.chdir(tmp_path)
     spark.read.parquet(str(tmp_path / "reviews")).createOrReplaceTempView("reviews")
     text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8").partition("\n## Spark\n")[2]
@@ -132,7 +124,7 @@ def test_the_spark_page_runs(
     assert len(blocks) == 2
 
 
-def test_numbers_may_differ_and_nothing_else() -> None:
+def test_numbers_may_differ_and_nothing_else():
     assert alike("a  1,234.5\nb 2\nc 3\n", "a 7\n...\nc 1\n")
     assert alike(f"run {'0a' * 16}\n", f"run {'ff' * 16}\n")
     assert not alike("a 1\nb 2\n", "a 9\n")

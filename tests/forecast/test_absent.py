@@ -42,8 +42,8 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     numbers = (valid.sizes - supported).tolist()
     absent = np.array([bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
     negatives = np.zeros_like(absent)
-    for row in np.ndindex(absent.shape):
-        negatives[row] = negatives_of_row(*row, int(absent[row]), law, SYSTEM, purpose)
+    for (group, column), grams in np.ndenumerate(absent):
+        negatives[group, column] = negatives_of_row(group, column, int(grams), law, SYSTEM, purpose)
     found: list[tuple[int, int, int, int]] = []
     for group, of_class in enumerate(zip(absent, negatives, thresholds, strict=True)):
         lifted = lifted_of_class(valid, group, *of_class, law, SYSTEM, purpose)
@@ -79,7 +79,7 @@ def alike(one: Counter[object], other: Counter[object]) -> float:
     return float(stats.chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
 
 
-def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram() -> None:
+def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram():
     """Planted bugs this catches: bins of absent grams left out; passing drawn from all of a row
     after its negatives were drawn; noised weights of round 1 from outside the bin."""
     for _ in range(2):  # chance does once in a few hundred runs what fails; hardly thrice in a row
@@ -111,7 +111,7 @@ def compare_lazy_with_full() -> None:
         assert stats.ks_2samp(one, other).pvalue > 1e-4
 
 
-def test_draws_are_asked_for_with_the_noises_own_probabilities() -> None:
+def test_draws_are_asked_for_with_the_noises_own_probabilities():
     """What a sample would hardly tell: that 0 is not above 0, that what passes is at a threshold or
     above, and that a first weight stays in its bin. Both are asked of the exact table here."""
     valid, held, thresholds, law = small()

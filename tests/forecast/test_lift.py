@@ -164,7 +164,7 @@ def all_keys(valid: ValidClasses) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
-def test_every_valid_gram_is_in_one_class(levels: int) -> None:
+def test_every_valid_gram_is_in_one_class(levels):
     rung, words, masses, before = ladder(levels)
     valid = valid_classes(rung, masses, before)
     everything = valid_grams(rung, words, "both")
@@ -174,7 +174,7 @@ def test_every_valid_gram_is_in_one_class(levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
-def test_a_class_holds_the_pairs_of_its_forecast(levels: int) -> None:
+def test_a_class_holds_the_pairs_of_its_forecast(levels):
     rung, _, masses, before = ladder(levels)
     valid = valid_classes(rung, masses, before)
     for group, keys in enumerate(all_keys(valid)):

@@ -75,7 +75,7 @@ class OfChance(PolarsHost):
 @pytest.mark.filterwarnings("error")
 def test_no_level_of_a_plan_that_is_priced_fails(
     words, levels, max_items, epsilon, delta, spurious, heaviest, times, used, seed
-) -> None:
+):
     try:
         budget = budget_of(epsilon, delta, levels, max_items, Counting())
         grid = words_rounds(budget, levels, max_items)[0].sigma_grid

@@ -23,7 +23,7 @@ def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
     return np.histogram(noised, np.r_[EDGES, np.inf])[0].astype(float)
 
 
-def test_the_prior_knows_how_many_hold_something() -> None:
+def test_the_prior_knows_how_many_hold_something():
     sigma, rng = 10.0, np.random.default_rng(6)
     some = np.exp(rng.normal(np.log(60), 0.5, 4_000))
     counts = histogram(np.r_[np.zeros(100_000), some], sigma, 7)
@@ -47,19 +47,19 @@ def planned(budget: float, sigma: float = 3.0):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("budget", [0.05, 1.0, 30.0])
-def test_planned_tails_keep_the_budget(budget: float) -> None:
+def test_planned_tails_keep_the_budget(budget):
     plan, _, nulls, _, _ = planned(budget)
     assert (nulls * plan.tails).sum() <= budget
     assert plan.tails.max() <= ndtr(-THRESHOLDS[0])
 
 
-def test_weights_have_a_mass_weighted_mean_square_of_one_at_most() -> None:
+def test_weights_have_a_mass_weighted_mean_square_of_one_at_most():
     plan, counts, _, posterior, masses = planned(5.0)
     mass = counts * (posterior @ masses)
     assert 0.8 <= (mass * plan.weights**2).sum() / mass.sum() <= 1.0 + 1e-9
 
 
-def test_a_user_of_one_gram_cannot_be_given_more_than_all() -> None:
+def test_a_user_of_one_gram_cannot_be_given_more_than_all():
     """With nothing else to take from, no weight makes a gram any heavier."""
     lists = np.zeros(len(LIST_SIZES))
     lists[0] = 100
@@ -67,7 +67,7 @@ def test_a_user_of_one_gram_cannot_be_given_more_than_all() -> None:
     assert saturation(lists)(g) == pytest.approx([1, 1, 1])
 
 
-def test_in_long_lists_weight_counts_in_proportion() -> None:
+def test_in_long_lists_weight_counts_in_proportion():
     lists = np.zeros(len(LIST_SIZES))
     lists[-1] = 100
     assert saturation(lists)(np.array([0.1, 1.0, 9.0])) == pytest.approx([0.1, 1, 9], rel=0.01)
@@ -78,9 +78,7 @@ def test_in_long_lists_weight_counts_in_proportion() -> None:
     st.floats(0.1, 1.0),
     st.lists(st.tuples(st.floats(0, 1e6), st.floats(1, 4)), min_size=12, max_size=12),
 )
-def test_shares_never_pass_what_is_left_and_the_last_takes_all(
-    levels: int, left: float, forecasts: list[tuple[float, float]]
-) -> None:
+def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, left, forecasts):
     whole = left
     for level in range(2, levels + 1):
         shares = Shares(left, level, levels)
@@ -96,7 +94,7 @@ some_finds = st.floats(0, 1e7)
 
 
 @given(st.integers(2, 20), st.lists(st.tuples(some_finds, st.floats(1, 3)), min_size=20))
-def test_every_round_gets_its_least_share_whatever_is_found(levels, found) -> None:
+def test_every_round_gets_its_least_share_whatever_is_found(levels, found):
     used = WORDS_ROUNDS[0] + min(WORDS_ALONE, levels - WORDS_ROUNDS[0])
     left, below = 1 - used / levels, 1_000
     for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
@@ -109,7 +107,7 @@ def test_every_round_gets_its_least_share_whatever_is_found(levels, found) -> No
 
 @pytest.mark.parametrize("max_items", [1, 2, 4, 100])
 @pytest.mark.parametrize("max_n", [2, 5, 20])
-def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n: int, max_items: int) -> None:
+def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
     """In the round of the least share, a user's norm is enough for the list's size to weigh
     something: less would end in a division by zero after the payment."""
     priced = 0
@@ -140,9 +138,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("nulls", "planned"), ROWS)
 @pytest.mark.parametrize("budget", [0.05, 1.0, 20.0])
-def test_the_rule_of_signs_keeps_the_budget(
-    nulls: tuple[int, ...], planned: tuple[float, ...], budget: float
-) -> None:
+def test_the_rule_of_signs_keeps_the_budget(nulls, planned, budget):
     rng = np.random.default_rng(4)
     number, tails = np.array(nulls), np.array(planned)
     spurious = []
@@ -153,5 +149,5 @@ def test_the_rule_of_signs_keeps_the_budget(
     assert np.mean(spurious) <= budget + 4 * np.std(spurious) / len(spurious) ** 0.5
 
 
-def test_no_tail_passes_a_half() -> None:
+def test_no_tail_passes_a_half():
     assert tails_by_signs(np.array([0.2, 0.1]), np.zeros(2, dtype=np.int64), 9.0).max() == 0.5

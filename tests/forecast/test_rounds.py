@@ -33,36 +33,36 @@ units = st.integers(1, 2**20)
 
 
 @given(units, st.integers(1, 10**6))
-def test_round_1_stays_within_the_norm(unit: int, held: int) -> None:
+def test_round_1_stays_within_the_norm(unit, held):
     assert held * plain_weight(unit, held) ** 2 + list_weight(unit) ** 2 <= unit**2
 
 
 @given(units, st.lists(st.integers(1, 4_000), min_size=1, max_size=50))
-def test_round_2_stays_within_the_norm_whatever_the_weights(unit: int, g: list[int]) -> None:
+def test_round_2_stays_within_the_norm_whatever_the_weights(unit, g):
     """A planted bug, weights that are not shared out, would break this."""
     weights = shared_out(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
     assert sum(int(w) ** 2 for w in weights) <= unit**2
 
 
 @given(st.floats(0.05, 1e4))
-def test_the_noise_is_no_less_than_asked_for(sigma: float) -> None:
+def test_the_noise_is_no_less_than_asked_for(sigma):
     assert SIGMA_GRID / unit_for(sigma, SIGMA_GRID) >= sigma
 
 
-def test_a_bin_begins_where_it_says() -> None:
+def test_a_bin_begins_where_it_says():
     law = bins(SIGMA_GRID)
     assert list(law.of(law.starts)) == list(range(len(law.starts)))
     assert list(law.of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
     assert law.of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]
 
 
-def test_list_sizes_have_bins() -> None:
+def test_list_sizes_have_bins():
     assert list(list_bin(LIST_SIZES)) == list(range(len(LIST_SIZES)))
     assert list_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZES) - 1]
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 9.5, 40.0])
-def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon: float) -> None:
+def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon):
     """Of a level: in either round the noise of 2^62 valid grams, each within the table's distance;
     and of 2^16 rows four draws each, of bins, signs, what passes and its weights, each within
     2^-150. Laws that are d apart cost (1 + e^epsilon) d."""
@@ -105,7 +105,7 @@ everything = list(range(WORDS * WORDS))
 
 
 @given(lists_of_users, st.lists(st.sampled_from(everything)), small_units)
-def test_a_user_moves_round_1_by_the_unit_at_most(users: Lists, more: list[int], unit: int) -> None:
+def test_a_user_moves_round_1_by_the_unit_at_most(users, more, unit):
     for their in (more, more[:1], everything, []):
         assert moved(users, their, PlainWeights(unit)) <= unit**2
     assert moved(users, [], PlainWeights(unit)) == 0
@@ -113,9 +113,7 @@ def test_a_user_moves_round_1_by_the_unit_at_most(users: Lists, more: list[int],
 
 @settings(max_examples=50)
 @given(lists_of_users, st.lists(st.sampled_from(everything)), small_units, st.integers(0, 9))
-def test_a_user_moves_round_2_by_the_unit_at_most(
-    users: Lists, more: list[int], unit: int, seed: int
-) -> None:
+def test_a_user_moves_round_2_by_the_unit_at_most(users, more, unit, seed):
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
     rule = WeightsByGram(unit, Released(KEYS), weights)
@@ -123,7 +121,7 @@ def test_a_user_moves_round_2_by_the_unit_at_most(
         assert moved(users, their, rule) <= unit**2
 
 
-def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
+def test_round_2_refuses_a_gram_that_round_1_did_not_name():
     """Its weight would depend on who else holds it."""
     rule = WeightsByGram(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
     assert sums([[0, 2, 4]], rule)
@@ -131,14 +129,14 @@ def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
         sums([[0, 1]], rule)
 
 
-def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs() -> None:
+def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs():
     """At a unit of 5 who holds 36 grams gives each of them 0."""
     assert sums([everything], PlainWeights(5)).keys() >= set(KEYS.tolist())
     assert max(sums([everything], PlainWeights(5)).values()) == 0
 
 
 @pytest.mark.parametrize(("weight", "is_taken"), [(4_095, True), (4_096, False), (2**23, False)])
-def test_weights_whose_squares_could_overflow_are_refused(weight: int, is_taken: bool) -> None:
+def test_weights_whose_squares_could_overflow_are_refused(weight, is_taken):
     weights = np.array([1, weight], dtype=np.int64)
     if is_taken:
         WeightsByGram(1024, Released(KEYS[:2]), weights)

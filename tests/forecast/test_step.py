@@ -72,9 +72,7 @@ def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float 
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
-def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(
-    levels: int, left: float, mu: float
-) -> None:
+def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, left, mu):
     """What it reports is what later levels and the ledger take for drawn."""
     engine = Told()
     climb = start(levels, left, mu)
@@ -90,7 +88,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(
     assert engine.level == 2 and engine.law.noise.sigma == SIGMA
 
 
-def test_the_last_level_takes_what_is_left() -> None:
+def test_the_last_level_takes_what_is_left():
     climb, spent = start(levels=3), 0.0
     for _ in range(2):
         released = climb.step().run(Told())
@@ -106,7 +104,7 @@ def tails(engine: Told) -> np.ndarray:
 
 @pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
-def test_thresholds_keep_the_rule_of_signs(spurious: float, negative: float) -> None:
+def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
     (`mechanisms/ngrams/forecast/signs.py`)."""
     engine = Told(negative=negative)
@@ -121,7 +119,7 @@ def test_thresholds_keep_the_rule_of_signs(spurious: float, negative: float) -> 
         assert (chances * engine.negatives).sum() >= 0.02 * budget / 2
 
 
-def test_scores_are_masses_in_plain_weights() -> None:
+def test_scores_are_masses_in_plain_weights():
     """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
     weight, where lists are so long that a weight takes from nobody."""
     engine = Told(lists=[0] * 18 + [10_000])
@@ -133,7 +131,7 @@ def test_scores_are_masses_in_plain_weights() -> None:
     assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 
 
-def test_list_sizes_that_noise_may_have_made_are_none() -> None:
+def test_list_sizes_that_noise_may_have_made_are_none():
     """Two deviations of the noise, which are so many users."""
     (unit, _) = step_with(0).units
     users = 2 * SIGMA / (unit / 50**0.5)
@@ -148,7 +146,7 @@ def step_with(users_of_three: int) -> Told:
     return engine
 
 
-def test_what_is_journalled_of_a_level_comes_back_as_it_was() -> None:
+def test_what_is_journalled_of_a_level_comes_back_as_it_was():
     released = start().step().run(Told())
     table = released.to_table()
     back = type(released).from_table(table.take(np.arange(table.num_rows)[::-1]))
@@ -157,7 +155,7 @@ def test_what_is_journalled_of_a_level_comes_back_as_it_was() -> None:
     assert (back.shares, back.predicted) == (released.shares, released.predicted)
 
 
-def test_levels_climb_one_by_one() -> None:
+def test_levels_climb_one_by_one():
     climb = start()
     step = climb.step()
     assert isinstance(step, Step)

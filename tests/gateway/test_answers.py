@@ -12,12 +12,12 @@ import pytest
 
 from dphh.asking.macros import macros
 from dphh.registry import VERBS
-from tests.gateway.conftest import SECRET, Place
+from tests.gateway.conftest import SECRET
 
 WORDS = {"the", "cat", "sat", "dog", "ran"}
 
 
-def test_a_verb_answers_with_its_release(place: Place) -> None:
+def test_a_verb_answers_with_its_release(place):
     rows = place.items().json
     assert {row["item"] for row in rows} == WORDS
     assert rows[0].keys() == {"level", "item", "tokens", "score"}
@@ -28,7 +28,7 @@ def test_a_verb_answers_with_its_release(place: Place) -> None:
     assert manifest["privacy"]["epsilon"] == 0.5
 
 
-def test_polars_reads_what_json_says(place: Place) -> None:
+def test_polars_reads_what_json_says(place):
     address = f"{place.address}/v1/items?corpus=reviews&epsilon=0.5&delta=1e-8"
     bearer = f"Bearer {place.tokens['alice']}"
     asked = urllib.request.Request(address, headers={"Authorization": bearer})
@@ -36,7 +36,7 @@ def test_polars_reads_what_json_says(place: Place) -> None:
     assert frame.to_dicts() == place.items().json
 
 
-def test_a_plan_the_ledger_and_the_corpora_are_free(place: Place) -> None:
+def test_a_plan_the_ledger_and_the_corpora_are_free(place):
     before = len(place.ledger.runs())
     plan = place.ask("plan/ngrams", corpus="reviews", max_n=3, epsilon=1, delta=1e-8).json
     facts = {(row["section"], row["fact"]): row["value"] for row in plan}
@@ -52,7 +52,7 @@ def test_a_plan_the_ledger_and_the_corpora_are_free(place: Place) -> None:
     assert len(place.ledger.runs()) == before
 
 
-def test_every_macro_has_an_address_and_help_names_it(place: Place) -> None:
+def test_every_macro_has_an_address_and_help_names_it(place):
     helped = {row["call"].split("(")[0] for row in place.ask("help").json}
     assert helped == {f"FROM dphh_{name}" for name in macros(of_tables=False)}
     for verb in VERBS:
@@ -62,7 +62,7 @@ def test_every_macro_has_an_address_and_help_names_it(place: Place) -> None:
     assert place.raw("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"ok")
 
 
-def test_the_page_has_the_init_file_and_nothing_private(place: Place) -> None:
+def test_the_page_has_the_init_file_and_nothing_private(place):
     for host in ("gateway.example:9494", "<script>", "a\u00e9b"):
         page = place.raw(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").decode()
         assert "CREATE OR REPLACE MACRO dphh_ngrams" in page and "YOUR-TOKEN" in page
@@ -88,7 +88,7 @@ ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
         (f"trie?{ASKED}&max_length=3&accounting=paper&users=100000", 400, "only the corpus's"),
     ],
 )
-def test_what_is_wrong_is_said_in_words(place: Place, path: str, status: int, said: str) -> None:
+def test_what_is_wrong_is_said_in_words(place, path, status, said):
     before = place.states()
     answer = place.ask(path)
     assert answer.status == status and said.lower() in answer.error.lower()
@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said_in_words(place: Place, path: str, status: int, sa
     assert place.states() == before
 
 
-def test_an_option_is_given_once_and_the_method_is_get(place: Place) -> None:
+def test_an_option_is_given_once_and_the_method_is_get(place):
     twice = place.ask("items?corpus=reviews&epsilon=0.1&epsilon=3&delta=1e-8")
     assert twice.status == 400 and twice.error == "epsilon: is given 2 times; give it once"
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"):
@@ -109,7 +109,7 @@ def test_an_option_is_given_once_and_the_method_is_get(place: Place) -> None:
     assert "no body" in place.ask("ledger", headers={"Content-Length": "0001"}).error
 
 
-def test_a_token_is_needed_and_says_who_asks(place: Place) -> None:
+def test_a_token_is_needed_and_says_who_asks(place):
     token = place.tokens["alice"]
     for wrong in (
         *("", "Bearer", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token} x"),
@@ -122,7 +122,7 @@ def test_a_token_is_needed_and_says_who_asks(place: Place) -> None:
     assert [row["corpus"] for row in place.ask("ledger", "bob").json] == ["reviews", "letters"]
 
 
-def test_a_part_of_an_answer_is_what_was_asked_for(place: Place) -> None:
+def test_a_part_of_an_answer_is_what_was_asked_for(place):
     whole = place.items(headers={"Accept": "*/*"})
     size = len(whole.body)
     for said, part in {
@@ -138,7 +138,7 @@ def test_a_part_of_an_answer_is_what_was_asked_for(place: Place) -> None:
     assert (other.status, other.body) == (200, whole.body)
 
 
-def test_nothing_says_whether_there_is_a_corpus_without_a_share(place: Place) -> None:
+def test_nothing_says_whether_there_is_a_corpus_without_a_share(place):
     for path in ("items", "plan/items"):
         told = []
         for corpus in ("letters", "nothing"):
@@ -148,7 +148,7 @@ def test_nothing_says_whether_there_is_a_corpus_without_a_share(place: Place) ->
     assert SECRET not in str(told)
 
 
-def test_releases_are_of_those_who_asked_for_them(place: Place) -> None:
+def test_releases_are_of_those_who_asked_for_them(place):
     place.items("bob", 0.25)
     (run_id,) = [row["run_id"] for row in place.ask("releases", "bob").json]
     assert run_id not in str(place.ask("releases").json)
@@ -168,7 +168,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_hostile_values_tell_nothing_and_run_nothing(place: Place) -> None:
+def test_hostile_values_tell_nothing_and_run_nothing(place):
     """In every option of every verb, and in the place of names."""
     chance, before = random.Random(3), place.states()
     told = []
@@ -186,7 +186,7 @@ def test_hostile_values_tell_nothing_and_run_nothing(place: Place) -> None:
     assert place.states() == before
 
 
-def test_another_analysts_share_is_never_spent(place: Place) -> None:
+def test_another_analysts_share_is_never_spent(place):
     before = place.spent(), place.spent("bob")
     hidden = str(place.folder / "letters.parquet")
     asked = [place.ask("counts", **ASK, of=each).error for each in (hidden, hidden + "x")]

@@ -11,7 +11,7 @@ import pytest
 
 from dphh.gateway.connections import MOST_WAITING, REQUEST_SECONDS
 from dphh.gateway.server import LONGEST_QUERY, LONGEST_REFUSAL
-from tests.gateway.conftest import Place, until
+from tests.gateway.conftest import until
 
 HEAD = "Host: x\r\nAuthorization: Bearer TOKEN\r\nAccept: application/json\r\n"
 LINE = "GET /v1/ledger HTTP/1.1\r\n"
@@ -28,7 +28,7 @@ def is_closed(client: socket.socket) -> bool:
         return True
 
 
-def test_200_slow_connections_stop_nobody_and_are_closed(own: Place) -> None:
+def test_200_slow_connections_stop_nobody_and_are_closed(own):
     own.serve(seconds=2)
     with ExitStack() as opened:
         slow = [
@@ -44,7 +44,7 @@ def test_200_slow_connections_stop_nobody_and_are_closed(own: Place) -> None:
         until(lambda: all(map(is_closed, slow)), 15)
 
 
-def test_more_who_wait_than_are_allowed_close_the_oldest(place: Place) -> None:
+def test_more_who_wait_than_are_allowed_close_the_oldest(place):
     with ExitStack() as opened:
         first = opened.enter_context(place.open("G"))
         for _ in range(MOST_WAITING + 5):
@@ -54,7 +54,7 @@ def test_more_who_wait_than_are_allowed_close_the_oldest(place: Place) -> None:
 
 
 @pytest.mark.parametrize("after", [ASKED, "POST /v1/items HTTP/1.1\r\n\r\n", "\x00" * 100_000])
-def test_what_follows_a_request_on_its_wire_is_never_read(place: Place, after: str) -> None:
+def test_what_follows_a_request_on_its_wire_is_never_read(place, after):
     answer = place.raw(ASKED + after)
     assert answer.count(b"HTTP/1.1 ") == 1 and answer.startswith(b"HTTP/1.1 200")
 
@@ -70,14 +70,14 @@ def test_what_follows_a_request_on_its_wire_is_never_read(place: Place, after: s
         "Sec-WebSocket-Key: x\r\nContent-Length: 3\r\n\r\nabc",
     ],
 )
-def test_broken_and_smuggled_requests_are_refused(place: Place, said: str) -> None:
+def test_broken_and_smuggled_requests_are_refused(place, said):
     answer = place.raw(said)
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert answer == b"" or answer.startswith(b"HTTP/1.1 40")
     assert b"reviews" not in answer
 
 
-def test_it_speaks_tls_with_a_certificate(own: Place) -> None:
+def test_it_speaks_tls_with_a_certificate(own):
     key, certificate = own.folder / "key.pem", own.folder / "certificate.pem"
     openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
     files = ["-keyout", str(key), "-out", str(certificate), "-days", "2"]
@@ -90,7 +90,7 @@ def test_it_speaks_tls_with_a_certificate(own: Place) -> None:
         own.ask("ledger")
 
 
-def test_an_address_and_a_refusal_have_a_longest(place: Place) -> None:
+def test_an_address_and_a_refusal_have_a_longest(place):
     long = place.ask("plan/items", corpus="x" * LONGEST_QUERY)
     assert long.status == 414 and "name a release by its run id" in long.error
     many = place.ask(f"plan/items?{'&'.join(f'{n}=1' for n in range(900))}")

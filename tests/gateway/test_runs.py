@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.gateway.conftest import Place, until
+from tests.gateway.conftest import until
 
 
-def test_those_who_ask_the_same_at_once_wait_for_one_run(own: Place) -> None:
+def test_those_who_ask_the_same_at_once_wait_for_one_run(own):
     own.serve()
     asked = {"corpus": "reviews", "epsilon": 0.3, "delta": 1e-8}
     waiting = [own.later("items", who, **asked) for who in ["alice"] * 6 + ["bob"] * 2]
@@ -24,7 +24,7 @@ def test_those_who_ask_the_same_at_once_wait_for_one_run(own: Place) -> None:
     assert (own.spent("alice")["reviews"], own.spent("bob")["reviews"]) == (1, 1)
 
 
-def test_the_same_request_of_changed_files_is_another_run(own: Place) -> None:
+def test_the_same_request_of_changed_files_is_another_run(own):
     own.serve()
     first = own.items(epsilon=0.3)
     os.utime(own.folder / "reviews.parquet", (0, 0))
@@ -35,7 +35,7 @@ def test_the_same_request_of_changed_files_is_another_run(own: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(own: Place) -> None:
+def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(own):
     options = own.long_request()
     own.serve()
     head = "HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer TOKEN\r\n\r\n"
@@ -52,7 +52,7 @@ def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(
 
 
 @pytest.mark.slow
-def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own: Place) -> None:
+def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own):
     options = own.long_request()
     own.serve()
     alices = [own.later("ngrams", **options | {"epsilon": 0.1 + n / 1000}) for n in range(4)]
@@ -62,7 +62,7 @@ def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own: Place) -> No
     assert {each.result(240).status for each in alices} == {200}
 
 
-def test_more_requests_at_once_than_are_allowed_are_told_so(own: Place) -> None:
+def test_more_requests_at_once_than_are_allowed_are_told_so(own):
     options = own.long_request()
     own.serve()
     asked = [own.later("ngrams", **options | {"epsilon": 0.01 + n / 1e6}) for n in range(11)]
@@ -79,7 +79,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["stopped server", "killed server", "killed worker"])
-def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own: Place, what: str) -> None:
+def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own, what):
     options = own.long_request()
     server = own.serve()
     asking = own.later("ngrams", **options)
@@ -106,7 +106,7 @@ def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own: Place, 
 
 
 @pytest.mark.slow
-def test_a_token_withdrawn_during_a_run_is_answered_nothing_and_the_run_is_kept(own: Place) -> None:
+def test_a_token_withdrawn_during_a_run_is_answered_nothing_and_the_run_is_kept(own):
     options, old = own.long_request(), own.tokens["alice"]
     own.serve()
     asking = own.later("ngrams", **options)
@@ -119,9 +119,7 @@ def test_a_token_withdrawn_during_a_run_is_answered_nothing_and_the_run_is_kept(
     assert own.ask("ledger", headers={"Authorization": f"Bearer {old}"}).status == 401
 
 
-def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why(
-    own: Place,
-) -> None:
+def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why(own):
     server = own.serve()
     (own.folder / "reviews.parquet").write_bytes(b"PAR1 no file of Parquet's PAR1")
     answer = own.items()
@@ -130,7 +128,7 @@ def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why
     assert "items for alice" in server.end()
 
 
-def test_an_account_over_the_same_files_is_not_named(own: Place) -> None:
+def test_an_account_over_the_same_files_is_not_named(own):
     own.ledger.add("hidden", own.corpus, 0.5, 1e-5)
     own.serve()
     assert own.items(epsilon=0.3).status == 200

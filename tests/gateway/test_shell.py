@@ -34,7 +34,7 @@ def stock_shell(place: Place, typed: str, who: str = "alice") -> Any:
     return said([_program(), "-init", str(init), "-csv", "-noheader"], typed)
 
 
-def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own: Place) -> None:
+def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):
     asked = ("--corpus", "reviews", "--epsilon", "1", "--delta", "1e-6")
     given = run(own, "serve", "add-analyst", "carol", *asked, "--address", "https://dphh.example/")
     assert given.returncode == 0, given.stderr
@@ -52,7 +52,7 @@ def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own: Place) ->
 
 
 @pytest.mark.usefixtures("_shell")
-def test_macros_in_the_stock_shell_answer_as_in_python(place: Place) -> None:
+def test_macros_in_the_stock_shell_answer_as_in_python(place):
     runs = len(place.ledger.runs())
     items = "dphh_items('reviews', epsilon := 0.45, delta := 1e-8)"
     free = stock_shell(
@@ -83,7 +83,7 @@ def test_macros_in_the_stock_shell_answer_as_in_python(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("_shell")
-def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place: Place) -> None:
+def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place):
     refused = {
         "dphh_items('letters', epsilon := 0.1, delta := 1e-8)": "found no corpus 'letters' of you",
         "dphh_items('reviews', epsilon := '1&x=1', delta := 1)": "epsilon: found '1&x=1'",
@@ -99,7 +99,7 @@ def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place: Place) -> No
 
 
 @pytest.mark.usefixtures("_shell")
-def test_dphh_shell_has_all_of_its_owners_corpora_and_ends_with_the_shell(own: Place) -> None:
+def test_dphh_shell_has_all_of_its_owners_corpora_and_ends_with_the_shell(own):
     typed = """
         SELECT corpus FROM dphh_ledger();
         SELECT count(*) FROM dphh_items('letters', epsilon := 0.5, delta := 1e-8);

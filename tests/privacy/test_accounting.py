@@ -95,27 +95,27 @@ def theirs(events: Sequence[Event], pessimistic: bool = True) -> PrivacyLossDist
     return whole
 
 
-def test_one_event_costs_what_it_says() -> None:
+def test_one_event_costs_what_it_says():
     assert compose([DeltaEvent(1e-8)]).epsilon(1e-8) == 0
     assert compose([EpsilonDeltaEvent(0.7, 1e-8)]).epsilon(1e-8) == 0.7
     assert compose([EpsilonDeltaEvent(0.7, 1e-8)]).delta(0.7) == 1e-8
     assert compose([GaussianEvent(4.0)]).delta(1.0) == gaussian_delta(1.0, 4.0)
 
 
-def test_gaussians_compose_to_one() -> None:
+def test_gaussians_compose_to_one():
     sigma = gaussian_sigma(1.0, 1e-7)
     split: list[Event] = [GaussianEvent(part) for part in split_sigma(sigma, [0.1] * 10)]
     assert compose(split).epsilon(1e-7) <= 1.0
     assert compose(split).epsilon(1e-7) == pytest.approx(1.0, rel=1e-9)
 
 
-def test_deltas_add_up_to_less_than_their_sum() -> None:
+def test_deltas_add_up_to_less_than_their_sum():
     whole = compose([DeltaEvent(0.1), DeltaEvent(0.2), DeltaEvent(0.3)])
     assert whole.delta(5.0) == pytest.approx(1 - 0.9 * 0.8 * 0.7, rel=1e-15)
     assert whole.delta(math.inf) == whole.delta(5.0) < 0.6
 
 
-def test_an_impossible_delta_needs_infinite_epsilon() -> None:
+def test_an_impossible_delta_needs_infinite_epsilon():
     assert compose([DeltaEvent(1e-6), EpsilonDeltaEvent(1.0, 0.0)]).epsilon(1e-7) == math.inf
     assert compose([DeltaEvent(1e-6), GaussianEvent(1.0)]).epsilon(1e-6) == math.inf
     assert compose([GaussianEvent(1.0)]).epsilon(0.0) == math.inf
@@ -125,15 +125,13 @@ def test_an_impossible_delta_needs_infinite_epsilon() -> None:
 @few
 @given(of_either_kind, st.floats(0, 8))
 @example([OneDirectionEvent(1.0, 0.0)], 0.0)  # 1 - 1/e: the nearest float lies below
-def test_steps_compose_to_the_brute_force_sum(
-    steps: list[EpsilonDeltaEvent | OneDirectionEvent], epsilon: float
-) -> None:
+def test_steps_compose_to_the_brute_force_sum(steps, epsilon):
     exact = brute_force(steps, epsilon)
     found = compose(steps).delta(epsilon)
     assert exact - mpmath.mpf(10) ** -55 <= found <= exact * (1 + mpmath.mpf(1e-10)) + 1e-14
 
 
-def test_bounds_of_one_direction_add_up_and_no_better() -> None:
+def test_bounds_of_one_direction_add_up_and_no_better():
     one, both = OneDirectionEvent(0.5, 0.0), EpsilonDeltaEvent(0.5, 0.0)
     assert compose([one] * 100).epsilon(1e-9) == pytest.approx(50.0, rel=1e-9)
     assert compose([both] * 100).epsilon(1e-9) < 42
@@ -142,7 +140,7 @@ def test_bounds_of_one_direction_add_up_and_no_better() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5])
-def test_a_gaussian_beside_steps_is_the_integral_over_both(epsilon: float) -> None:
+def test_a_gaussian_beside_steps_is_the_integral_over_both(epsilon):
     sigma, first, second = 1.5, 0.4, 1.1
 
     def excess(x: float, p: float, q: float) -> float:
@@ -164,7 +162,7 @@ def test_a_gaussian_beside_steps_is_the_integral_over_both(epsilon: float) -> No
     assert whole.delta(epsilon) == pytest.approx(1 - 0.99 * 0.98 * (1 - integral), rel=1e-8)
 
 
-def test_composition_lies_between_the_estimates_of_dp_accounting() -> None:
+def test_composition_lies_between_the_estimates_of_dp_accounting():
     events: list[Event] = [GaussianEvent(3.0), GaussianEvent(5.0), DeltaEvent(1e-7)]
     events += [EpsilonDeltaEvent(0.25, 1e-8)] * 5 + [EpsilonDeltaEvent(0.5, 0.0)]
     whole = compose(events)
@@ -174,7 +172,7 @@ def test_composition_lies_between_the_estimates_of_dp_accounting() -> None:
         assert lower * (1 - 1e-6) <= whole.delta(epsilon) <= upper * (1 + 1e-6)
 
 
-def test_many_equal_steps_are_as_dp_accounting_has_them() -> None:
+def test_many_equal_steps_are_as_dp_accounting_has_them():
     events = [EpsilonDeltaEvent(0.125, 1e-9)] * 400
     exact = theirs(events)
     for epsilon in (3.0, 8.0, 12.0):
@@ -183,7 +181,7 @@ def test_many_equal_steps_are_as_dp_accounting_has_them() -> None:
         )
 
 
-def test_many_different_steps_are_priced_on_a_grid() -> None:
+def test_many_different_steps_are_priced_on_a_grid():
     events: list[Event] = [GaussianEvent(4.0), DeltaEvent(1e-8)]
     events += [EpsilonDeltaEvent((50 + k) * INTERVAL, 1e-10) for k in range(100)]
     whole = compose(events)
@@ -196,16 +194,14 @@ def test_many_different_steps_are_priced_on_a_grid() -> None:
 
 @few
 @given(steps, st.floats(0.5, 5), st.floats(1e-2, 0.5))
-def test_epsilon_is_the_smallest_that_suffices(
-    steps: list[EpsilonDeltaEvent], sigma: float, delta: float
-) -> None:
+def test_epsilon_is_the_smallest_that_suffices(steps, sigma, delta):
     whole = compose([*steps, GaussianEvent(sigma)])
     epsilon = whole.epsilon(delta)
     assert whole.delta(epsilon) <= delta
     assert epsilon == 0 or whole.delta(epsilon * (1 - 1e-9)) > delta
 
 
-def test_the_epsilon_over_shares_is_the_largest_of_all_shares() -> None:
+def test_the_epsilon_over_shares_is_the_largest_of_all_shares():
     """It is found without asking each of them, where it can be."""
     for sigma, more in ((5.0, []), (2.0, [GaussianEvent(20.0), DeltaEvent(1e-8)] * 3)):
         composed = compose([SetUnionEvent(sigma, 1e-6), *more])

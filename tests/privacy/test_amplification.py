@@ -85,9 +85,7 @@ def worst_deltas(law: Callable[[int], Law], domain: int, reports: int) -> list[f
         (6, 3, 2.0, 2),
     ],
 )
-def test_subset_selection_is_never_below_the_truth(
-    domain: int, size: int, epsilon: float, reports: int
-) -> None:
+def test_subset_selection_is_never_below_the_truth(domain, size, epsilon, reports):
     mechanism = subset_selection(domain, epsilon, size)
     worst = worst_deltas(lambda value: subsets_law(mechanism, value), domain, reports)
     own, general = blanket_of_subsets(mechanism), any_randomiser(epsilon)
@@ -96,7 +94,7 @@ def test_subset_selection_is_never_below_the_truth(
         assert delta <= central_delta(general, reports, central) * (1 + 1e-12) + 1e-15
 
 
-def test_counts_without_their_total_of_hiding_reports_would_promise_too_much() -> None:
+def test_counts_without_their_total_of_hiding_reports_would_promise_too_much():
     """What the module's m is told for: the pair averaged over m lies below the truth."""
     mechanism = subset_selection(3, 1.0, 1)
     worst = worst_deltas(lambda value: subsets_law(mechanism, value), 3, 5)
@@ -105,7 +103,7 @@ def test_counts_without_their_total_of_hiding_reports_would_promise_too_much() -
     assert any(delta > too_low * 1.01 for delta, too_low in zip(worst, not_told, strict=True))
 
 
-def test_a_group_is_never_below_the_truth() -> None:
+def test_a_group_is_never_below_the_truth():
     mechanism = subset_selection(3, 0.7, 2)
     laws = [subsets_law(mechanism, value) for value in range(3)]
     rest = [laws[0], laws[1], laws[2]]
@@ -149,14 +147,14 @@ def pair_delta(hidden: Blanket, reports: int, epsilon: float, told: bool = True)
         blanket_of_subsets(subset_selection(20, 2.0)),
     ],
 )
-def test_central_delta_is_the_pairs(hidden: Blanket, reports: int) -> None:
+def test_central_delta_is_the_pairs(hidden, reports):
     for epsilon in [*EPSILONS, 2.9, 8.0]:
         exact = pair_delta(hidden, reports, epsilon)
         found = central_delta(hidden, reports, epsilon)
         assert exact * (1 - 1e-12) - 1e-15 <= found <= exact * (1 + 1e-6) + 1e-13
 
 
-def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one() -> None:
+def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one():
     for hidden in (any_randomiser(4.0), blanket_of_subsets(subset_selection(1000, 4.0))):
         found = [central_epsilon(hidden, n, 1e-6) for n in (1, 10, 10**3, 10**5)]
         assert found == sorted(found, reverse=True)
@@ -171,7 +169,7 @@ def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one() -> None:
 # Published
 
 
-def test_the_gboard_papers_central_epsilon() -> None:
+def test_the_gboard_papers_central_epsilon():
     assert epsilon_by_blocks(10.0, REPORTS, DELTA) == pytest.approx(0.31475, abs=1e-5)
     assert central_epsilon(any_randomiser(10.0), REPORTS, DELTA) == pytest.approx(0.30747, abs=1e-5)
     assert central_epsilon(blanket_of_subsets(GBOARD), REPORTS, DELTA) == pytest.approx(

@@ -49,7 +49,7 @@ def vectors(squares: int, items: int, largest: int) -> Iterator[tuple[int, ...]]
 @pytest.mark.parametrize("unit", [1, 2, 5, 9])
 @pytest.mark.parametrize("items", [1, 2, 3, 5])
 @pytest.mark.parametrize("sigma", [2, 3, 7, 20])
-def test_no_small_vector_costs_more_than_is_said(unit: int, items: int, sigma: int) -> None:
+def test_no_small_vector_costs_more_than_is_said(unit, items, sigma):
     noise = rounded_gaussian(sigma)
     every = [*vectors(unit * unit, items, unit)]
     least = unit + noise.smallest_with_tail_at_most(MOST_ALONE)
@@ -82,9 +82,7 @@ def equal(unit: int, items: int) -> Iterator[Weights]:
 
 
 @pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
-def test_no_vector_that_looks_for_it_passes_more_often_than_delta(
-    sigma: int, unit: int, items: int, delta: float
-) -> None:
+def test_no_vector_that_looks_for_it_passes_more_often_than_delta(sigma, unit, items, delta):
     """Random ones from flat to spiked, one heavy item among light ones, and climbed ones."""
     threshold = any_weights_threshold(rounded_gaussian(sigma), unit, items, delta)
     rng = np.random.default_rng(sigma)
@@ -110,9 +108,7 @@ def test_no_vector_that_looks_for_it_passes_more_often_than_delta(
 
 
 @pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
-def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(
-    sigma: int, unit: int, items: int, delta: float
-) -> None:
+def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(sigma, unit, items, delta):
     """The proof's step: one term grows with the heavy item's weight, and the other falls."""
     if items == 1:
         return
@@ -129,9 +125,7 @@ def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(
 
 
 @pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
-def test_the_threshold_is_certified_and_hardly_higher_than_it_must_be(
-    sigma: int, unit: int, items: int, delta: float
-) -> None:
+def test_the_threshold_is_certified_and_hardly_higher_than_it_must_be(sigma, unit, items, delta):
     noise = rounded_gaussian(sigma)
     threshold = any_weights_threshold(noise, unit, items, delta)
     cost = any_weights_delta(noise, unit, items, threshold)
@@ -144,7 +138,7 @@ def test_the_threshold_is_certified_and_hardly_higher_than_it_must_be(
     assert least > delta
 
 
-def test_where_the_theorem_does_not_hold_nothing_is_promised() -> None:
+def test_where_the_theorem_does_not_hold_nothing_is_promised():
     """An item of all weight that passes as often as not: convex and concave parts mix."""
     noise = rounded_gaussian(100)
     assert any_weights_delta(noise, 1024, 10, 1024) == 1.0
@@ -153,9 +147,7 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised() -> None:
     assert noise.tail(threshold - 1024) <= MOST_ALONE
 
 
-def test_what_floats_say_is_where_the_search_begins_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_floats_say_is_where_the_search_begins_and_no_more(monkeypatch):
     monkeypatch.setattr(any_weights, "_approximate_cost", lambda *_: 0.0)
     noise = rounded_gaussian(90)
     threshold = any_weights_threshold(noise, 64, 20, 1e-3)

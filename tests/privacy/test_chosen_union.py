@@ -60,9 +60,7 @@ EVENTS = [
 
 @pytest.mark.parametrize(("epsilon", "event"), EVENTS)
 @pytest.mark.parametrize("more", [0.0, 0.2])
-def test_no_attacker_gets_more_and_the_bound_is_close(
-    epsilon: float, event: ChosenUnionEvent, more: float
-) -> None:
+def test_no_attacker_gets_more_and_the_bound_is_close(epsilon, event, more):
     last = [GaussianEvent(1 / more)] if more else []
     bound, reached = compose([event, *last]).delta(epsilon), attacked(epsilon, event, more)
     assert reached <= bound <= 1.06 * reached
@@ -76,7 +74,7 @@ def test_no_attacker_gets_more_and_the_bound_is_close(
     ],
     ids=["asked for later", "beside an epsilon of its own"],
 )
-def test_elsewhere_it_pays_for_all_of_both(events: object) -> None:
+def test_elsewhere_it_pays_for_all_of_both(events):
     event = EVENTS[0][1]
     cost = event.cost
     assert cost.sigma is not None
@@ -90,9 +88,7 @@ def test_elsewhere_it_pays_for_all_of_both(events: object) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (3, math.exp(-10)), (0.05, 1e-7)])
 @pytest.mark.parametrize("counts", [None, 0.3])
-def test_the_price_of_auto_is_what_its_levels_cost(
-    epsilon: float, delta: float, counts: float | None
-) -> None:
+def test_the_price_of_auto_is_what_its_levels_cost(epsilon, delta, counts):
     plan = items(epsilon=epsilon, delta=delta, method="auto", counts=counts)
     first, alone, *rounds = plan.levels
     assert isinstance(first, ChoiceLevel)

@@ -185,7 +185,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(name):
     assert all_held / RUNS >= 0.9 - 3 * sqrt(0.09 / RUNS)
 
 
-def test_below_none_an_interval_reaches_as_far_up_as_from_none() -> None:
+def test_below_none_an_interval_reaches_as_far_up_as_from_none():
     """It was "0 (0 to 0)" where the noise had taken a true 27: as if nobody were sure."""
     sigma, weighing = sigma_on_grid(10.0, 1, 4), Weighing(1, 1, 4)
     noisy = np.array([-60, -1, 0, 1, 60], np.int64) * weighing.unit

@@ -14,7 +14,6 @@ from dphh.privacy.events import (
     ChosenUnionEvent,
     DeltaEvent,
     EpsilonDeltaEvent,
-    Event,
     GaussianEvent,
     OneDirectionEvent,
     SetUnionEvent,
@@ -34,12 +33,12 @@ events = st.one_of(
 
 
 @given(events)
-def test_an_event_comes_back_from_json_as_it_was(event: Event) -> None:
+def test_an_event_comes_back_from_json_as_it_was(event):
     back = event_from_json(json.loads(json.dumps(event.to_json())))
     assert (back, back.note) == (event, event.note)
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf, True, None])
-def test_a_sigma_that_cannot_be_is_refused(sigma: float) -> None:
+def test_a_sigma_that_cannot_be_is_refused(sigma):
     with pytest.raises(UsageError, match=r"sigma of an event of kind gaussian .* above 0"):
         GaussianEvent(sigma)

@@ -15,7 +15,7 @@ GBOARD = subset_selection(10**6 + 1, 10.0)
 REPORTS, KEEP = 30_000_000, 10_000
 
 
-def test_simulated_levels_keep_rare_words_no_oftener_than_said() -> None:
+def test_simulated_levels_keep_rare_words_no_oftener_than_said():
     """Whole levels by messages; the others hold nothing, or all the same, or each their own."""
     mechanism = subset_selection(1001, 4.0)
     reports, keep, alpha, runs = 2000, 10, 0.8, 150
@@ -37,7 +37,7 @@ def test_simulated_levels_keep_rare_words_no_oftener_than_said() -> None:
     assert much > 0.02 * runs  # and the bound is not idle
 
 
-def test_the_gboard_papers_setting() -> None:
+def test_the_gboard_papers_setting():
     assert lemma_1(GBOARD, REPORTS, KEEP) is None
     assert k_anonymity(GBOARD, REPORTS, KEEP) == 48
     assert normal_k(GBOARD, REPORTS, KEEP) == pytest.approx(50.0, abs=0.1)

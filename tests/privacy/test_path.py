@@ -106,8 +106,8 @@ def sums(epsilon: float, a: FloatArray, b: FloatArray, ks: np.ndarray) -> FloatA
 
 @pytest.mark.parametrize(("epsilon", "p", "theta", "ks", "expected", "prototype"), GOLDEN)
 def test_golden_values_are_met_from_above_within_two_percent(
-    epsilon: float, p: float, theta: int, ks: tuple[int, ...], expected: float, prototype: float
-) -> None:
+    epsilon, p, theta, ks, expected, prototype
+):
     bound = path_delta(epsilon, p, theta, len(ks))
     truth = direct(epsilon, p, theta, ks)
     assert truth <= bound <= truth * 1.01
@@ -116,9 +116,7 @@ def test_golden_values_are_met_from_above_within_two_percent(
 
 
 @pytest.mark.parametrize(("epsilon", "p", "theta", "levels"), SETTINGS)
-def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(
-    epsilon: float, p: float, theta: int, levels: int
-) -> None:
+def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(epsilon, p, theta, levels):
     rng = np.random.default_rng(7)
     rows = 400_000 if full() else 5_000
     largest = math.ceil((theta + 10 * math.sqrt(theta) + 40) / p)
@@ -167,7 +165,7 @@ def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("p", "theta"), [(0.05, 3), (0.2, 20), (0.35, 8), (0.6, 50)])
-def test_a_single_level_is_the_exact_hockey_stick(epsilon: float, p: float, theta: int) -> None:
+def test_a_single_level_is_the_exact_hockey_stick(epsilon, p, theta):
     a, b = tables(p, theta, math.ceil((theta + 60 + 8 * math.sqrt(theta)) / p))
     k = int(np.argmax(a - math.exp(epsilon) * b))
     exact = max(direct(epsilon, p, theta, (n,)) for n in range(max(k - 3, 0), k + 4))
@@ -223,7 +221,7 @@ POPULATIONS = [  # the user who comes or goes first; "" is the empty word, which
 
 @pytest.mark.parametrize("theta", [1, 2, 3])
 @pytest.mark.parametrize("p", [0.25, 0.625])
-def test_every_output_of_tiny_populations_in_both_directions(p: float, theta: int) -> None:
+def test_every_output_of_tiny_populations_in_both_directions(p, theta):
     rate = Fraction(p)
     for words, levels in POPULATIONS:
         joined, left = law(words, rate, theta, levels), law(words[1:], rate, theta, levels)
@@ -236,7 +234,7 @@ def test_every_output_of_tiny_populations_in_both_directions(p: float, theta: in
         assert all(x in joined for x in left)
 
 
-def test_words_drawn_once_by_chance_cost_no_more() -> None:
+def test_words_drawn_once_by_chance_cost_no_more():
     rate, theta, levels, third = Fraction(1, 2), 2, 2, Fraction(1, 3)
     draws = [(third, "ab"), (1 - third, "ac")]  # every user's own draw, once a run
 
@@ -255,7 +253,7 @@ def test_words_drawn_once_by_chance_cost_no_more() -> None:
     assert all(left[x] * (1 - rate) <= joined[x] for x in left)
 
 
-def test_one_sample_for_all_levels_would_not_be_covered() -> None:
+def test_one_sample_for_all_levels_would_not_be_covered():
     p, theta, levels, words = 0.25, 2, 2, ("ab", "ac", "ac", "ac")
 
     def reused(users: Sequence[str]) -> Law:
@@ -275,7 +273,7 @@ def test_one_sample_for_all_levels_would_not_be_covered() -> None:
     assert alone > 1e7 * path_delta(1.0, 0.2, 20, 10)
 
 
-def test_extreme_parameters_give_a_probability() -> None:
+def test_extreme_parameters_give_a_probability():
     for epsilon, p, theta, levels in [
         (0.0, 0.5, 1, 1),
         (1.0, 1 - 2.0**-40, 3, 4),
@@ -291,7 +289,7 @@ def test_extreme_parameters_give_a_probability() -> None:
 @pytest.mark.parametrize(
     ("p", "theta"), [(0.2, 20), (0.4, 30), (2.0**-20, 5), (0.05, 1000), (0.99, 40), (0.5, 2)]
 )
-def test_the_tails_are_far_closer_than_they_are_trusted(p: float, theta: int) -> None:
+def test_the_tails_are_far_closer_than_they_are_trusted(p, theta):
     ks = sorted({int(theta - 1 + x * theta / p) for x in (0, 0.01, 0.1, 0.4, 0.8, 1.0, 1.3)})
     b, gap = path_bound.tails(np.array(ks, dtype=np.float64), p, theta)
     allowed = path_bound.TAIL_ERROR * (theta + 100) / 100
@@ -305,7 +303,7 @@ def test_the_tails_are_far_closer_than_they_are_trusted(p: float, theta: int) ->
                 assert abs(more - (above - below)) <= allowed * (above - below)
 
 
-def test_going_costs_the_logarithm_rounded_up() -> None:
+def test_going_costs_the_logarithm_rounded_up():
     for p in (2.0**-64, 1e-5, 0.0625, 0.2, 0.5, 0.75, 1 - 2.0**-53):
         rate = math.ldexp(round(math.ldexp(p, 64)), -64)
         with mpmath.workdps(50):
@@ -315,7 +313,7 @@ def test_going_costs_the_logarithm_rounded_up() -> None:
         assert removal_epsilon(2**64 - 1) >= 64 * mpmath.log(2)
 
 
-def test_users_needed_is_the_smallest_number_that_is_found_so_often() -> None:
+def test_users_needed_is_the_smallest_number_that_is_found_so_often():
     for p, theta, levels, probability in [
         (0.2, 20, 10, 0.9),
         (0.45, 34, 10, 0.5),
@@ -329,8 +327,8 @@ def test_users_needed_is_the_smallest_number_that_is_found_so_often() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta", "theta", "users"), CHOICES)
 def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
-    epsilon: float, delta: float, theta: int, users: int
-) -> None:
+    epsilon, delta, theta, users
+):
     chosen = choose_path(epsilon, delta, 10)
     assert (chosen.theta, chosen.users_needed) == (theta, users)
     assert path_delta(epsilon, chosen.p, theta, 10) == chosen.delta <= delta
@@ -349,7 +347,7 @@ def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
         assert not fits(min(better), other)
 
 
-def test_rates_are_multiples_of_two_to_the_minus_64() -> None:
+def test_rates_are_multiples_of_two_to_the_minus_64():
     assert rate_numerator(0.5) == 2**63
     assert rate_numerator(12345) == 12345
     assert removal_epsilon(2**63) == removal_epsilon(0.5)
@@ -363,7 +361,7 @@ def test_rates_are_multiples_of_two_to_the_minus_64() -> None:
 @pytest.mark.parametrize(
     "p", [0.0, 1.0, -0.1, 1.5, 2.0**-70, 1e-5 / 3, 0, 2**64, -1, True, math.nan]
 )
-def test_rates_that_cannot_be_drawn_are_refused(p: float | int) -> None:
+def test_rates_that_cannot_be_drawn_are_refused(p):
     for ask in (removal_epsilon, lambda rate: path_delta(1.0, rate, 10, 3)):
         with pytest.raises(UsageError, match=r"^p: "):
             ask(p)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from mpmath import mp, mpf
@@ -35,7 +34,7 @@ def some_magnitudes(sigma: int, reach: int) -> list[int]:
 
 
 @pytest.mark.parametrize("sigma", [*SIGMAS, pytest.param(131_072, marks=pytest.mark.slow)])
-def test_every_entry_is_low_by_less_than_two_units(sigma: int) -> None:
+def test_every_entry_is_low_by_less_than_two_units(sigma):
     table = rounded_gaussian(sigma)
     assert table.reach == 19 * sigma
     with mp.workprec(700):
@@ -45,7 +44,7 @@ def test_every_entry_is_low_by_less_than_two_units(sigma: int) -> None:
 
 
 @pytest.mark.parametrize("sigma", [31, 64, 1000, 12_000])
-def test_the_ends_of_stretches_are_low_by_less_than_two_units(sigma: int) -> None:
+def test_the_ends_of_stretches_are_low_by_less_than_two_units(sigma):
     table, long = rounded_gaussian(sigma), max(2 ** (sigma.bit_length() - 6), 1)
     with mp.workprec(700):
         for end in range(long // 2, 12 * sigma, long * 37):
@@ -54,7 +53,7 @@ def test_the_ends_of_stretches_are_low_by_less_than_two_units(sigma: int) -> Non
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 3, 50, 4000])
-def test_entries_never_increase_and_end_in_nothing(sigma: int) -> None:
+def test_entries_never_increase_and_end_in_nothing(sigma):
     table = rounded_gaussian(sigma)
     everywhere = range(table.reach + 2)
     far = range(18 * sigma, table.reach + 2)  # where neighbours are closest
@@ -66,7 +65,7 @@ def test_entries_never_increase_and_end_in_nothing(sigma: int) -> None:
 
 
 @pytest.mark.parametrize("sigma", [1, 31, 63, 64, 65, 1000, 12_000, 40_000])
-def test_leading_words_hold_what_they_say(sigma: int) -> None:
+def test_leading_words_hold_what_they_say(sigma):
     table = rounded_gaussian(sigma)
     surely, more = table.leading
     assert len(surely) <= table.reach and surely[0] == 0 and more < 2**14
@@ -78,7 +77,7 @@ def test_leading_words_hold_what_they_say(sigma: int) -> None:
         assert 0 <= (table.survival(k) >> 192) - int(surely[largest - k]) <= more, k
 
 
-def test_the_distance_covers_the_errors_of_all_masses() -> None:
+def test_the_distance_covers_the_errors_of_all_masses():
     for sigma in (1, 4, 30):
         table = rounded_gaussian(sigma)
         with mp.workprec(700):
@@ -92,7 +91,7 @@ def test_the_distance_covers_the_errors_of_all_masses() -> None:
 
 
 @pytest.mark.parametrize("shift", [-(1 << 120), 1 << 120])
-def test_a_wrong_constant_is_noticed(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+def test_a_wrong_constant_is_noticed(monkeypatch, shift):
     pi = module._pi_rounded_up()
     monkeypatch.setattr(module, "_pi_rounded_up", lambda: pi + shift)
     with pytest.raises(DphhError, match="own check"):
@@ -100,7 +99,7 @@ def test_a_wrong_constant_is_noticed(monkeypatch: pytest.MonkeyPatch, shift: int
 
 
 @pytest.mark.parametrize("sigma", [1, 3, 1000])
-def test_bounds_hold_for_all_integers(sigma: int) -> None:
+def test_bounds_hold_for_all_integers(sigma):
     table = rounded_gaussian(sigma)
     ends = [0, 1, 2, sigma, 4 * sigma, table.reach, table.reach + 1, 30 * sigma]
     for k in sorted({sign * end for end in ends for sign in (-1, 1)}):
@@ -124,7 +123,7 @@ PROBABILITIES = [
 
 @pytest.mark.parametrize("sigma", [1, 50, 4000])
 @pytest.mark.parametrize("q", PROBABILITIES)
-def test_thresholds_are_the_tightest(sigma: int, q: Fraction) -> None:
+def test_thresholds_are_the_tightest(sigma, q):
     table = rounded_gaussian(sigma)
     k = table.smallest_with_tail_at_most(q)
     assert table.tail(k) <= q < table.tail(k - 1)
@@ -134,7 +133,7 @@ def test_thresholds_are_the_tightest(sigma: int, q: Fraction) -> None:
     assert abs(k - (sigma * norm.isf(float(q)) + 0.5)) <= 1 + 1e-9 * sigma
 
 
-def test_inversion_is_the_definition() -> None:
+def test_inversion_is_the_definition():
     table = rounded_gaussian(2)
     draw = random.Random(1)
     levels = {0, ONE - 1, *(draw.randrange(ONE >> draw.randrange(250)) for _ in range(300))}
@@ -148,7 +147,7 @@ def test_inversion_is_the_definition() -> None:
 
 
 @pytest.mark.parametrize("sigma", [0, -3, 1.5, 12_000.0, True, "9", None, 2**18 + 1])
-def test_a_bad_sigma_is_refused(sigma: Any) -> None:
+def test_a_bad_sigma_is_refused(sigma):
     rounded_gaussian(1)  # cached, but not found by True
     with pytest.raises(UsageError, match="sigma"):
         rounded_gaussian(sigma)

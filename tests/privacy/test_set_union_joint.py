@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
@@ -67,8 +67,8 @@ SMALL = [
 
 @pytest.mark.parametrize(("epsilon", "delta", "bits", "max_items"), SMALL)
 def test_no_neighbour_passes_delta_and_a_threshold_one_lower_lets_one(
-    epsilon: float, delta: float, bits: int, max_items: int
-) -> None:
+    epsilon, delta, bits, max_items
+):
     curve, new = delta_shares(epsilon, delta)
     sigma = math.ceil(gaussian_sigma(epsilon, curve * delta) * 2**bits)
     noise = rounded_gaussian(sigma)
@@ -83,7 +83,7 @@ def test_no_neighbour_passes_delta_and_a_threshold_one_lower_lets_one(
 
 @pytest.mark.parametrize("rest", [[], [GaussianEvent(2.0)], [DeltaEvent(0.01), GaussianEvent(3.0)]])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_the_bound_covers_every_share_of_new_items(epsilon: float, rest: list[Event]) -> None:
+def test_the_bound_covers_every_share_of_new_items(epsilon, rest):
     sigma, delta = 1.5, 0.02
     bound = compose([SetUnionEvent(sigma, delta), *rest]).delta(epsilon)
     others = compose(rest)
@@ -99,9 +99,7 @@ def test_the_bound_covers_every_share_of_new_items(epsilon: float, rest: list[Ev
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-30, 1e-8, 1e-4, MOST_DELTA / 4, MOST_DELTA])
-def test_a_users_share_of_new_items_never_costs_more_than_its_ends(
-    epsilon: float, delta: float
-) -> None:
+def test_a_users_share_of_new_items_never_costs_more_than_its_ends(epsilon, delta):
     delta *= min(epsilon, 10.0)
     curve, new = delta_shares(epsilon, delta)
     assert (curve, new) == (GAUSSIAN_SHARE, NEW_ITEMS_SHARE)
@@ -112,12 +110,12 @@ def test_a_users_share_of_new_items_never_costs_more_than_its_ends(
 @pytest.mark.parametrize(
     "before", [GaussianEvent(9.0), DeltaEvent(1e-9), EpsilonDeltaEvent(0.1, 0.0)]
 )
-def test_a_set_union_that_was_asked_for_later_pays_for_both(before: Event) -> None:
+def test_a_set_union_that_was_asked_for_later_pays_for_both(before):
     together = compose([before, SetUnionEvent(4.0, 1e-6)])
     assert together == compose([before, GaussianEvent(4.0), DeltaEvent(1e-6)])
 
 
-def test_shares_are_covered_without_a_gap() -> None:
+def test_shares_are_covered_without_a_gap():
     by_share = compose([SetUnionEvent(1.0, 0.5)]).by_share
     assert by_share[0].sigma == 1.0
     assert by_share[0].infinite_loss == 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -47,9 +46,7 @@ TABLE_1 = [
 
 
 @pytest.mark.parametrize(("users", "batch", "theta", "log_delta", "one", "ten"), TABLE_1)
-def test_table_1_to_the_digit(
-    users: int, batch: int, theta: int, log_delta: int, one: str, ten: str
-) -> None:
+def test_table_1_to_the_digit(users, batch, theta, log_delta, one, ten):
     assert log10_theta(users) == theta
     for levels, printed in ((1, one), (10, ten)):
         plan = preprint_price(users, theta, batch, levels)
@@ -59,7 +56,7 @@ def test_table_1_to_the_digit(
         assert f"{plan.epsilon:.{decimals}f}" == printed
 
 
-def test_the_authors_settings_follow_from_their_epsilon_delta_and_length() -> None:
+def test_the_authors_settings_follow_from_their_epsilon_delta_and_length():
     users = 658_769
     plan = fixed_size_plan(users, 4.0, 10, 2.3e-12)
     assert plan.theta == 15
@@ -72,7 +69,7 @@ def test_the_authors_settings_follow_from_their_epsilon_delta_and_length() -> No
 # --- both ways ------------------------------------------------------------------------------------
 
 
-def test_deltas_round_up_and_thetas_are_the_least() -> None:
+def test_deltas_round_up_and_thetas_are_the_least():
     for theta in range(4, 60):
         exact = Fraction(theta - 2, (theta - 3) * math.factorial(theta))
         assert exact <= published_delta(theta) <= exact * (1 + Fraction(1, 2**50))
@@ -83,7 +80,7 @@ def test_deltas_round_up_and_thetas_are_the_least() -> None:
     assert 0 < published_delta(10**4) < 1e-300
 
 
-def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it() -> None:
+def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it():
     theorems = ((plan_of, fixed_size_price), (preprint_plan, preprint_price))
     epsilons, deltas = (0.5, 1.0, 3.0, 8.0), (1e-6, 1e-9, None)
     for (planned, priced), epsilon, delta, levels in itertools.product(
@@ -102,7 +99,7 @@ def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it() -> None:
         assert largest_batch(users, plan.theta, levels, plan.epsilon) == plan.batch
 
 
-def test_a_large_epsilon_is_cut_where_the_theorem_ends() -> None:
+def test_a_large_epsilon_is_cut_where_the_theorem_ends():
     plan = fixed_size_plan(10**6, 100.0, 10, 1e-8)
     assert plan.batch == 10**6 // 13
     assert plan.epsilon < 10 * math.log(13) + 1e-9
@@ -122,14 +119,12 @@ def test_a_large_epsilon_is_cut_where_the_theorem_ends() -> None:
         (check_conditions, 10**4, 10, 910, "from 100 to 909, found 910"),
     ],
 )
-def test_conditions_name_what_was_found_and_what_to_do(
-    check: Callable[[int, int, int], None], users: int, theta: int, batch: int, says: str
-) -> None:
+def test_conditions_name_what_was_found_and_what_to_do(check, users, theta, batch, says):
     with pytest.raises(UsageError, match=says):
         check(users, theta, batch)
 
 
-def test_too_few_users_are_told_how_many_it_takes() -> None:
+def test_too_few_users_are_told_how_many_it_takes():
     with pytest.raises(UsageError, match="about 16,") as refused:
         fixed_size_plan(10**4, 0.9, 10, 1e-7)
     needed = int(str(refused.value).split("or about ")[1].split(" users")[0].replace(",", ""))
@@ -162,9 +157,7 @@ def one_path_deltas(
     ("users", "theta", "batch", "levels"),
     [(25, 4, 5, 3), (100, 4, 20, 4), (400, 6, 50, 5), (10**4, 10, 100, 10), (10**4, 5, 1600, 3)],
 )
-def test_the_published_theorem_holds_on_single_paths(
-    users: int, theta: int, batch: int, levels: int
-) -> None:
+def test_the_published_theorem_holds_on_single_paths(users, theta, batch, levels):
     plan = fixed_size_price(users, theta, batch, levels)
     tails = hypergeometric_tail(np.arange(users + 1), users, batch, theta)
     rng = np.random.default_rng(7)
@@ -184,7 +177,7 @@ def test_the_published_theorem_holds_on_single_paths(
     assert there <= plan.delta
 
 
-def test_the_other_direction_fails_in_the_corner() -> None:
+def test_the_other_direction_fails_in_the_corner():
     users, theta, batch = 10**4, 99, 100
     for theorem, claimed in ((fixed_size_price, 1.09e-156), (preprint_price, 3.85e-156)):
         plan = theorem(users, theta, batch, 10)
@@ -212,16 +205,14 @@ def test_the_other_direction_fails_in_the_corner() -> None:
     ("epsilon", "delta", "theta", "holders", "freely"),
     [(1.0, 1e-8, 12, 2694, 1553), (4.0, 1.5e-8, 12, 774, 395), (4.0, 2.3e-12, 15, 1148, 568)],
 )
-def test_what_the_papers_rule_finds_and_with_its_knob(
-    epsilon: float, delta: float, theta: int, holders: int, freely: int
-) -> None:
+def test_what_the_papers_rule_finds_and_with_its_knob(epsilon, delta, theta, holders, freely):
     plan = fixed_size_plan(10**7, epsilon, 10, delta)
     assert (plan.theta, holders_needed(plan, 0.9)) == (theta, holders)
     knob = knob_plan(10**7, epsilon, delta, 10)
     assert knob.epsilon <= epsilon and knob.delta <= delta and knob.holders == freely
 
 
-def test_holders_needed_by_exact_tails_of_a_small_population() -> None:
+def test_holders_needed_by_exact_tails_of_a_small_population():
     users, theta, batch, levels = 60, 4, 15, 3
 
     def rate(holders: int) -> float:

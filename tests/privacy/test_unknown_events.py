@@ -84,7 +84,7 @@ WRITTEN = '[{"kind": "laplace", "epsilon": 0.1, "note": ""}]'
 
 
 @pytest.fixture(params=UNKNOWN, ids=lambda event: type(event).__name__)
-def unknown(request: pytest.FixtureRequest) -> Any:
+def unknown(request):
     return request.param
 
 
@@ -128,12 +128,12 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("what", ONE_BY_ONE)
-def test_what_nobody_has_priced_is_refused(what: str, unknown: Any) -> None:
+def test_what_nobody_has_priced_is_refused(what, unknown):
     with pytest.raises(UnpricedEventError, match="kind"):
         ONE_BY_ONE[what](unknown)
 
 
-def test_a_plan_of_a_newer_dphh_is_refused() -> None:
+def test_a_plan_of_a_newer_dphh_is_refused():
     found = dphh.items(epsilon=1.0, delta=1e-7).to_json()
     found["events"] += json.loads(WRITTEN)
     with pytest.raises(UnpricedEventError, match="newer dphh"):
@@ -148,9 +148,7 @@ NO_AMOUNTS = {"beside", "either", "chosen"}
 
 
 @pytest.mark.parametrize("name", sorted({field.name for field in fields(Cost)} - NO_AMOUNTS))
-def test_every_amount_of_a_cost_is_charged_by_both_accountants(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_amount_of_a_cost_is_charged_by_both_accountants(name, monkeypatch):
     """Whoever adds an amount to `Cost` has to say here what it is, and to charge it in both."""
     charged = Cost(**{name: AMOUNTS[name]})
 

@@ -18,9 +18,7 @@ from dphh.privacy.weak import warnings
         (1000.0, 0.01, ["e^1000 times as likely", "about 10 of every 1,000"]),
     ],
 )
-def test_each_of_the_two_that_is_large_is_said(
-    epsilon: float, delta: float, said: list[str]
-) -> None:
+def test_each_of_the_two_that_is_large_is_said(epsilon, delta, said):
     found = warnings(epsilon, delta)
     assert len(found) == len(said)
     assert all(words in warning for words, warning in zip(said, found, strict=True))

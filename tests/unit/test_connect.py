@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,7 +12,7 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh import Corpus, Ledger
+from dphh import Corpus
 from dphh.errors import Notice
 from dphh.ledger import source_of
 
@@ -21,7 +20,7 @@ ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> str:
+def texts(tmp_path):
     path = tmp_path / "reviews.parquet"
     rows = [(f"u{n}", "the cat sat" if n % 3 else "the dog ran") for n in range(600)]
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
@@ -29,7 +28,7 @@ def texts(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
+def con(texts, ledger):
     ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
     return dphh.connect(ledger)
 
@@ -45,9 +44,7 @@ def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
         "SUMMARIZE FROM {0}",
     ],
 )
-def test_however_often_a_query_mentions_it_it_is_drawn_once(
-    con: Any, ledger: Ledger, query: str
-) -> None:
+def test_however_often_a_query_mentions_it_it_is_drawn_once(con, ledger, query):
     con.execute(query.format(ITEMS)).fetchall()
     assert len(ledger.runs()) == 1
 
@@ -64,14 +61,12 @@ def test_however_often_a_query_mentions_it_it_is_drawn_once(
         "SELECT json_serialize_sql('FROM {1}')",
     ],
 )
-def test_what_asks_for_no_row_costs_nothing(con: Any, ledger: Ledger, query: str) -> None:
+def test_what_asks_for_no_row_costs_nothing(con, ledger, query):
     con.execute(query.format(ITEMS, ITEMS.replace("'", "''"))).fetchall()
     assert ledger.runs() == []
 
 
-def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(
-    con: Any, ledger: Ledger
-) -> None:
+def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(con, ledger):
     relation = con.sql(f"FROM {ITEMS}")
     assert relation.fetchall() == relation.fetchall()
     repr(relation)
@@ -81,7 +76,7 @@ def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(
     assert len(ledger.runs()) == 1
 
 
-def test_another_request_or_another_run_id_draws_anew(con: Any, ledger: Ledger) -> None:
+def test_another_request_or_another_run_id_draws_anew(con, ledger):
     con.execute(f"FROM {ITEMS}")
     con.execute(f"FROM {ITEMS.replace('1.0', '0.5')}")
     con.execute(f"FROM {ITEMS[:-1]}, run_id := 'again')")
@@ -105,8 +100,8 @@ def add_birds(con: Any, table: str) -> None:
 @pytest.mark.filterwarnings("ignore:run .* was made before")
 @pytest.mark.parametrize("name", ["held", "seen"])
 def test_a_later_statement_gets_the_release_of_a_table_that_this_connection_made(
-    ledger: Ledger, texts: str, name: str
-) -> None:
+    ledger, texts, name
+):
     con: Any = dphh.connect(ledger)
     con.execute(f"CREATE TABLE held AS FROM '{texts}'; CREATE VIEW seen AS FROM held")
     query = f"SELECT item, score FROM dphh_items('{name}', {COLUMNS}{{}}) ORDER BY ALL"
@@ -121,9 +116,7 @@ def test_a_later_statement_gets_the_release_of_a_table_that_this_connection_made
     assert len(ledger.runs()) == 2
 
 
-def test_what_one_statement_mentions_twice_is_drawn_once_though_the_file_changes(
-    ledger: Ledger, texts: str
-) -> None:
+def test_what_one_statement_mentions_twice_is_drawn_once_though_the_file_changes(ledger, texts):
     con: Any = dphh.connect(ledger)
 
     def grow(name: str) -> str:
@@ -146,7 +139,7 @@ def test_what_one_statement_mentions_twice_is_drawn_once_though_the_file_changes
     assert len(ledger.runs()) == 1
 
 
-def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
+def test_cursors_asking_at_once_pay_once(con, ledger):
     found: list[Any] = []
 
     def ask() -> None:
@@ -162,7 +155,7 @@ def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
     assert all(rows == found[0] for rows in found) and len(found) == 4
 
 
-def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Ledger) -> None:
+def test_a_table_pays_from_the_account_it_names(con, texts, ledger):
     con.execute(f"CREATE TABLE held AS FROM '{texts}'")
     con.execute(
         "FROM dphh_items('held', user_column := 'who', text_column := 'what', "
@@ -171,7 +164,7 @@ def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Le
     assert [entry.accounts for entry in ledger.runs()] == [("reviews",)]
 
 
-def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> None:
+def test_plans_ledger_and_releases_cost_nothing(con, ledger):
     said = con.execute(
         "SELECT value FROM dphh_plan_items('reviews', epsilon := 1.0, delta := 1e-6) "
         "WHERE section = 'privacy' AND fact = 'promise'"
@@ -183,7 +176,7 @@ def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> Non
     assert ledger.runs() == []
 
 
-def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Ledger) -> None:
+def test_of_a_named_corpus_it_may_be_said_which_rows_count(con, ledger):
     said = "where_rows := 'contains(what, ''cat'')', since := 'who=u1'"
     asked = f"FROM dphh_items('reviews', {said}, epsilon := 1.0, delta := 1e-6)"
     assert {row[1] for row in con.execute(asked).fetchall()} == {"the", "cat", "sat"}
@@ -194,7 +187,7 @@ def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Led
         con.execute("FROM dphh_items('reviews', where_rows := 'who = (SELECT 1)', epsilon := 1.0)")
 
 
-def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
+def test_a_database_file_keeps_no_macro(tmp_path, ledger):
     path = tmp_path / "analysis.duckdb"
     with dphh.connect(ledger, database=path) as con:
         con.execute("FROM dphh_ledger()")
@@ -205,7 +198,7 @@ def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
     assert found == (0,)
 
 
-def test_cursors_ask_about_a_file_that_is_attached(tmp_path: Path, ledger: Ledger) -> None:
+def test_cursors_ask_about_a_file_that_is_attached(tmp_path, ledger):
     """As the docstring says; of a file that is the connection's own they lack the macros."""
     with duckdb.connect(str(tmp_path / "app.duckdb")) as app:
         app.execute("CREATE TABLE held AS SELECT i AS who, 'a b' AS what FROM range(600) t(i)")
@@ -229,7 +222,7 @@ os._exit(0)
 """
 
 
-def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledger) -> None:
+def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger):
     """In a process of its own: who waits there for Python's lock waits for good."""
     said = subprocess.run(
         [sys.executable, "-c", LATE_MACROS, str(ledger.path)],

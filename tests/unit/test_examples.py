@@ -27,7 +27,7 @@ def run(script: str, *arguments: str) -> str:
     ).stdout
 
 
-def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path: Path) -> None:
+def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path):
     texts = []
     for name in ("one.parquet", "two.parquet"):
         run("reddit_like.py", str(tmp_path / name), *SMALL)
@@ -37,7 +37,7 @@ def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path: Path) -> None:
     assert all(body and body == " ".join(body.split()) for _, body in texts[0])
 
 
-def test_conversations_are_told_by_what_many_people_share(tmp_path: Path) -> None:
+def test_conversations_are_told_by_what_many_people_share(tmp_path):
     """Every interval is around the truth, of those that are made up here, and no one's own label
     comes out. Of 24 intervals of 95% six or more miss once in 3,000 runs."""
     said = run("conversations.py", "--out", str(tmp_path), "--people", "3000")
@@ -56,13 +56,13 @@ def test_conversations_are_told_by_what_many_people_share(tmp_path: Path) -> Non
     assert held.not_().sum() < 6
 
 
-def test_devices_that_vote_find_what_many_hold() -> None:
+def test_devices_that_vote_find_what_many_hold():
     said = run("federated/votes.py", "--devices", "600").splitlines()
     assert said[0].startswith("epsilon 4, delta 1e-06, a device")
     assert {"a.", "an.", "at.", "to."} <= set(said)
 
 
-def test_devices_that_report_once_find_what_many_hold() -> None:
+def test_devices_that_report_once_find_what_many_hold():
     said = run("federated/reports.py", "--devices-per-round", "1200").splitlines()
     assert said[0].startswith("a report: epsilon 6; published: ")
     found = dict(line.split(": ") for line in said[1:])
@@ -70,14 +70,14 @@ def test_devices_that_report_once_find_what_many_hold() -> None:
         assert abs(int(found[word].split()[0]) - 400) < 6 * 30
 
 
-def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
+def test_the_polars_pipeline_joins_its_release_to_public_data():
     said = run("polars_pipeline.py", "--people", "4000")
     assert "lentil soup" in said
     assert said.endswith("phrases in all, of 4,000 people\n")
 
 
 @pytest.mark.slow
-def test_texts_that_mislead_are_compared_with_none(tmp_path: Path) -> None:
+def test_texts_that_mislead_are_compared_with_none(tmp_path):
     texts = tmp_path / "texts.parquet"
     rows = [(user, "see you later" if user % 3 else "thank you") for user in range(800)]
     pl.DataFrame(rows, schema=["user_id", "text"], orient="row").write_parquet(texts)
@@ -108,7 +108,7 @@ LADDER = "CORPUS --user author --text body --max-n 3"
         ),
     ],
 )
-def test_published_figures_are_drawn(tmp_path: Path, script: str, asked: str, made: str) -> None:
+def test_published_figures_are_drawn(tmp_path, script, asked, made):
     pytest.importorskip("matplotlib")
     corpus = tmp_path / "corpus.parquet"
     run("reddit_like.py", str(corpus), "--users", "400", *SMALL[2:])
@@ -117,7 +117,7 @@ def test_published_figures_are_drawn(tmp_path: Path, script: str, asked: str, ma
 
 
 @pytest.mark.slow
-def test_triehhs_experiments_run(tmp_path: Path) -> None:
+def test_triehhs_experiments_run(tmp_path):
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"
     asked = ("--quick", "--runs", "8", "--data", str(tmp_path), "--out", str(out))
@@ -135,7 +135,7 @@ def test_triehhs_experiments_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_triehhs_figures_are_drawn(tmp_path: Path) -> None:
+def test_triehhs_figures_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     said = run("triehh_figures.py", "--out", str(tmp_path))
     drawn = sorted(path.name for path in tmp_path.glob("*.png"))

@@ -17,7 +17,7 @@ from dphh.udfs.kernel.contributions import Followed, contributions
     sigmas=st.lists(st.integers(50, 2**17), min_size=1, max_size=3),
     threshold=st.integers(1, 2**22),
 )
-def test_w_is_a_power_of_where_an_item_stands(told: int, sigmas: list[int], threshold: int) -> None:
+def test_w_is_a_power_of_where_an_item_stands(told, sigmas, threshold):
     grids = [Grid(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
     follows = Following.after(grids, threshold, 10)
     (w,) = follows.weights(np.array([told])).tolist()
@@ -32,7 +32,7 @@ def test_w_is_a_power_of_where_an_item_stands(told: int, sigmas: list[int], thre
         assert w >= min(float(exact) * WHOLE * (1 - float(slack)) - 2, WHOLE)
 
 
-def test_the_estimate_is_of_the_least_variance() -> None:
+def test_the_estimate_is_of_the_least_variance():
     sigmas = [28_000, 11_000, 4_200]
     grids = [Grid(sigma, 10) for sigma in sigmas]
     follows = Following.after(grids, 20_000, 10)
@@ -45,7 +45,7 @@ def test_the_estimate_is_of_the_least_variance() -> None:
     assert parts_of_round(Grid(2**17, 10), Grid(50, 10)) == MOST_PARTS
 
 
-def test_on_finer_grids_the_estimate_is_the_same() -> None:
+def test_on_finer_grids_the_estimate_is_the_same():
     """Three rounds of half the noise each, by finer grids or by a smaller sigma."""
     finer = [Grid(32_000, 7), Grid(32_000, 8), Grid(32_000, 9)]
     one_grid = [Grid(32_000, 7), Grid(16_000, 7), Grid(8_000, 7)]
@@ -62,7 +62,7 @@ def test_on_finer_grids_the_estimate_is_the_same() -> None:
     assert told[0] == told[1] == by_one.parts * 128 * int(users @ np.array([1, 4, 16])) // 21
 
 
-def test_what_stands_nearer_the_threshold_is_given_more() -> None:
+def test_what_stands_nearer_the_threshold_is_given_more():
     follows = Following.after([Grid(1000, 10)], 20_000, 10)
     w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
@@ -72,7 +72,7 @@ def test_what_stands_nearer_the_threshold_is_given_more() -> None:
     assert follows.weights(np.array([-(2**50), 2**50])).tolist() == [LEAST, LEAST]
 
 
-def test_roots_are_floored() -> None:
+def test_roots_are_floored():
     near = [n * n + step for n in (1, 2, 1000, 2**20 - 1, 2**25, 2**26 - 1) for step in (-1, 0, 1)]
     squares = np.array([0, *near])
     found = roots(squares)
@@ -97,9 +97,7 @@ def given_by(users: list[list[int]], rule: Followed) -> list[dict[int, int]]:
     most=st.integers(1, 12),
     unit=st.sampled_from([16, 1024]),
 )
-def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(
-    users: list[list[int]], w: list[int], most: int, unit: int
-) -> None:
+def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, most, unit):
     rule = Followed(unit, most, 5, np.array(w))
     alone = given_by(users, rule)
     for held, gave in zip(users, alone, strict=True):
@@ -125,7 +123,7 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(
     assert dict(zip(*(part.tolist() for part in together), strict=True)) == sums
 
 
-def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default() -> None:
+def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default():
     """A default for what nobody held before would say that nobody did."""
     rule = Followed(1024, 3, 5, np.array([WHOLE, 0]))
     with pytest.raises(RuntimeError, match="did not have"):

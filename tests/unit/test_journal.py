@@ -46,7 +46,7 @@ def number(drawn: Any) -> int:
     return int(drawn.column("noisy")[0].as_py())
 
 
-def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
+def test_what_stands_is_handed_out_and_not_drawn_again(ledger):
     run, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
         once = once_by(ledger, run)
@@ -55,7 +55,7 @@ def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
         assert session.last == 2, f"attempt {attempt} drew again"
 
 
-def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
+def test_each_name_stands_for_itself_and_within_its_run(ledger):
     """Not for one that begins alike, and not for another run's of the same name."""
     steps = ["level 1", "level 10", "level 1/", "level", "LEVEL 1", "level 2", "level_1", "level %"]
     for session in (Drawn(), Drawn()):
@@ -69,7 +69,7 @@ def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
     assert backwards == list(range(len(steps), 0, -1))
 
 
-def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) -> None:
+def test_what_another_process_stored_first_is_what_both_go_by(ledger):
     run, other = begun(ledger, "one"), Drawn()
     other.last = 41
 
@@ -81,14 +81,14 @@ def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) ->
     assert number(once_by(ledger, run)("round 1", Drawn().draw)) == 42
 
 
-def test_no_two_draws_of_a_run_have_one_name(ledger: Ledger) -> None:
+def test_no_two_draws_of_a_run_have_one_name(ledger):
     once = once_by(ledger, begun(ledger, "one"))
     once("round 1", Drawn().draw)
     with pytest.raises(AssertionError, match="two draws of one run are called 'round 1'"):
         once("round 1", Drawn().draw)
 
 
-def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:
+def test_the_same_rows_are_stored_alike_however_an_engine_gave_them():
     stored = set()
     for seed, text in enumerate((pa.string(), pa.large_string(), pa.string_view())):
         rows = random.Random(seed).sample(ROWS, len(ROWS))
@@ -99,7 +99,7 @@ def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:
     assert list(zip(*found.to_pydict().values(), strict=True)) == sorted(ROWS)
 
 
-def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored() -> None:
+def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored():
     hidden = pa.StringArray.from_buffers(
         3,
         pa.py_buffer(b"\0\0\0\0\x06\0\0\0\x07\0\0\0\x0d\0\0\0"),

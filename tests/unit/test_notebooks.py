@@ -43,7 +43,7 @@ def streamed(cells: list[Any], name: str) -> str:
     return "".join(output["text"] for output in outputs if output.get("name") == name)
 
 
-def test_the_quickstart_runs_with_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quickstart_runs_with_a_kernel(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where it leaves its folder
     cells = executed("quickstart.ipynb", tmp_path)
     assert "Refused" in streamed(cells, "stdout")
@@ -54,7 +54,7 @@ def test_the_quickstart_runs_with_a_kernel(tmp_path: Path, monkeypatch: pytest.M
     assert "FloatProgress" not in json.dumps(cells), "no bar tells how much of the data is read"
 
 
-def test_the_study_goes_from_a_corpus_to_a_page(tmp_path: Path) -> None:
+def test_the_study_goes_from_a_corpus_to_a_page(tmp_path):
     cells = executed("study.ipynb", tmp_path)
     page = (tmp_path / "study" / "phrases.html").read_text(encoding="utf-8")
     assert "lentil soup" in page and "红烧 豆腐" in page
@@ -64,7 +64,7 @@ def test_the_study_goes_from_a_corpus_to_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_marimo_runs_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marimo_runs_its_cells(tmp_path, monkeypatch):
     pytest.importorskip("marimo", reason="needs marimo")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(EXAMPLES)

@@ -39,7 +39,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_refusals_are_those_that_a_person_has_read(tmp_path, monkeypatch, ledger) -> None:
+def test_refusals_are_those_that_a_person_has_read(tmp_path, monkeypatch, ledger):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPHH_LEDGER", str(ledger.path))
     monkeypatch.setenv("COLUMNS", "100")

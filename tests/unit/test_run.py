@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import warnings
 
-import polars as pl
 import pytest
 
 from dphh import (
     BudgetRefused,
-    Corpus,
     Ledger,
     LedgerError,
     Release,
@@ -18,7 +15,6 @@ from dphh import (
     items,
 )
 from dphh.corpus import replace_corpus
-from dphh.engines.duckdb.host import DuckDBHost
 from dphh.replay import Note
 from dphh.testing import SeededRandomness
 
@@ -45,27 +41,6 @@ def test_a_run_spends_once_and_is_kept(corpus, ledger):
     assert ledger.release("first").manifest == release.manifest
 
 
-def test_the_same_run_again_gives_the_same_release_and_spends_nothing(corpus, ledger):
-    first = items(corpus, **ASK).run(ledger=ledger, run_id="once")
-    again = items(corpus, **ASK).run(ledger=ledger.path, run_id="once")
-    assert again.manifest == first.manifest
-    assert again.to_arrow() == first.to_arrow()
-    assert len(ledger.runs()) == 1
-
-
-def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones(ledger):
-    def run(word):
-        frame = pl.DataFrame({"who": range(300), "what": [word] * 300})
-        corpus = Corpus(frame, user="who", text="what")
-        return items(corpus, **ASK).run(ledger=ledger, run_id="one")
-
-    first = run("a")
-    with pytest.warns(UserWarning, match="run one was made before.*is not seen"):
-        again = run("b")
-    assert again.to_arrow() == first.to_arrow()
-    assert len(ledger.runs()) == 1
-
-
 def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
     items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
     corpus = written([(user, "b") for user in range(300)])
@@ -73,11 +48,6 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
         again = items(corpus, **ASK).run(ledger=ledger, run_id="one")
     assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
-
-
-def test_the_default_ledger_is_used(corpus, own_ledger):
-    items(corpus, **ASK).run()
-    assert states(Ledger(own_ledger)) == ["settled"]
 
 
 def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
@@ -107,21 +77,6 @@ def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, 
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
     assert len(ledger.runs()) == 1
     assert Release.load(tmp_path / "out").run_id == "one"
-
-
-def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):
-    closed = []
-    close = DuckDBHost.close
-    monkeypatch.setattr(DuckDBHost, "close", lambda self: (closed.append(1), close(self)))
-
-    def interrupt(said):
-        if said.startswith("level"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        items(corpus, **ASK).run(ledger=ledger, progress=interrupt)
-    assert states(ledger) == ["failed"]
-    assert closed == [1]
 
 
 def test_a_release_that_the_ledger_cannot_keep_is_handed_over_all_the_same(
@@ -184,22 +139,11 @@ def test_rows_come_by_score_and_not_as_they_arrived(written, ledger):
     assert scores == sorted(scores, reverse=True)
 
 
-def seeded(corpus, seed):
-    return items(corpus, **ASK).run(randomness=SeededRandomness(seed))
-
-
 def test_a_seeded_run_says_that_it_is_not_private(corpus):
-    release = seeded(corpus, 1)
+    release = items(corpus, **ASK).run(randomness=SeededRandomness(1))
     assert release.manifest["randomness"] == "a test's seed: this release is NOT private"
     assert release.manifest["is_test"] and release.is_test
     assert "NOT private" in repr(release)
-
-
-def test_seeded_runs_are_equal_and_others_are_not(corpus):
-    assert seeded(corpus, 1).to_arrow() == seeded(corpus, 1).to_arrow()
-    assert seeded(corpus, 1).to_arrow() != seeded(corpus, 2).to_arrow()
-    plan = items(corpus, **ASK)
-    assert plan.run().to_arrow() != plan.run(again=True).to_arrow()
 
 
 def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
@@ -209,10 +153,3 @@ def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     assert note.startswith("note: no account holds this corpus")
     numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
     assert numbers == [1, 3]  # level 1: 3 released
-
-
-def test_a_run_says_nothing_by_itself(corpus, ledger, capfd):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        items(corpus, **ASK).run(ledger=ledger)
-    assert capfd.readouterr() == ("", "")

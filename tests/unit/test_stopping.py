@@ -77,7 +77,7 @@ def started(tmp_path: Path, how: str) -> subprocess.Popen[str]:
         (signal.SIGINT, "swallows", "RuntimeError"),
     ],
 )
-def test_a_signal_cleans_up_and_ends_as_the_signal_does(tmp_path, number, how, said) -> None:
+def test_a_signal_cleans_up_and_ends_as_the_signal_does(tmp_path, number, how, said):
     process = started(tmp_path, how)
     process.send_signal(number)
     out, _ = process.communicate(timeout=250)
@@ -86,14 +86,14 @@ def test_a_signal_cleans_up_and_ends_as_the_signal_does(tmp_path, number, how, s
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_main_thread_does_not_come_back_the_rows_go_all_the_same(tmp_path) -> None:
+def test_where_the_main_thread_does_not_come_back_the_rows_go_all_the_same(tmp_path):
     process = started(tmp_path, "deaf")
     process.send_signal(signal.SIGTERM)
     assert process.wait(250) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path) -> None:
+def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path):
     process = started(tmp_path, "nohup")
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
@@ -107,7 +107,7 @@ def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path) -> None:
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory) -> Path:
+def large(tmp_path_factory):
     """More than the memory that the run is given."""
     path: Path = tmp_path_factory.mktemp("large") / "corpus.parquet"
     with duckdb.connect() as con:
@@ -148,7 +148,7 @@ def wait_for_spill(process: subprocess.Popen[str], tmp_path: Path) -> None:
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(large, tmp_path) -> None:
+def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(large, tmp_path):
     process = running(large, tmp_path)
     wait_for_spill(process, tmp_path)
     process.send_signal(signal.SIGTERM)
