@@ -18,7 +18,7 @@ from dphh.rows.content import (
     Reading,
     TooLong,
 )
-from dphh.rows.user import UserColumns, as_json, checked_user, columns_of
+from dphh.rows.user import as_json, checked_user
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.
@@ -74,7 +74,7 @@ class Corpus:
     """
 
     source: Any = field(compare=False)
-    user: UserColumns
+    user: tuple[str, ...]
     content: Content
     #: The ledger's account that pays for a table, or for files that are in several.
     account: str | None
@@ -184,7 +184,7 @@ class Corpus:
         that errors call it by."""
         return [
             ("user" if place == 1 else f"user, column {place}", column)
-            for place, column in enumerate(columns_of(self.user), start=1)
+            for place, column in enumerate(self.user, start=1)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def in_groups(corpus: Corpus, by: str | None) -> Corpus:
 
 def of_people(corpus: Corpus) -> Corpus:
     """Refuse several user columns: a count of any verb is a number of people."""
-    if not isinstance(corpus.user, str):
+    if len(corpus.user) > 1:
         raise UsageError(
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
             "item, and a combination of columns is not a user: name the one column of user ids"

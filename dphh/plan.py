@@ -17,7 +17,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public
 from dphh.registry import VERBS, Options, Verb
-from dphh.rows.user import UserColumns, checked_user
+from dphh.rows.user import checked_user
 from dphh.run import run as run_plan
 from dphh.wording.options import (
     check_given,
@@ -158,7 +158,7 @@ def _checked_plan(found: Any) -> Plan:
     )
 
 
-def _user_from_json(found: Any) -> UserColumns:
+def _user_from_json(found: Any) -> tuple[str, ...]:
     """The user columns of a written plan; of a table in memory, only these columns are written."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 

@@ -10,7 +10,7 @@ from dphh.levels.level import Level, level_from_json
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import PROVIDED, UserColumns, named
+from dphh.rows.user import PROVIDED
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; or one of a user's contributions.
@@ -97,18 +97,18 @@ class Privacy:
         )
 
 
-def stated(price: Price, user: UserColumns, *, of_files: bool) -> Privacy:
+def stated(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:
     """The promise as it holds for a corpus: of several columns a unit is less than a user, and of
     a table whose rows were made elsewhere it depends on how they were made."""
     privacy = price.privacy
     if not of_files:
         caveats = (f"provided that {PROVIDED}", *privacy.caveats)
         privacy = replace(privacy, provided=PROVIDED, caveats=caveats)
-    return privacy if isinstance(user, str) else _privacy_of_combinations(privacy, user)
+    return privacy if len(user) == 1 else _privacy_of_combinations(privacy, user)
 
 
-def _privacy_of_combinations(privacy: Privacy, user: UserColumns) -> Privacy:
-    columns = named(user)
+def _privacy_of_combinations(privacy: Privacy, user: tuple[str, ...]) -> Privacy:
+    columns = " and ".join(user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
         privacy = replace(privacy, unit=unit, protects="combination")

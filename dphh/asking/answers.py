@@ -27,7 +27,6 @@ from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.report.plan_lines import Section
-from dphh.rows.user import columns_of
 from dphh.wording.options import check_choice
 
 
@@ -45,7 +44,7 @@ def table_of_ledger(
         case "ledger":
             return _ledger_table(accounts)
         case "corpora":
-            return _corpora_table(ledger, [each.name for each in accounts])
+            return _corpora_table(accounts)
         case "releases":
             return _releases_table(ledger.runs())
         case "release":
@@ -81,16 +80,13 @@ def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
     return _table(rows, LEDGER)
 
 
-def _corpora_table(ledger: Ledger, corpora: Iterable[str]) -> pa.Table:
+def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
     """What is shown of each corpus to those who may ask about it: its columns, and the groups
     that its owner has declared as public."""
-    declared = ledger.declared_groups()
     rows = []
-    for name in corpora:
-        source = ledger.status(name).source
-        groups = json.dumps(declared[name]) if name in declared else None
-        users = ", ".join(columns_of(source.user))
-        rows.append((name, users, source.content.get("column"), groups))
+    for each in accounts:
+        groups = json.dumps(each.groups) if each.groups else None
+        rows.append((each.name, ", ".join(each.user), each.source.content.get("column"), groups))
     return _table(rows, CORPORA)
 
 

@@ -157,8 +157,7 @@ def groups(account: str, by: str | None, groups: str | None, ledger_file: str | 
         if by is None:
             raise UsageError("--by: missing; name the column that holds the groups")
         book.declare_groups(account, by, groups)
-    book.status(account)  # refuses a name that the ledger does not have
-    declared = book.declared_groups().get(account, {})
+    declared = book.status(account).groups
     for column in [by] if by is not None else [*declared]:
         click.echo(f"{account}, by {column}: {', '.join(declared.get(column, ('none',)))}")
     if by is None and not declared:

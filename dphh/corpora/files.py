@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
@@ -82,8 +81,9 @@ def _kind_of_user(kind: pa.DataType) -> str:
 def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
     return CorpusError(
         f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
-        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
-        "or .csv or .jsonl files (docs/corpus.md)"
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; or .csv or "
+        ".jsonl files; or read it with another library, and give the table and account= "
+        "(docs/corpus.md)"
     )
 
 
@@ -94,31 +94,20 @@ def no_such_file(corpus: Corpus) -> CorpusError:
     return unreadable_files(corpus, "there is no such file")
 
 
-def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
-    """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
-    is refused, or it cannot be reached; otherwise the files are not Parquet."""
-    # What the texts below say is told by no type: they are DuckDB's messages.
+def unreadable(corpus: Corpus, problem: duckdb.Error) -> CorpusError | UnreachableError:
+    """The error for Parquet files that DuckDB cannot open."""
+    # What is not there is told by no type.
     said, kind = str(problem), type(problem).__name__
-    status = getattr(problem, "status_code", None)
     remote = [place for place in corpus.where if is_remote(place)]
-    if "No files found" in said:
+    if any(text in said for text in ("No files found", "404 Not Found", "HTTP 404")):
         return no_such_file(corpus)
-    if not remote or not isinstance(problem, (OSError, duckdb.IOException, duckdb.HTTPException)):
-        return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
-    if status == 404 or "404 Not Found" in said:
-        return no_such_file(corpus)
-    refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
-    where = f"corpus: {', '.join(remote)}: the store"
-    said = f"{'refused' if refused else 'could not be reached'} ({kind})"
-    if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
-        variables = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
-        return CorpusError(f"{where} {said}; no credentials are set: {variables}")
-    if refused:
-        return CorpusError(f"{where} {said}; see that the credentials may read it")
-    return UnreachableError(
-        f"{where} {said}; see that the address is right and that there is a network, or try again "
-        "later"
-    )
+    if remote and isinstance(problem, (duckdb.IOException, duckdb.HTTPException)):
+        return UnreachableError(
+            f"corpus: {', '.join(remote)}: the store refused, or could not be reached ({kind}); "
+            "see that the address is right, that there is a network, and that the credentials may "
+            "read it (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION)"
+        )
+    return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
 
 
 def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -30,30 +28,10 @@ from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import (
-    DATABASE_NAME,
-    database_of,
-    files_named,
-    is_remote,
-    keeps_waiting,
-    parquet_pattern,
-)
-from dphh.rows.user import columns_of
+from dphh.files.paths import database_of, parquet_pattern
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
-#: Formats that no engine reads directly, and what the user can do instead.
-_ADVICE_FOR_FORMATS = {
-    "json": "write one object a line and call it .jsonl, or pass pl.read_json(...)",
-    "txt": "it has no columns; pass pl.DataFrame({...}) with a user column",
-    "xlsx": "pass pl.read_excel(...)",
-    "arrow": "pass pl.scan_ipc(...)",
-    "feather": "pass pl.scan_ipc(...)",
-    "avro": "pass pl.read_avro(...)",
-    "orc": "pass pyarrow.orc.read_table(...)",
-    "sqlite": "attach it to a DuckDB connection, and pass the table's name and connection=",
-    "ducklake": "attach it to a DuckDB connection, and pass the table's name and connection=",
-}
 _OBJECTS = "write one JSON object a line, whose first names all columns (null if it has no value)"
 
 
@@ -62,49 +40,17 @@ def opened(corpus: Corpus) -> Corpus:
     if corpus.kind != "path":
         return corpus
     places = corpus.where
-    for file in (file for place in places for file in files_named(place)):
-        if keeps_waiting(file):
-            raise CorpusError(
-                f"corpus: {file}: it is a pipe, a socket or a device, which may never end; "
-                "write its contents to a file, and give that"
-            )
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(database, places[0][len(database) :].strip("/"))
         return replace_corpus(corpus, kind="table", source=table)
-    if any(DATABASE_NAME.search(str(Path(place).parent)) for place in places):
-        raise unreadable_files(
-            corpus,
-            "there is no such database file; or several paths were given, and a table of a "
-            "database must be the only one",
-        )
     refuse_files_of_tables(corpus)
     for pattern, read in ((_DELIMITED_FILE, _open_delimited), (_JSON_LINES_FILE, _open_json_lines)):
-        if all(pattern.search(place) and not _is_folder(place) for place in places):
+        if all(map(pattern.search, places)):
             con = _connection()
             reach_stores(con, corpus)
             return replace_corpus(corpus, kind="table", source=read(con, corpus))
-    _refuse_other_formats(places)
     refuse_unclear_columns(corpus)
     return corpus
-
-
-def _is_folder(place: str) -> bool:
-    return not is_remote(place) and Path(place).is_dir()
-
-
-def _refuse_other_formats(places: Iterable[str]) -> None:
-    for place in places:
-        suffix = Path(place).suffix.lower().removeprefix(".")
-        if suffix in _ADVICE_FOR_FORMATS and not _is_folder(place):
-            raise CorpusError(
-                f"corpus: {place}: no engine reads .{suffix}: {_ADVICE_FOR_FORMATS[suffix]}, and "
-                "account="
-            )
-        if _DELIMITED_FILE.search(place) or _JSON_LINES_FILE.search(place):
-            raise CorpusError(
-                f"corpus: {place}: the files of a corpus must have one format; give them as "
-                "several corpora, or write all as Parquet"
-            )
 
 
 def _table_of_database(database: str, name: str) -> Any:
@@ -183,7 +129,7 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     kinds = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     if corpus.content.reading == "list":
         kinds[corpus.content.column] = "VARCHAR[]"
-    kinds |= dict.fromkeys(columns_of(corpus.user), "JSON")
+    kinds |= dict.fromkeys(corpus.user, "JSON")
     columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
     paths = ", ".join(map(literal, files))
     picked = ", ".join(

@@ -17,7 +17,7 @@ from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.rows.content import NOT_UTF8
-from dphh.rows.user import NO_USERS, columns_of
+from dphh.rows.user import NO_USERS
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -95,7 +95,7 @@ def has_rows_without_user(corpus: Corpus) -> bool:
     """Whether a row of a table has NULL in all of the user's columns, whatever `where` says. The
     table's own library looks, at these columns alone. A stream, which can be read only once, is
     not looked at."""
-    source, columns = corpus.source, columns_of(corpus.user)
+    source, columns = corpus.source, corpus.user
     with source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
             nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns)

@@ -1,21 +1,18 @@
 """What a path or an address means: which local files it names, and which may be written."""
 
 # Globs and addresses stay strings: pathlib would normalise away what engines see.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH120, PTH207
+# ruff: noqa: PTH112, PTH111, PTH113, PTH120, PTH207
 from __future__ import annotations
 
 import os
 import re
-import stat
-import sys
 from glob import glob
 from pathlib import Path
 from urllib.parse import unquote
 
 from dphh.errors import UsageError
 
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-#: Also with one slash, as `Path` writes an address; a drive has one letter.
+#: With one slash, as `Path` writes an address.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
@@ -25,22 +22,17 @@ def absolute(path: str | Path) -> str:
     """An absolute path or glob, also of a `file:` address, without a look at the disk; addresses of
     stores stay as they are."""
     text = str(path)
-    if not text or "\0" in text:
-        raise UsageError(f"source: found the path {text!r}; give a Parquet path, glob or folder")
+    if not text:
+        raise UsageError("source: found the path ''; give a Parquet path, glob or folder")
     if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
         return unquote(address[1])
     if is_remote(text):
         return text
-    try:
-        return str(Path(text).expanduser().absolute())
-    except RuntimeError:
-        raise UsageError(
-            f"source: found {text!r}, a home folder of an unknown user; give the path in full"
-        ) from None
+    return str(Path(os.path.expanduser(text)).absolute())
 
 
 def is_remote(path: str) -> bool:
-    return _REMOTE.match(path) is not None
+    return _ADDRESS.match(path) is not None
 
 
 def database_of(path: str) -> str | None:
@@ -75,22 +67,13 @@ def files_named(place: str) -> list[str]:
 
 
 def folder_of_user(variable: str, below_home: str) -> Path | None:
-    """This user's folder for dphh's files of a kind: by the XDG rules, whose variable it is, or
-    Windows's; None where there is no home."""
-    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else variable, "")
+    """This user's folder for dphh's files of a kind, by the XDG rules, whose variable it is; None
+    where there is no home."""
+    named = os.environ.get(variable, "")
     try:  # the XDG rules say to ignore a relative one
         return (Path(named) if Path(named).is_absolute() else Path.home() / below_home) / "dphh"
     except RuntimeError:
         return None
-
-
-def keeps_waiting(path: str) -> bool:
-    """Whether opening the path may block forever: a pipe, a socket or a device."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False  # opening it fails too, at once
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def written_here(option: str, path: str | Path) -> Path:
@@ -99,7 +82,7 @@ def written_here(option: str, path: str | Path) -> Path:
     text = str(path)
     if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
         return Path(unquote(address[1]))
-    if _ADDRESS.match(text):
+    if is_remote(text):
         raise UsageError(
             f"{option}: found {text!r}, but dphh writes to local files only; give a local path, "
             "and copy the result to the store"

@@ -9,18 +9,14 @@ reused, and a container does not see those of others.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
 import threading
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-# On Windows there are no locks: a killed process leaves its folders behind.
-fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
 PREFIX = "dphh-run-"
 _LOCK = ".lock"
@@ -39,14 +35,12 @@ class PrivateFolder:
         sweep()
         self._owner = os.getpid()
         self.path = tempfile.mkdtemp(prefix=PREFIX)
-        self._lock: int | None = None
-        if fcntl is not None:
-            unnamed = Path(self.path, f"{_LOCK}-new")
-            self._lock = _take_lock(unnamed, os.O_CREAT)
-            if self._lock is None:
-                unnamed.unlink()  # a file system without locks: the folder is never swept
-            else:
-                unnamed.rename(Path(self.path, _LOCK))
+        unnamed = Path(self.path, f"{_LOCK}-new")
+        self._lock = _take_lock(unnamed, os.O_CREAT)
+        if self._lock is None:
+            unnamed.unlink()  # a file system without locks: the folder is never swept
+        else:
+            unnamed.rename(Path(self.path, _LOCK))
         with _folders_lock:
             _open_folders[self.path] = self
 
@@ -69,8 +63,6 @@ def close_all() -> None:
 
 def sweep() -> None:
     """Remove folders that killed processes left in the temporary directory."""
-    if fcntl is None:
-        return
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):  # the folder is another user's, or another process removed it first
             if _is_ours(folder) and (lock := _take_lock(folder / _LOCK)) is not None:

@@ -134,7 +134,7 @@ def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
 
 def _plan(order: Order, sight: Sight) -> Plan:
     verb, corpus, options = VERBS[order.verb], sight.corpus(order.corpus), dict(order.options)
-    groups = sight.book.declared_groups().get(order.corpus, {})
+    groups = sight.book.status(order.corpus).groups
     if order.analyst is not None and (by := options.get("by")) is not None and by not in groups:
         # How a run by any other column ends would tell whether the corpus has it.
         raise UsageError(

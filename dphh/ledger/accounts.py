@@ -29,7 +29,7 @@ from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import Event, events_from_json
-from dphh.rows.user import columns_of, counted_by
+from dphh.rows.user import counted_by
 from dphh.wording.options import named_in_words
 
 DAY = 24 * 60 * 60  # seconds
@@ -130,7 +130,7 @@ class Accounts:
         values = checked_groups(column, groups) if groups else ()
         with writing(self.path) as con:
             found = account_named(con, account)
-            if values and column in columns_of(found.user):
+            if values and column in found.user:
                 raise UsageError(
                     f"by: {column!r} identifies the users of {account!r}, and each user would be a "
                     "group: name another column. Nothing was declared"
@@ -145,10 +145,6 @@ class Accounts:
             )
             said = [f"{column}: {', '.join(each)}" if each else None for each in (before, values)]
             note(con, "groups", account, *said)
-
-    def declared_groups(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """The declared columns and values of every account that has any, by the account's name."""
-        return {each.name: each.groups for each in self.accounts() if each.groups}
 
     def names(self) -> list[str]:
         with reading(self.path) as con:

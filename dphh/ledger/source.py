@@ -22,7 +22,7 @@ from typing import Any
 
 from dphh.corpus import Corpus
 from dphh.files.paths import database_of, files_named, is_remote
-from dphh.rows.user import UserColumns, as_json, checked_user, named
+from dphh.rows.user import as_json, checked_user
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -37,7 +37,7 @@ class Source:
 
     kind: str
     where: tuple[str, ...]
-    user: UserColumns
+    user: tuple[str, ...]
     content: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -46,7 +46,7 @@ class Source:
         where = ", ".join(self.where)
         if self.kind == "path":
             return where
-        return f"{where}({named(self.user)}, {self.content.get('column')})"
+        return f"{where}({' and '.join(self.user)}, {self.content.get('column')})"
 
     def to_json(self) -> dict[str, Any]:
         return {

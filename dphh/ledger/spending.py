@@ -11,7 +11,7 @@ from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.ledger.source import Source
 from dphh.privacy.weak import warnings
-from dphh.rows.user import UserColumns, whom
+from dphh.rows.user import whom
 from dphh.wording.lines import plural, shown, wrapped
 
 
@@ -60,7 +60,7 @@ class Account:
         return min(own, of_all, key=lambda each: each.epsilon)
 
     @property
-    def user(self) -> UserColumns:
+    def user(self) -> tuple[str, ...]:
         """The columns that identify the protected unit; with several columns it is less than a
         user."""
         return self.source.user

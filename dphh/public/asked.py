@@ -38,10 +38,10 @@ def with_public(
     that folder, or the lines of a text file, one item a line.
     """
     named, by = dict(options), options.get("by")
-    if ledger is not None and corpus is not None and by is not None and not options.get("groups"):
-        declared = ledger.declared_groups().get(corpus.account or "", {})
-        if isinstance(by, str) and by in declared:
-            named["groups"] = [*declared[by]]
+    account = None if corpus is None else corpus.account
+    if isinstance(by, str) and not options.get("groups") and ledger is not None and account:
+        declared = ledger.status(account).groups
+        named["groups"] = [*declared[by]] if by in declared else None
     if all(named.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
         return named
     book = ledger or Ledger()

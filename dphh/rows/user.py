@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from dphh.errors import UsageError
 
-#: The column that identifies a row's user, or several columns that do so together.
-UserColumns = str | tuple[str, ...]
 #: The condition of a statement about a frame, a relation or a view, whose rows dphh takes as given.
 PROVIDED = "each row was made from rows of its own user"
 #: Of a type whose equal values may be written in two ways, such as 0.0 and -0.0.
@@ -21,7 +19,8 @@ ROWS_WITHOUT_USER = (
 )
 
 
-def checked_user(user: str | Sequence[str]) -> UserColumns:
+def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
+    """The column that identifies a row's user, or several columns that do so together."""
     columns = [user] if isinstance(user, str) else user
     of_texts = isinstance(columns, (list, tuple)) and all(
         isinstance(column, str) and column for column in columns
@@ -31,30 +30,24 @@ def checked_user(user: str | Sequence[str]) -> UserColumns:
             f"user: found {user!r}; name the column of user ids, or several different columns that "
             "identify a user together"
         )
-    return columns[0] if len(columns) == 1 else tuple(columns)
+    return tuple(columns)
 
 
-def columns_of(user: UserColumns) -> tuple[str, ...]:
-    return (user,) if isinstance(user, str) else user
+def as_json(user: tuple[str, ...]) -> str | list[str]:
+    """As it is written in an option: one column by its name."""
+    return user[0] if len(user) == 1 else list(user)
 
 
-def as_json(user: UserColumns) -> str | list[str]:
-    return user if isinstance(user, str) else list(user)
-
-
-def named(user: UserColumns) -> str:
-    return " and ".join(columns_of(user))
-
-
-def whom(user: UserColumns) -> str:
+def whom(user: tuple[str, ...]) -> str:
     """The protected unit in words, for privacy statements."""
-    if isinstance(user, str):
+    if len(user) == 1:
         return "each user"
-    return f"each combination of {named(user)}; less to a person, who may be in many of them"
+    columns = " and ".join(user)
+    return f"each combination of {columns}; less to a person, who may be in many of them"
 
 
-def counted_by(user: UserColumns) -> str:
+def counted_by(user: tuple[str, ...]) -> str:
     """The unit that an account protects, in words."""
-    if isinstance(user, str):
-        return f"users by the column {user!r}"
+    if len(user) == 1:
+        return f"users by the column {user[0]!r}"
     return f"combinations of the columns {', '.join(map(repr, user))}"

@@ -7,8 +7,6 @@ Polars too, so that files are opened here on DuckDB, and on Spark where it is as
 from __future__ import annotations
 
 import base64
-import os
-import socket
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Corpus, CorpusError, DphhError, check, items
+from dphh import Corpus, CorpusError, DphhError, items
 from dphh.testing import SeededRandomness
 from tests.engines.contents import ROWS, frame, not_utf8
 from tests.engines.levels import histogram
@@ -157,38 +155,3 @@ def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, 
 def test_patterns_with_quotes_are_patterns(engine, written, no_noise):
     corpus = written([(1, "it's \"so\" x'; DROP TABLE held; --")], split="['\"].")
     assert histogram(engine, corpus, no_noise, 10).keys() == {"'s", '"s', '" ', "';"}
-
-
-# What is named like a file and is none, or has no end: refused before anything waits for it
-
-NO_WAITING = pytest.mark.timeout(60)
-
-
-def refused(source, ledger, said, engine="duckdb"):
-    corpus = Corpus(source, user="who", text="what")
-    with pytest.raises(CorpusError, match=said):
-        items(corpus, **ASK).run(engine=engine, ledger=ledger)
-    assert ledger.runs() == []
-
-
-@NO_WAITING
-@pytest.mark.parametrize("name", [".b.parquet", "a.csv", "a.tsv.gz", "a.jsonl", "a.duckdb", "pipe"])
-def test_a_pipe_is_refused_and_neither_naming_nor_checking_it_waits(name, tmp_path, ledger):
-    pq.write_table(pa.table({"who": [1], "what": ["a"]}), tmp_path / "a.parquet")
-    os.mkfifo(tmp_path / name)
-    parquet = name.endswith("parquet")
-    more = [tmp_path, tmp_path / ".*.parquet", f"file://{tmp_path}/{name}"] if parquet else []
-    for source in (tmp_path / name, *more):
-        refused(source, ledger, "it is a pipe, a socket or a device")
-    corpus = Corpus(tmp_path / name, user="who", text="what")
-    assert not check(corpus, ledger=ledger).ok
-
-
-@NO_WAITING
-def test_sockets_and_devices_are_refused(tmp_path, monkeypatch, ledger):
-    monkeypatch.chdir(tmp_path)  # a socket's name is short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind("a.parquet")
-        refused("a.parquet", ledger, "it is a pipe, a socket or a device")
-    (tmp_path / "zeros.csv").symlink_to("/dev/zero")
-    refused("zeros.csv", ledger, "it is a pipe, a socket or a device")

@@ -15,4 +15,4 @@ def book(tmp_path):
 @pytest.fixture
 def reviews(tmp_path):
     (tmp_path / "reviews.parquet").touch()
-    return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})
+    return Source("path", (str(tmp_path / "reviews.parquet"),), ("author",), {"column": "body"})

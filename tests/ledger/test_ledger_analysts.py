@@ -15,7 +15,7 @@ from dphh.errors import ElsewhereRefused
 from dphh.ledger import Booked, Source, accounts
 from tests.ledger.asked import ask, asked, items_price
 
-SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
+SOURCE = Source("path", ("/nowhere/reviews.parquet",), ("who",), {"column": "what"})
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_share_is_spent_and_then_refuses(shared, second, granted):
         with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
             spend(shared, "alice", "b", second)
     (alice,) = shared.shares("alice")
-    assert (alice.runs, alice.name, alice.user) == (1 + granted, "reviews", "who")
+    assert (alice.runs, alice.name, alice.user) == (1 + granted, "reviews", ("who",))
     assert alice.left.epsilon == pytest.approx(0.0 if granted else 0.4)
     assert len(shared.runs()) == 1 + granted
 

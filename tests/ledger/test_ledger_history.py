@@ -34,7 +34,7 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
     book.give_token("of no account")
     book.declare_groups("reviews", "country", "DE, US")
     book.declare_groups("reviews", "country", ())
-    moved = Source("path", ("/elsewhere/a.parquet",), "who")
+    moved = Source("path", ("/elsewhere/a.parquet",), ("who",))
     book.add("reviews", moved, 2.0, 1e-6, replace=True)
     there = f"{reviews.label}, users by the column 'author'"
     now = "/elsewhere/a.parquet, users by the column 'who'"
@@ -64,7 +64,7 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
 def test_an_account_whose_data_moved_keeps_its_cap_and_its_spending(book, reviews, tmp_path):
     book.add("reviews", reviews, 1.0, 1e-6)
     ask(book, "a", reviews, 0.5, 1e-7)
-    there = Source("path", (str(tmp_path / "elsewhere"),), "author", {"column": "body"})
+    there = Source("path", (str(tmp_path / "elsewhere"),), ("author",), {"column": "body"})
     ask(book, "there before", there, 0.1, 1e-8)
     before = book.status("reviews")
     moved = book.add("reviews", there, 9.0, 1e-6, replace=True)
@@ -75,7 +75,7 @@ def test_an_account_whose_data_moved_keeps_its_cap_and_its_spending(book, review
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):
-    by_row = Source(reviews.kind, reviews.where, "row", reviews.content)
+    by_row = Source(reviews.kind, reviews.where, ("row",), reviews.content)
     book.add("reviews", by_row, 1.0, 0.0)
     ask(book, "by rows", by_row, 0.5)
     with pytest.raises(BudgetRefused, match="protects users by the column 'row'"):
@@ -91,10 +91,10 @@ def test_added_if_missing(book, reviews, tmp_path):
         account = book.add("reviews", reviews, epsilon, 1e-6, if_missing=True)
         assert account.cap.epsilon == 1.0
     assert len(book.history()) == 1
-    ask(book, "a", Source("path", (str(tmp_path / "link/*"),), "author"), 5.0)
+    ask(book, "a", Source("path", (str(tmp_path / "link/*"),), ("author",)), 5.0)
     (tmp_path / "link").symlink_to(tmp_path)
     assert book.add("reviews", reviews, 1.0, 1e-6, if_missing=True).runs == 0  # nothing changes
-    other = Source(reviews.kind, reviews.where, "another column", reviews.content)
+    other = Source(reviews.kind, reviews.where, ("another column",), reviews.content)
     with pytest.raises(UsageError, match="exists"):
         book.add("reviews", other, 1.0, 1e-6, if_missing=True)
     with pytest.raises(UsageError, match="exists"):
@@ -106,7 +106,7 @@ def test_groups_are_declared_per_account_and_column(book, reviews):
     book.declare_groups("reviews", "country", ["DE", "US"])
     book.declare_groups("reviews", "country", "FR, DE")
     book.declare_groups("reviews", "device", ["phone"])
-    assert book.declared_groups() == {"reviews": {"country": ("DE", "FR"), "device": ("phone",)}}
+    assert book.status("reviews").groups == {"country": ("DE", "FR"), "device": ("phone",)}
     with pytest.raises(UsageError, match="identifies the users of 'reviews'"):
         book.declare_groups("reviews", "author", ["a"])
     with pytest.raises(UsageError, match="groups: none are declared"):

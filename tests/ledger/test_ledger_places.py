@@ -36,8 +36,8 @@ def data(tmp_path, monkeypatch):
     return root
 
 
-def paths(*where: str, user: str = "who") -> Source:
-    return Source("path", tuple(map(absolute, where)), user)
+def paths(*where: str) -> Source:
+    return Source("path", tuple(map(absolute, where)), ("who",))
 
 
 def pays(book: Ledger, *where: str) -> list[str]:
@@ -192,7 +192,7 @@ def test_a_table_in_memory_names_the_account_that_pays(book, data):
     assert ask(book, "nothing is capped", unnamed, 5.0).accounts == ()
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     book.add("frames", unnamed, 10.0, 0.0)
-    for table in (unnamed, Source("table", ("duckdb:relation",), "who")):
+    for table in (unnamed, Source("table", ("duckdb:relation",), ("who",))):
         with pytest.raises(BudgetRefused, match=r"which account pays\?.*account='reviews'"):
             ask(book, "a", table, 0.1)
         with pytest.raises(BudgetRefused, match="which account pays"):
@@ -217,7 +217,7 @@ def test_an_account_that_does_not_hold_the_path_is_refused(book, data):
 @pytest.mark.parametrize("account", [None, "reviews"])
 def test_another_user_column_is_refused(book, data, account):
     book.add("reviews", paths("reviews"), 1.0, 0.0)
-    for user in ("row_number", ("who", "week")):
+    for user in (("row_number",), ("who", "week")):
         source = Source("path", paths("link.parquet").where, user)
         with pytest.raises(BudgetRefused, match="protects users by the column 'who'"):
             ask(book, "a", source, 0.1, account=account)
@@ -231,7 +231,7 @@ def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
     added = Corpus("reviews/**/*.parquet", user="who", text="what")
     book.add("reviews", added, 1.0, 0.0)
     corpus = book.corpus("reviews")
-    assert (corpus.where, corpus.user, corpus.account) == (added.where, "who", "reviews")
+    assert (corpus.where, corpus.user, corpus.account) == (added.where, ("who",), "reviews")
     some = book.corpus("reviews", files="reviews/year=2024/a.parquet")
     assert some.where == (str(data / "reviews/year=2024/a.parquet"),)
     for other in ("other/c.parquet", ["reviews/year=2024/a.parquet", "other"]):
@@ -265,7 +265,7 @@ def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
     assert len(set(seen)) == 5
     assert state("folder-link/**") == state("reviews")  # the same files in other words
     assert files_state(paths("reviews", "s3://bucket/a")) == ""
-    assert files_state(Source("frame", ("f",), "who")) == ""
+    assert files_state(Source("frame", ("f",), ("who",))) == ""
 
 
 def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data):

@@ -17,7 +17,7 @@ from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.budget import Cap, allowed, checked_booking
 
 pytestmark = pytest.mark.slow
-SOURCE = Source("path", ("/data/reviews.parquet",), "author")
+SOURCE = Source("path", ("/data/reviews.parquet",), ("author",))
 
 START = """
 import sys
@@ -27,7 +27,7 @@ from tests.ledger.asked import tampered
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.budget import checked_booking
 book = Ledger(sys.argv[1])
-source = Source("path", ("/data/reviews.parquet",), "author")
+source = Source("path", ("/data/reviews.parquet",), ("author",))
 def asked(word, price=(0.1, 1e-9), events=()):
     return Request(source, "items", {"word": word}, checked_booking(events, *price))
 print("ready", flush=True)

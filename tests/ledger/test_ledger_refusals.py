@@ -8,10 +8,10 @@ from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import Ledger, Source
 from tests.ledger.asked import ask, asked, items_price
 
-FILES = Source("path", ("/data/reviews.parquet",), "author", {"column": "body"})
-BY_ROW = Source("path", ("/data/reviews.parquet",), "row", {"column": "body"})
-FRAME = Source("frame", ("polars:DataFrame",), "author", {"column": "body"})
-OTHER = Source("path", ("/data/other.parquet",), "author", {"column": "body"})
+FILES = Source("path", ("/data/reviews.parquet",), ("author",), {"column": "body"})
+BY_ROW = Source("path", ("/data/reviews.parquet",), ("row",), {"column": "body"})
+FRAME = Source("frame", ("polars:DataFrame",), ("author",), {"column": "body"})
+OTHER = Source("path", ("/data/other.parquet",), ("author",), {"column": "body"})
 
 
 @pytest.mark.parametrize(

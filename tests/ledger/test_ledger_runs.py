@@ -125,7 +125,7 @@ def test_another_request_with_a_used_id_is_a_mistake(book, reviews):
     for other in others:
         with pytest.raises(UsageError, match="another request"):
             ask(book, "a", reviews, **other)
-    title = Source("path", reviews.where, "author", {"column": "title"})
+    title = Source("path", reviews.where, ("author",), {"column": "title"})
     with pytest.raises(UsageError, match="another request"):
         ask(book, "a", title, max_items=3)
     assert len(book.runs()) == 1

@@ -32,7 +32,7 @@ def test_a_corpus_of_paths_goes_through_json():
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
-    source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
+    source = Source("frame", ("polars:DataFrame",), ("who",), {"column": "what"})
     ledger.add("frames", source, 1.0, 1e-6)
     with pytest.raises(UsageError, match="table in memory"):
         ledger.corpus("frames")

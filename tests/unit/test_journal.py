@@ -36,7 +36,7 @@ class Drawn:
 
 
 def begun(ledger: Ledger, run: str) -> Booked:
-    source = Source("path", ("/not/there",), "who", {"column": "what"})
+    source = Source("path", ("/not/there",), ("who",), {"column": "what"})
     price = Booking((GaussianEvent(9.0),), 1.0, 1e-6)
     asked = Request(source, "x", {"run": run}, price)
     return ledger.book(asked, {"plan": "one"}, run_id=run)

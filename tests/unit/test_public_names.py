@@ -43,7 +43,7 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("from dphh.cli import cli; cli([], standalone_mode=False)", set()),
         (
             "from dphh.ledger import Ledger, Source;"
-            "Ledger().add('a', Source('path', ('/a',), 'u'), 1.0, 0.0);"
+            "Ledger().add('a', Source('path', ('/a',), ('u',)), 1.0, 0.0);"
             "from dphh.cli import cli; cli(['ledger', 'show'], standalone_mode=False)",
             LEDGER,
         ),

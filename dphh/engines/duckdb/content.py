@@ -16,7 +16,7 @@ from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
 from dphh.rows.conditions import check_patterns, check_types, condition
 from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.user import NO_USERS, columns_of
+from dphh.rows.user import NO_USERS
 from dphh.sql import query
 
 ROWS = "corpus_rows"
@@ -58,7 +58,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
         check_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns_of(corpus.user))
+    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
 
     def look() -> bool:
         if corpus.kind != "path":
@@ -99,8 +99,8 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     for option, column in corpus.columns_of_user:
         if not _TYPES_OF_USERS.fullmatch(types[column]):
             raise CorpusError(NO_USERS.format(option=option, column=column, kind=types[column]))
-    if isinstance(corpus.user, str):
-        return f"CAST({identifier(corpus.user)} AS VARCHAR)"
+    if len(corpus.user) == 1:
+        return f"CAST({identifier(corpus.user[0])} AS VARCHAR)"
     return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
 
 
@@ -109,7 +109,7 @@ def counts_sql(corpus: Corpus) -> str:
     user; and they meet the corpus's condition."""
     needed = [corpus.content.column]
     if corpus.content.null_users == "drop":
-        needed += columns_of(corpus.user)
+        needed += corpus.user
     holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
     if corpus.content.where is not None:
         holds += f" AND {condition(corpus.content.where).sql}"

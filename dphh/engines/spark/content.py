@@ -38,7 +38,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_named
 from dphh.rows.conditions import check_patterns
 from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.user import NO_USERS, columns_of
+from dphh.rows.user import NO_USERS
 from dphh.udfs.text.tokens import tokens_of
 
 ROWS = "corpus_rows"
@@ -113,7 +113,7 @@ def _read_by_spark(
         check_patterns(con, corpus.content.patterns)
     user = user_sql(corpus, types)
     group = _group_sql(corpus.by, types)
-    users = [identifier(column) for column in columns_of(corpus.user)]
+    users = [identifier(column) for column in corpus.user]
     needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
 
@@ -229,7 +229,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
                 NO_USERS.format(option=option, column=column, kind=kind.simpleString())
             )
         texts.append(f"checked({text})" if is_text(kind) else f"CAST({text} AS STRING)")
-    if isinstance(corpus.user, str):
+    if len(texts) == 1:
         return texts[0]
     spelled = [f"CAST(octet_length({text}) AS STRING), ':', {text}" for text in texts]
     return f"concat({', '.join(spelled)})"
