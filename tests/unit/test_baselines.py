@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from math import exp, isclose, isqrt, sqrt
+from math import exp
 
 import numpy as np
 import pytest
-from baselines.dpsu import found_by, priced
-from baselines.policy_gaussian import policy_weights
 from baselines.sfp import (
     LETTERS,
     draw_hashes,
@@ -20,54 +17,6 @@ from baselines.sfp import (
 )
 
 from dphh.testing import SeededRandomness
-from tests.engines.ladders import grams_of
-
-
-def test_weights_by_hand():
-    # One item: straight up by 1, until the gap is less.
-    assert policy_weights([["a"]] * 2, 2.5, 10) == {"a": 2.0}
-    assert policy_weights([["a"]] * 9, 2.5, 10) == {"a": 2.5}
-    # Gaps of 3 and 3: by 1/sqrt(2) each.
-    first = policy_weights([["a", "b"]], 3.0, 10)
-    assert all(isclose(w, 1 / sqrt(2)) for w in first.values())
-    # Then gaps of 3 and 4, of norm 5: by 3/5 and 4/5.
-    second = policy_weights([["a"], ["a", "b"]], 4.0, 10)
-    assert isclose(second["a"], 1 + 3 / 5)
-    assert isclose(second["b"], 4 / 5)
-    # An item at Gamma takes nothing: all goes to the other.
-    third = policy_weights([["a"], ["a", "b"]], 1.0, 10)
-    assert third == {"a": 1.0, "b": 1.0}
-
-
-METHODS = ("all", "even", "single")
-ROWS = [(user, ["a", "b", "ab"[user % 2], "c"]) for user in range(400)] + [(999, ["x"])]
-
-
-def weights(length, lengths):
-    """How much users give to each n-gram of `length`, where they may give to those of `lengths`."""
-    held = defaultdict(set)
-    for user, tokens in ROWS:
-        for n in lengths:
-            held[user] |= grams_of(tokens, n)
-    given: Counter[tuple[str, ...]] = Counter()
-    for grams in held.values():
-        unit = isqrt(1024**2 // len(grams)) if grams else 0
-        given.update({gram: unit / 1024 for gram in grams if len(gram) == length})
-    return given
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_what_many_hold_is_found_at_its_weight_but_for_noise(written, method):
-    baseline = priced(method, max_n=3, epsilon=8.0, delta=1e-4, max_items=10)
-    corpus = written(ROWS, text="what", as_="list")
-    found = found_by(baseline, corpus, randomness=SeededRandomness(1))
-    for level in baseline.levels:
-        lengths = [1, 2, 3] if method == "all" else [level.level]
-        expected = weights(level.level, lengths)
-        here = found.filter(level=level.level)
-        scores = dict(zip(map(tuple, here["tokens"].to_list()), here["score"], strict=True))
-        assert scores.keys() == {gram for gram, weight in expected.items() if weight > 5}
-        assert all(abs(scores[gram] - expected[gram]) < 6 * level.sigma for gram in scores)
 
 
 def test_the_estimator_is_the_papers():

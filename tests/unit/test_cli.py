@@ -1,19 +1,22 @@
-"""The command line: exit codes, what goes to which stream, and the JSON of DESIGN.md."""
+"""The command line: exit codes, what goes to which stream, and what programs are told as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import Release, __version__, plan_from_json
+from dphh import Ledger, Release, __version__, plan_from_json
 from dphh.cli import cli
+from dphh.errors import EngineError
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
 READ = ["--user", "who", "--text", "what"]
@@ -26,33 +29,35 @@ def path(tmp_path):
     return str(file)
 
 
-def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path):
+@pytest.fixture
+def weeks(tmp_path, dphh):
+    for week in (1, 2):
+        pl.DataFrame({"who": range(300), "what": [f"week number{week}"] * 300}).write_parquet(
+            tmp_path / f"week-{week}.parquet"
+        )
+    cap = ("--epsilon", "2.2", "--delta", "1e-6")
+    assert dphh("ledger", "add", "notes", tmp_path / "week-*.parquet", *READ, *cap)[0] == 0
+    return tmp_path
+
+
+def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path, tmp_path):
     code, out, err = dphh("items", path, *READ, *COST)
     assert code == 0
     assert "3 found by items" in out and "(1, 1e-07)-differential privacy" in out
-    assert err.splitlines()[0].startswith("note: no account holds this corpus")
-    assert err.splitlines()[1].startswith("kept in the ledger: dphh ledger release ")
-    assert len(err.splitlines()) == 2  # no progress where nobody watches
-
-
-def test_quiet_is_silent_but_for_the_release(dphh, path, tmp_path):
-    for more in ([], ["--out", tmp_path / "out"]):
-        code, out, err = dphh("items", path, *READ, *COST, "--quiet", *more)
-        assert (code, err) == (0, "")
-        assert "3 found" in out
+    note, kept = err.splitlines()  # no progress where nobody watches
+    assert note.startswith("note: no account holds this corpus")
+    assert kept.startswith("kept in the ledger: dphh ledger release ")
+    code, out, err = dphh("items", path, *READ, *COST, "--quiet", "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "3 found" in out
 
 
 def test_a_plan_costs_nothing_and_writes_nothing(dphh, own_ledger, path):
     code, out, err = dphh("items", path, *READ, *COST, "--plan")
     assert (code, err) == (0, "")
-    assert "(1, 1e-07)-differential privacy" in out
-    assert (
-        len(out.splitlines()) <= 20
-        and "theorem" in dphh("items", path, *READ, *COST, "--plan", "--details")[1]
-    )
-    code, out, err = dphh("items", path, *READ, *COST, "--plan", "--json")
-    assert plan_from_json(out).verb == "items"
-    assert {"verb", "parameters", "privacy", "levels", "finds"} <= json.loads(out).keys()
+    assert "(1, 1e-07)-differential privacy" in out and len(out.splitlines()) <= 20
+    assert "theorem" in dphh("items", path, *READ, *COST, "--plan", "--details")[1]
+    assert plan_from_json(dphh("items", path, *READ, *COST, "--plan", "--json")[1]).verb == "items"
     assert not own_ledger.exists()
 
 
@@ -62,21 +67,6 @@ def test_rows_without_a_user_are_told_of_when_an_account_is_added(dphh, tmp_path
     assert code == 0 and "NULL user id" in err and "; --null-users drop leaves them out" in err
     more = ("--null-users", "drop")
     assert "NULL" not in dphh("ledger", "add", "n", tmp_path / "c.parquet", *READ, *COST, *more)[2]
-
-
-def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
-    assert dphh("ledger", "add", "notes", path, *READ, *COST)[0] == 0
-    code, out, _ = dphh("items", "notes", *COST)
-    assert code == 0
-    assert "3 found" in out
-    code, out, err = dphh("items", "notes", *COST, "--again")
-    assert (code, out) == (3, "")
-    assert err.startswith("dphh: Refused")
-    assert "'notes'" in err
-    code, _, err = dphh("items", "notes", *COST, "--no-lower", "--text", "x")
-    assert code == 2
-    assert "--lower, --text: the ledger has the corpus 'notes'" in err
-    assert [run.state for run in ledger.runs()] == ["settled"]
 
 
 def test_conditions_given_several_times_must_all_be_true(dphh, tmp_path):
@@ -164,33 +154,35 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
-def test_version(dphh):
-    assert dphh("--version") == (0, f"dphh {__version__}\n", "")
+def test_a_statement_is_one_page_for_an_auditor(dphh, path):
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
+    assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0
+    code, page, _ = dphh("ledger", "statement", "notes")
+    assert code == 0
+    promise, runs, totals, changes = page.split("\n\n## ")
+    assert "Promised to each user: (4, 1e-06)" in promise and path in promise
+    (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
+    assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
+    assert f"dphh {__version__}" in run
+    assert "Claimed by all together: epsilon 1, delta 1e-07" in totals
+    assert "cap: epsilon 4" in changes
 
 
 def commands(group=cli, names=()):
-    yield names
+    yield names, group
     if isinstance(group, click.Group):
         context = click.Context(group)
         for name in group.list_commands(context):
             yield from commands(group.get_command(context, name), (*names, name))
 
 
-def called(names):
-    command = cli
-    for name in names:
-        command = command.get_command(click.Context(command), name)
-    return command
-
-
-@pytest.mark.parametrize("names", list(commands()), ids=" ".join)
-def test_every_command_and_option_explains_itself(names):
-    command = called(names)
-    assert command.help
-    for option in command.params:
-        assert isinstance(option, click.Argument) or option.help, option.name
-    text = CliRunner().invoke(cli, [*names, "--help"], terminal_width=100).output
-    assert max(map(len, text.splitlines())) <= 100
+def test_every_command_and_option_explains_itself():
+    for names, command in commands():
+        assert command.help, names
+        for option in command.params:
+            assert isinstance(option, click.Argument) or option.help, (names, option.name)
+        text = CliRunner().invoke(cli, [*names, "--help"], terminal_width=100).output
+        assert max(map(len, text.splitlines())) <= 100, names
 
 
 def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
@@ -204,15 +196,91 @@ def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
     assert "日本".encode() in done.stdout
 
 
-def test_a_statement_is_one_page_for_an_auditor(dphh, path):
-    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
-    assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0
-    code, page, _ = dphh("ledger", "statement", "notes")
-    assert code == 0
-    promise, runs, totals, changes = page.split("\n\n## ")
-    assert "Promised to each user: (4, 1e-06)" in promise and path in promise
-    (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
-    assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
-    assert f"dphh {__version__}" in run
-    assert "Claimed by all together: epsilon 1, delta 1e-07" in totals
-    assert "cap: epsilon 4" in changes
+def test_a_run_says_how_many_it_found_and_what_is_left(dphh, weeks):
+    asked = ("items", "notes", *COST, "--json", "--quiet")
+    code, out, _ = dphh(*asked)
+    first = json.loads(out)
+    assert (code, first["found"], first["spent"]) == (0, 3, True)
+    (account,) = first["left"]
+    assert account["name"] == "notes"
+    again = json.loads(dphh(*asked)[1])
+    assert (again["run_id"], again["spent"]) == (first["run_id"], False)
+    assert again["left"] == first["left"]
+
+
+@pytest.mark.parametrize(
+    "asked, kind, code",
+    [
+        (("items", "notes", "--epsilon", "9", "--delta", "1e-7"), "BudgetRefused", 3),
+        (("items", "notes", "--epsilon", "1", "--delta", "2"), "UsageError", 2),
+        (("items", "notes", "--epsilon", "1"), "MissingParameter", 2),
+        (("items", "nowhere.parquet", *READ, *COST), "CorpusError", 2),
+    ],
+)
+def test_what_is_refused_is_said_as_json_too(dphh, weeks, asked, kind, code):
+    ended, out, err = dphh(*asked, "--json")
+    told = json.loads(out)["error"]
+    assert (ended, told["exit_code"], told["kind"], told["spent"]) == (code, code, kind, False)
+    assert told["message"].split(";")[0] in " ".join(err.split()) or kind == "MissingParameter"
+
+
+def test_of_two_that_ask_the_same_one_is_told_that_it_spent(dphh, weeks, monkeypatch):
+    book_it, asked = Ledger.book, ("items", "notes", *COST, "--json", "--quiet")
+    others = []
+
+    def after_the_same(book, request, setting, **options):
+        monkeypatch.setattr(Ledger, "book", book_it)
+        others.append(json.loads(dphh(*asked)[1]))
+        return book_it(book, request, setting, **options)
+
+    monkeypatch.setattr(Ledger, "book", after_the_same)
+    mine = json.loads(dphh(*asked)[1])
+    assert mine["run_id"] == others[0]["run_id"]
+    assert (mine["spent"], others[0]["spent"]) == (False, True)
+
+
+def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, monkeypatch):
+    asked = ("items", "notes", *COST, "--run-id", "mine", "--json", "--quiet")
+
+    def failing(*_):
+        raise EngineError("cut")
+
+    with monkeypatch.context() as cut:
+        cut.setattr("dphh.run.found_by", failing)
+        for _ in range(2):
+            code, out, _ = dphh(*asked)
+            assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+    told = [json.loads(dphh(*asked)[1])["spent"] for _ in range(2)]
+    assert told == [True, False]
+    assert len(ledger.runs()) == 1
+
+
+def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, ledger, monkeypatch):
+    file = ledger.path
+    asked = [
+        ("items", "notes", *COST, "--json"),
+        ("items", weeks / "week-1.parquet", *READ, *COST, "--json"),
+        ("ledger", "show"),
+        ("ledger", "cap", "notes", "--epsilon", "1", "--delta", "1e-7"),
+        ("ledger", "export", weeks / "runs.csv"),
+    ]
+    whole = file.read_bytes()
+    assert dphh("items", "notes", *COST)[0] == 0
+    for found in (b"no ledger" * 99, whole[: len(whole) // 2]):
+        file.write_bytes(found)
+        assert [dphh(*each)[0] for each in asked] == [1] * len(asked), found
+    file.write_bytes(whole)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr("dphh.ledger.schema.TIMEOUT", 0.1)
+        assert [dphh(*each)[0] for each in asked] == [1] * len(asked)
+    assert dphh("ledger", "show", "--ledger", weeks / "none")[0] == 2  # the name may be wrong
+
+
+def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger):
+    for week in (1, 2):
+        file, out = weeks / f"week-{week}.parquet", weeks / f"out-{week}"
+        assert dphh("items", "notes", *COST, "--files", file, "--out", out)[0] == 0
+        found = {row["item"] for row in Release.load(out)}
+        assert found == {"week", f"number{week}"}
+    assert len(ledger.runs("notes")) == 2
