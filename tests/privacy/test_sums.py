@@ -1,4 +1,4 @@
-"""What sums of reports tell of a user: never below the truth, enumerated; and published numbers."""
+"""What sums of reports tell of a user: never below the truth, enumerated."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from dphh.privacy.losses import Losses, on_grid
 from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
-DELTA = 1e-10
-GBOARD = Reports(500_000, 60, DELTA)
 
 
 # All sums of all reports, enumerated
@@ -48,8 +46,10 @@ def summed(laws: Sequence[Law]) -> Law:
 
 
 def true_epsilon(one: Law, other: Law, delta: float) -> float:
+    p, q = np.array([(chance, other.get(key, 0.0)) for key, chance in one.items()]).T
+
     def at(epsilon: float) -> float:
-        return sum(max(c - exp(epsilon) * other.get(key, 0.0), 0.0) for key, c in one.items())
+        return float(np.maximum(p - exp(epsilon) * q, 0.0).sum())
 
     low, high = 0.0, 50.0
     for _ in range(60):
@@ -70,7 +70,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("others, before, after", CASES)
-@pytest.mark.parametrize("local", [pytest.param(1.0, marks=pytest.mark.slow), 2.5])
+@pytest.mark.parametrize("local", [1.0, 2.5])
 def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local):
     mechanism = subset_selection(9, local, 2)
     rest = [of_subsets(mechanism, value) for user in others for value in user]
@@ -136,13 +136,3 @@ def test_what_is_cut_off_is_paid():
     assert trimmed.infinite == 1e-9
     assert trimmed.delta(5.0) == 1e-9 > one.delta(5.0) == 0
     assert trimmed.chances.sum() + trimmed.infinite == pytest.approx(1.0 + 2e-9, abs=1e-15)
-
-
-# The Gboard paper's setting
-
-
-def test_sixty_reports_of_subsets_at_the_papers_setting():
-    mechanism = subset_selection(1_000_001, 10.0)
-    assert 0.890 < epsilon_of_subsets(mechanism, GBOARD, 60) < 0.894
-    assert 0.106 < epsilon_of_subsets(mechanism, GBOARD, 1) < 0.1067
-    assert epsilon_of_subsets(subset_selection(10_101, 10.0), GBOARD, 60) > 1.4

@@ -87,13 +87,7 @@ def csv(path):
     fine().write_csv(path)
 
 
-def partitions_that_differ(path):
-    for user in ("1", SECRET, "2024-01-01"):
-        (path / f"who={user}").mkdir(parents=True)
-        pl.DataFrame({"what": [[SECRET]]}).write_parquet(path / f"who={user}" / "a.parquet")
-
-
-ON_DISK = [parquet_not_utf8, parquet_damaged, csv, partitions_that_differ]
+ON_DISK = [parquet_not_utf8, parquet_damaged, csv]
 
 
 def failure(corpus, engine):

@@ -9,32 +9,17 @@ import pytest
 
 import dphh
 from dphh.registry import VERBS
-from dphh.testing import SeededRandomness
 
 FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
-COST = {"epsilon": 4.0, "delta": 1e-3}
-ASKED = {
-    "items": {"max_items": 3, "method": "sips"},
-    "ngrams": {"max_n": 2, "method": "dpne", "pruning": "single", "decay": 0.9},
-    "trie": {"max_length": 3, "choice": "most-frequent"},
-}
 
 
-@pytest.mark.parametrize("kind", ["frame", "lazy"])
-@pytest.mark.parametrize("verb", ASKED)
-def test_a_namespaces_verb_is_the_typed_function(verb, kind):
-    source = FRAME if kind == "frame" else FRAME.lazy()
-    plan = getattr(source.dphh, verb)(
-        user="who", text="what", lower=True, account=None, **COST, **ASKED[verb]
-    )
-    corpus = dphh.Corpus(FRAME, user="who", text="what", lower=True)
-    typed = getattr(dphh, verb)(corpus, **COST, **ASKED[verb])
-    assert plan.events == typed.events
-    assert plan.parameters == typed.parameters
-    assert plan.corpus.content == typed.corpus.content
-    one, two = (each.run(randomness=SeededRandomness(1), engine="polars") for each in (plan, typed))
-    assert one.to_arrow() == two.to_arrow()
-    assert len(one) > 0
+@pytest.mark.parametrize("frame", [FRAME, FRAME.lazy()])
+def test_a_namespaces_verb_is_the_typed_function(frame):
+    cost = {"epsilon": 4.0, "delta": 1e-3, "max_n": 2, "decay": 0.9, "method": "dpne"}
+    plan = frame.dphh.ngrams(user="who", text="what", lower=True, account=None, **cost)
+    typed = dphh.ngrams(dphh.Corpus(frame, user="who", text="what", lower=True), **cost)
+    assert plan.dumps() == typed.dumps()
+    assert {row["item"] for row in plan.run()} >= {"a", "b", "a b"}
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,4 +1,4 @@
-"""The positions of released grams in users' texts, climbed level by level beside plain windows."""
+"""The positions of released grams in users' texts: their pieces, and how keys are looked up."""
 
 from __future__ import annotations
 
@@ -11,75 +11,7 @@ from dphh.udfs.kernel.positions import (
     candidates,
     candidates_that_matter,
     of_words,
-    positions_of_texts,
 )
-
-Gram = tuple[str, ...]
-
-
-def random_texts(rng: np.random.Generator) -> list[list[list[str]]]:
-    """The texts of each of some users; words are few, so that grams meet again."""
-    words = np.array(list("abcd"))
-    return [
-        [list(rng.choice(words, rng.integers(1, 7))) for _ in range(rng.integers(0, 4))]
-        for _ in range(12)
-    ]
-
-
-def placed(users: list[list[list[str]]]) -> tuple[np.ndarray, np.ndarray]:
-    """How many positions each user has, and the number of the word at each; -1 ends a text."""
-    words = ["abcd".index(word) for texts in users for text in texts for word in text]
-    of_texts = np.array([len(text) for texts in users for text in texts], np.int64)
-    of_texts, positions = positions_of_texts(of_texts, np.array(words, np.int32), True)
-    owner = np.repeat(np.arange(len(users)), [len(texts) for texts in users])
-    lengths = np.bincount(owner, of_texts, minlength=len(users)).astype(np.int64)
-    return lengths, positions
-
-
-def grams_of(texts: list[list[str]], length: int) -> set[Gram]:
-    return {tuple(text[i : i + length]) for text in texts for i in range(len(text) - length + 1)}
-
-
-def pieces_released(gram: Gram, below: set[Gram], words: set[Gram], pruning: str) -> bool:
-    last = gram[1:] in below if pruning == "both" else gram[-1:] in words
-    return gram[:-1] in below and last
-
-
-@pytest.mark.parametrize("pruning", ["both", "single"])
-@pytest.mark.parametrize("seed", range(12))
-def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
-    rng = np.random.default_rng(seed)
-    users = random_texts(rng)
-    lengths, grams = placed(users)
-    released = [("a",), ("b",), ("c",)]
-    words_released = set(released)
-    grams = words = np.array([0, 1, 2, -1, -1])[grams]
-    for level in range(2, 6):
-        both = pruning == "both"
-        if both:
-            lengths, keys = candidates_that_matter(lengths, grams)
-        else:
-            keys = candidates(grams, words, level - 1)
-        owner = np.repeat(np.arange(len(users)), lengths)
-
-        def spelled(key: int, below: list[Gram] = released) -> Gram:
-            left, right = below[key >> 32], key & (2**32 - 1)
-            return (*left, below[right][-1] if pruning == "both" else "abc"[right])
-
-        for user, texts in enumerate(users):
-            found = {spelled(int(key)) for key in keys[(owner == user) & (keys >= 0)]}
-            assert found == {
-                gram
-                for gram in grams_of(texts, level)
-                if pieces_released(gram, set(released), words_released, pruning)
-            }
-
-        some = np.unique(keys[keys >= 0])
-        some = some[rng.random(len(some)) < 0.7]
-        if not len(some):
-            break
-        released = [spelled(int(key)) for key in some]
-        grams = Released(some).positions(keys)
 
 
 @pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])

@@ -122,12 +122,12 @@ def spilled(folder: Path) -> list[Path]:
     return [path for path in folder.glob("dphh-run-*/*") if path.stat().st_size > 0]
 
 
-def running(large: Path, tmp_path: Path, *more: str) -> subprocess.Popen[str]:
+def running(large: Path, tmp_path: Path) -> subprocess.Popen[str]:
     (tmp_path / "temporary").mkdir(exist_ok=True)
     asked = [
         *("items", str(large), "--user", "who", "--item", "what", "--epsilon", "1"),
         *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "30MB", "--threads", "1"),
-        *("--run-id", "mine", "--quiet", *more),
+        *("--run-id", "mine", "--quiet"),
     ]
     return subprocess.Popen(
         [sys.executable, "-m", "dphh", *asked],
