@@ -108,8 +108,6 @@ def _in_the_ledger(plan: Plan, book: Ledger) -> dict[str, Any]:
 
 def _label(value: Any) -> Any:
     """The label of a prior in a table; other values are their own label."""
-    if isinstance(value, Corpus):
-        return value.where[0].rpartition("/")[2]
     if isinstance(value, Release):
         return f"run {value.run_id}"
     if isinstance(value, Path):

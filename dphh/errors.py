@@ -62,16 +62,6 @@ class CorpusError(DphhError):
     exit_code = 2
 
 
-class NoColumnError(CorpusError):
-    """The corpus has no column of the name that an option gives."""
-
-    def __init__(self, option: str, told: str) -> None:
-        super().__init__(f"{option}: {told}")
-        self.option = option
-        #: The message without the option, for those who gave it under another name.
-        self.told = told
-
-
 class UnreachableError(DphhError):
     """A store or a gateway does not answer. Nothing was spent; trying again later may succeed, so
     the exit code is not that of bad input."""

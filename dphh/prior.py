@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,8 +52,6 @@ class Prior:
     grams: tuple[PublicGrams, ...]
     #: How many words the public text has in all, listed or not.
     total: int
-    #: SHA-256 of all of the above, in hexadecimal.
-    digest: str
     #: A public text, a table of public items and their counts, or an earlier release.
     kind: Literal["text", "table", "release"] = "table"
     #: How texts became tokens, as `Content.to_json` says it.
@@ -63,6 +61,15 @@ class Prior:
 
     def __len__(self) -> int:
         return len(self.vocabulary)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all counts, in hexadecimal, by which the ledger tells priors apart."""
+        said = [self.total, self.vocabulary.to_pylist(), [len(each) for each in self.grams]]
+        digest = hashlib.sha256(json.dumps(said).encode())
+        for array in (array for each in self.grams for array in (each.words, each.counts)):
+            digest.update(np.ascontiguousarray(array, "<i8").data)
+        return digest.hexdigest()
 
     @property
     def caveat(self) -> str:
@@ -78,30 +85,17 @@ class Prior:
         return {
             "kind": self.kind,
             "words": len(self),
-            "total": self.total,
-            "grams": [len(grams) for grams in self.grams],
             "digest": self.digest,
             "caveat": self.caveat,
             **({} if self.run_id is None else {"run_id": self.run_id}),
         }
 
 
-def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
-    """Make a prior, with the digest that identifies it."""
-    said = [total, vocabulary.to_pylist(), [len(each) for each in grams]]
-    digest = hashlib.sha256(json.dumps(said).encode())
-    for array in (array for each in grams for array in (each.words, each.counts)):
-        digest.update(np.ascontiguousarray(array, "<i8").data)
-    return Prior(vocabulary, tuple(grams), total, digest.hexdigest())
-
-
 def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> Prior | None:
     """Check the options of a verb about a prior, which was read before."""
-    if prior is None:
-        if text is not None or is_public:
-            raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
-        return None
-    if not isinstance(prior, Prior):
+    if prior is None and (text is not None or is_public):
+        raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
+    if not isinstance(prior, Prior | None):
         raise UsageError(
             f"prior: found a {type(prior).__name__}; a saved plan has only the digest of its "
             "prior, not the words, so make the plan again"

@@ -31,6 +31,7 @@ from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
+from dphh.prior import check_same_tokens
 
 Options = ParamSpec("Options")
 #: Yields the levels of a priced run in order; the last argument is the joiner of an item's tokens.
@@ -42,6 +43,7 @@ def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
 
 
 def _corpus_of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
+    check_same_tokens(price.prior, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     by = dict(price.parameters).get("by")

@@ -28,7 +28,6 @@ from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_name, recorded
 from dphh.ledger.source import KEPT_OF_HASH, files_state
 from dphh.price import Price, stated
-from dphh.prior import check_same_tokens
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, Found, found_by
 from dphh.release import Release, checked_out
@@ -74,7 +73,6 @@ def run(
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
-    check_same_tokens(price.prior, corpus.content)
     engine = checked_engine(engine or engine_of(corpus))
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, NoColumnError, UnreachableError
+from dphh.errors import CorpusError, UnreachableError
 from dphh.files.paths import files_named, is_remote
 from dphh.rows.user import NO_USERS
 from dphh.wording.options import nearest
@@ -128,5 +128,6 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
             there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
             if column in corpus.content.columns_asked:  # and may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
-            said = f"the corpus has no column {column!r}; {nearest(column, columns, there)}"
-            raise NoColumnError(option, said)
+            raise CorpusError(
+                f"{option}: the corpus has no column {column!r}; {nearest(column, columns, there)}"
+            )

@@ -7,24 +7,20 @@ that it is. A release needs no declaration. Tokens that differ from the corpus's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from dphh.columns import interleaved_by_level
-from dphh.corpus import Corpus, replace_corpus
+from dphh.corpus import Corpus
 from dphh.engines import tokens_of
-from dphh.errors import CorpusError, LedgerError, NoColumnError, UsageError
+from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
-from dphh.prior import Prior, check_same_tokens, other_tokens
+from dphh.prior import Prior, other_tokens
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
 
 Options = dict[str, Any]
-#: The values that `ngrams` accepts for `max_n`; it refuses others itself.
-_ALLOWED_LENGTHS = range(1, 101)
-#: Options that name items: a verb has one of them at most.
-_OPTIONS_WITH_ITEMS = ("of", "domain")
 
 
 def with_public(
@@ -38,54 +34,46 @@ def with_public(
     that folder, or the lines of a text file, one item a line.
     """
     named, by = dict(options), options.get("by")
+    content = None if corpus is None else corpus.content
     account = None if corpus is None else corpus.account
     if isinstance(by, str) and not options.get("groups") and ledger is not None and account:
         declared = ledger.status(account).groups
         named["groups"] = [*declared[by]] if by in declared else None
-    if all(named.get(option) is None for option in (*_OPTIONS_WITH_ITEMS, "prior")):
-        return named
-    book = ledger or Ledger()
-    content = None if corpus is None else corpus.content
-    named = _with_prior(named, content, book, files=files)
-    for option in _OPTIONS_WITH_ITEMS:
-        of = named.get(option)
-        if isinstance(of, (str, Path)):
-            of = _named_release(of, book, files=files) or _lines(option, of, files=files)
-        if isinstance(of, Release):
-            named[option] = _released_items(option, of, content)
-        elif isinstance(of, Sequence):
-            named[option] = _items_as_read(option, of, content)
+    for option in ("prior", "of", "domain"):
+        asked = named.get(option)
+        if isinstance(asked, (str, Path)):
+            asked = _named_release(asked, ledger, files=files) or asked
+        if option == "prior" and asked is not None and not isinstance(asked, Prior):
+            prior = _prior(asked, named, content, files=files)
+            named |= {"prior": prior, "prior_text": None, "prior_is_public": False}
+        elif isinstance(asked, Release):
+            named[option] = _released_items(option, asked, content)
+        elif isinstance(asked, (str, Path)):
+            named[option] = _items_as_read(option, _lines(option, asked, files=files), content)
+        elif isinstance(asked, Sequence):
+            named[option] = _items_as_read(option, asked, content)
     return named
 
 
-def _named_release(named: Any, ledger: Ledger, *, files: bool) -> Release | None:
-    """The release that is given, or that a folder or a run id names; None if it is none."""
-    if isinstance(named, Release):
-        return named
-    if not isinstance(named, (str, Path)):
-        return None
+def _named_release(named: str | Path, ledger: Ledger | None, *, files: bool) -> Release | None:
+    """The release that a folder or a run id names; None if it names none."""
     if files and (Path(named) / MANIFEST).is_file():
         return Release.load(named)
-    if files and Path(named).exists():
-        return None
-    try:
-        manifest, parquet = ledger.release(str(named))
-    except LedgerError:
-        return None
-    return Release.from_parquet(parquet, manifest)
+    if not (files and Path(named).exists()):
+        with suppress(LedgerError):
+            manifest, parquet = (ledger or Ledger()).release(str(named))
+            return Release.from_parquet(parquet, manifest)
+    return None
 
 
 def _lines(option: str, of: str | Path, *, files: bool) -> list[str]:
-    try:
-        text = Path(of).read_text(encoding="utf-8") if files else None
-    except (OSError, ValueError):
-        text = None
-    if text is None:
-        raise UsageError(
-            f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
-            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
-        )
-    return [line for line in text.splitlines() if line]
+    with suppress(OSError, ValueError):
+        if files:
+            return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
+    raise UsageError(
+        f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
+        "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+    )
 
 
 def _released_items(
@@ -124,88 +112,49 @@ def _items_as_read(option: str, items: Sequence[Any], content: Content | None) -
     return [next(tokens) if isinstance(item, str) else item for item in items]
 
 
-def _with_prior(
-    options: Options, content: Content | None, ledger: Ledger, *, files: bool
-) -> Options:
-    """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
-    no `files` may be read, the prior must be a release in the ledger."""
-    asked, column = options.get("prior"), options.get("prior_text")
-    if asked is None or isinstance(asked, Prior):
-        return options
-    if options.get("method") not in (None, "forecast", "auto"):
-        return options  # refused when it is priced
-    max_n = options.get("max_n")
-    longest = max_n if isinstance(max_n, int) and max_n in _ALLOWED_LENGTHS else 1
-    declared = options.get("prior_is_public") is True
-    if (release := _named_release(asked, ledger, files=files)) is not None:
-        if column is not None:
-            raise UsageError("prior_text: names a column of raw text, and the prior is a release")
-        prior = _of_release(release, longest, declared)
+def _prior(asked: Any, options: Options, content: Content | None, *, files: bool) -> Prior:
+    """The counts of what a prior names. If no `files` may be read, it must be a release."""
+    from dphh.public.counting import of_release, of_table, of_text
+
+    max_n: Any = options.get("max_n")
+    longest = int(max_n) if max_n in range(1, 101) else 1  # others are refused when it is priced
+    column = options.get("prior_text")
+    undeclared = options.get("prior_is_public") is not True
+    if isinstance(asked, Release):
+        if (verb := asked.manifest["verb"]) not in ("ngrams", "items"):
+            raise UsageError(
+                f"prior: found a release of {verb}, whose scores are no counts; give one of ngrams"
+            )
+        if asked.is_test and undeclared:
+            raise _undeclared("a test's release, which promises nothing")
+        prior = of_release(asked, longest)
     elif not files:
         raise UsageError(
             "prior: give the run id of a release that you may see; FROM dphh_releases() names these"
         )
+    elif undeclared:
+        raise _undeclared("a text or a table of your own")
+    elif content is None:
+        raise UsageError(
+            "prior: the corpus decides how its texts become tokens; pass the corpus to the verb"
+        )
+    elif type(asked).__module__.startswith("pyspark."):
+        raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
+    elif column is None:
+        prior = of_table(asked, content, longest)
     else:
-        _refuse_undeclared(declared, "a text or a table of your own")
-        prior = _of_text_or_table(asked, column, content, longest)
-    if content is not None:
-        check_same_tokens(prior, content)
+        prior = of_text(asked, column, content, longest)
     if len(prior) == 0:
         raise UsageError(
             "prior: no word is listed: a text lists the words that occur twice (in a large one "
             "three times), a table its items of one token; give a longer text, or leave prior out"
         )
-    return {**options, "prior": prior, "prior_text": None, "prior_is_public": False}
+    return prior
 
 
-def _refuse_undeclared(declared: bool, what: str) -> None:
-    if not declared:
-        raise UsageError(
-            f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody "
-            "in the data contributed to it, or all of it is published anyway, say "
-            "prior_is_public=True; if not, leave prior out"
-        )
-
-
-def _of_release(release: Release, max_n: int, declared: bool) -> Prior:
-    from dphh.public.counting import of_release
-
-    if (verb := release.manifest["verb"]) not in ("ngrams", "items"):
-        raise UsageError(
-            f"prior: found a release of {verb}, whose scores are no counts; give one of ngrams"
-        )
-    if release.is_test:
-        _refuse_undeclared(declared, "a test's release, which promises nothing")
-    reading = release.manifest["parameters"]["content"]
-    prior = of_release(release, max_n)
-    return replace(prior, kind="release", reading=reading, run_id=release.run_id)
-
-
-def _of_text_or_table(asked: Any, column: str | None, content: Content | None, max_n: int) -> Prior:
-    from dphh.public.counting import of_table, of_text
-
-    if type(asked).__module__.startswith("pyspark."):
-        raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
-    if isinstance(asked, Corpus):
-        if column is not None:
-            raise UsageError(
-                "prior_text: the prior is a Corpus, which names its text; leave it out"
-            )
-        text = asked
-    elif content is None:
-        raise UsageError(
-            "prior: the corpus decides how its texts become tokens; pass the corpus to the "
-            "verb, or give the prior as a dphh.Corpus"
-        )
-    elif column is None:
-        return replace(of_table(asked, content, max_n), kind="table", reading=content.to_json())
-    else:
-        of_all_rows = replace(content, column=column, unit=None, where=None)
-        text = replace_corpus(Corpus(asked, user=column, text=column), content=of_all_rows)
-    try:
-        prior = of_text(text, max_n)
-    except CorpusError as problem:
-        if column is not None and isinstance(problem, NoColumnError):
-            raise NoColumnError("prior_text", f"of the prior, {problem.told}") from None
-        raise CorpusError(f"prior: {problem}") from None
-    return replace(prior, kind="text", reading=text.content.to_json())
+def _undeclared(what: str) -> UsageError:
+    return UsageError(
+        f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody in "
+        "the data contributed to it, or all of it is published anyway, say prior_is_public=True; "
+        "if not, leave prior out"
+    )

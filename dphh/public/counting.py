@@ -6,11 +6,10 @@ import hashlib
 import io
 import json
 import os
-import zipfile
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from math import isfinite
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,24 @@ import pyarrow as pa
 
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import rows_in_memory
-from dphh.corpus import Corpus
+from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import tokens_of
 from dphh.engines.duckdb.content import LIST_TYPE
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Limits
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import CorpusError
 from dphh.files.paths import folder_of_user, parquet_pattern
 from dphh.files.whole_files import write_whole
 from dphh.ledger.source import files_state, source_of
 from dphh.mechanisms.released_rows import whole
-from dphh.prior import Integers, Prior, PublicGrams, prior_of
+from dphh.prior import Integers, Prior, PublicGrams
 from dphh.release import Release
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
 
-#: A word is listed if it occurs so often; in a text of fewer words than SMALL, so often.
-LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
-#: Of a text of more words than this, longer n-grams that occur once are left out: there are about
-#: as many of them as words, and they say next to nothing.
+#: A text of so many words is large: it lists words that occur three times, and its longer n-grams
+#: that occur once are left out, which are about as many as its words and say next to nothing. A
+#: smaller text lists words that occur twice.
 LARGE_TEXT = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
@@ -46,58 +44,62 @@ ITEM, COUNT = "item", "count"
 _MOST_COUNT = 2**52
 #: What DuckDB may take; the rest is spilled.
 _LIMITS = Limits(memory="1GB")
-#: The version of the counting queries; a cached prior of another version is not used.
-_FORMAT_OF_COUNTS = 2
+#: The version of the counting queries; what another version cached is not used.
+_FORMAT_OF_COUNTS = 3
 
 
-def of_text(text: Corpus, max_n: int) -> Prior:
+def of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
+    """The prior of a column of public texts, read as the private corpus is, but all rows."""
+    text = replace_corpus(
+        Corpus(source, user=column, text=column),
+        content=replace(content, column=column, unit=None, where=None),
+    )
+    try:
+        prior = _counted_once(text, max_n)
+    except CorpusError as problem:
+        raise CorpusError(f"prior, prior_text: {problem}") from None
+    return replace(prior, kind="text", reading=text.content.to_json())
+
+
+def _counted_once(text: Corpus, max_n: int) -> Prior:
     """The counts of a text that are cached, if its files are as they were counted; else new ones.
 
     The cache has nothing of private data: what a file is called follows from the public text's
     files, from how it is read and from the rule by which it is counted.
     """
-    rule = [_FORMAT_OF_COUNTS, LEAST, LEAST_OF_SMALL, SMALL, LARGE_TEXT, max_n]
-    state = files_state(source_of(text))
-    said = json.dumps([rule, text.content.to_json(), text.where, state])
-    if (folder := cache_folder()) is None or not state:
+    state, folder = files_state(source_of(text)), cache_folder()
+    if folder is None or not state:
         return counted(text, max_n)
+    said = json.dumps([_FORMAT_OF_COUNTS, max_n, text.content.to_json(), text.where, state])
     place = folder / f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
-    if (found := _kept(place)) is not None:
-        return found
+    if place.exists():
+        return _kept(place)
     prior = counted(text, max_n)
-    if files_state(source_of(text)) == state:
-        _keep(place, prior)
+    with suppress(OSError):  # such as a full disk: it is counted again
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(place, _as_file(prior), 0o600)
     return prior
 
 
 def cache_folder() -> Path | None:
     """`priors` in the folder `DPHH_CACHE` or in this user's cache folder; None if there is none."""
-    if (named := os.environ.get("DPHH_CACHE")) is not None:
-        return Path(named).absolute() / "priors" if named else None
-    caches = folder_of_user("XDG_CACHE_HOME", ".cache")
-    return None if caches is None else caches / "priors"
+    caches = os.environ.get("DPHH_CACHE") or folder_of_user("XDG_CACHE_HOME", ".cache")
+    return None if caches is None else Path(caches).absolute() / "priors"
 
 
-def _keep(place: Path, prior: Prior) -> None:
-    """Store a prior. Errors, such as a full disk, are ignored: the text is counted again."""
+def _as_file(prior: Prior) -> bytes:
     words = np.frombuffer(json.dumps(prior.vocabulary.to_pylist()).encode(), np.uint8)
-    grams = [array for each in prior.grams for array in (each.words, each.counts)]
+    arrays = [array for each in prior.grams for array in (each.words, each.counts)]
     file = io.BytesIO()
-    np.savez(file, np.array(prior.total), words, *grams)
-    with suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(place, file.getvalue(), 0o600)
+    np.savez(file, np.array(prior.total), words, *arrays)
+    return file.getvalue()
 
 
-def _kept(place: Path) -> Prior | None:
-    """The prior in this file; None if there is none, or if it cannot be read."""
-    try:
-        with np.load(place, allow_pickle=False) as found:
-            total, words, *arrays = (found[name] for name in found.files)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        return None
+def _kept(place: Path) -> Prior:
+    with np.load(place, allow_pickle=False) as found:
+        total, words, *arrays = (found[name] for name in found.files)
     grams = [PublicGrams(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)]
-    return prior_of(pa.array(json.loads(words.tobytes()), pa.string()), grams, int(total))
+    return Prior(pa.array(json.loads(words.tobytes()), pa.string()), tuple(grams), int(total))
 
 
 def counted(text: Corpus, max_n: int) -> Prior:
@@ -108,14 +110,14 @@ def counted(text: Corpus, max_n: int) -> Prior:
         run.open()
         run.run("public_words")
         total = int(run.take("public_total").column("total")[0].as_py())
-        least = LEAST if total >= SMALL else LEAST_OF_SMALL
+        least = 2 if total < LARGE_TEXT else 3
         run.run("public_places", least=least, longest=text.content.max_text_length)
         listed = run.take("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
         numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
         grams = [PublicGrams(numbers, *_numbers(listed, "occurs"))]
         for _ in range(2, max_n + 1):
-            run.run("public_pairs", least=2 if total > LARGE_TEXT else 1)
+            run.run("public_pairs", least=least - 1)
             found = run.take("public_grams")
             left, right, occurs = _numbers(found, "left_gram", "right_gram", "occurs")
             below = grams[-1].words
@@ -123,7 +125,7 @@ def counted(text: Corpus, max_n: int) -> Prior:
             grams.append(PublicGrams(words, occurs))
     finally:
         run.close()
-    return prior_of(vocabulary, grams, total)
+    return Prior(vocabulary, tuple(grams), total)
 
 
 def _numbers(table: pa.Table, *names: str) -> list[Integers]:
@@ -131,7 +133,7 @@ def _numbers(table: pa.Table, *names: str) -> list[Integers]:
 
 
 def of_table(source: Any, content: Content, max_n: int) -> Prior:
-    """Make a prior from a public table with a column `item` and a column `count`. Its texts are
+    """The prior of a public table with a column `item` and a column `count`. Its texts are
     tokenised like the private data; lists are used as they are."""
     there = opened(Corpus(source, user=COUNT, item=ITEM))
     try:
@@ -142,43 +144,41 @@ def of_table(source: Any, content: Content, max_n: int) -> Prior:
                 else con.from_arrow(rows_in_memory(there))
             )
             are_lists = LIST_TYPE.search(str(rows.select(ITEM).types[0]))
-            item = ITEM if are_lists else f"coalesce(CAST({ITEM} AS VARCHAR), '')"
-            found = rows.select(f"{item}, CAST({COUNT} AS DOUBLE)").fetchall()
+            item = ITEM if are_lists else f"CAST({ITEM} AS VARCHAR)"
+            named = rows.select(f"{item} AS item, CAST({COUNT} AS DOUBLE) AS count")
+            found = named.filter("count > 0 AND item IS NOT NULL").fetchall()
     except (CorpusError, duckdb.Error, pa.ArrowException) as problem:
         raise CorpusError(
             f"prior: a public table has a column {ITEM!r}, a text or a list of tokens, and a "
             f"column {COUNT!r}, a number, and this could not be read as one "
             f"({type(problem).__name__}); of raw text, prior_text names the column"
         ) from None
-    if not all(count is not None and isfinite(count) and count > 0 for _, count in found):
-        raise UsageError(
-            f"prior: the column {COUNT!r} of its table says how often each item occurs: give a "
-            "number above 0 in every row"
-        )
     given = [item for item, _ in found]
     lists = given if are_lists else tokens_of(given, content)
     items: dict[tuple[str, ...], float] = defaultdict(float)
     for tokens, (_, count) in zip(lists, found, strict=True):
-        items[tuple(token for token in tokens or () if token)] += count
-    return prior_of_items(items, max_n)
+        items[tuple(token for token in tokens if token)] += min(count, _MOST_COUNT)
+    return prior_of_items(items, max_n, reading=content.to_json())
 
 
 def of_release(release: Release, max_n: int) -> Prior:
-    """Make a prior from a release: its items, with scores as counts. An item counted in several
-    groups has several rows with one score."""
-    return prior_of_items({tuple(row["tokens"]): row["score"] for row in release}, max_n)
+    """The prior of a release: its items, with scores as counts. An item counted in several groups
+    has several rows with one score."""
+    items = {tuple(row["tokens"]): row["score"] for row in release}
+    reading = release.manifest["parameters"]["content"]
+    return prior_of_items(items, max_n, kind="release", reading=reading, run_id=release.run_id)
 
 
-def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int) -> Prior:
-    """Make a prior from items and their positive counts. Items of more than `max_n` tokens are left
-    out, and items whose shorter parts are missing."""
+def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any) -> Prior:
+    """The prior of items with positive counts. Items of more than `max_n` tokens are left out, and
+    items whose shorter parts are missing."""
     words = sorted((item[0] for item in items if len(item) == 1), key=str.encode)
     number = {word: place for place, word in enumerate(words)}
     grams = []
     known: dict[tuple[int, ...], int] = {(): 0}
     for length in range(1, max_n + 1):
         numbered = {
-            tuple(number.get(token, -1) for token in item): min(max(round(count), 1), _MOST_COUNT)
+            tuple(number.get(token, -1) for token in item): max(round(count), 1)
             for item, count in items.items()
             if len(item) == length
         }
@@ -189,4 +189,4 @@ def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int) -> Prior:
         }
         numbers = np.array([*known], np.int64).reshape(-1, length)
         grams.append(PublicGrams(numbers, np.array([*known.values()], np.int64)))
-    return prior_of(pa.array(words, pa.string()), grams, int(grams[0].counts.sum()))
+    return Prior(pa.array(words, pa.string()), tuple(grams), int(grams[0].counts.sum()), **of)

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh import Corpus, UsageError
-from dphh.errors import NoColumnError
+from dphh import Corpus, CorpusError, UsageError
 from dphh.ledger import Request
 from dphh.public.counting import cache_folder
 
 ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}
 PUBLIC = {"prior_is_public": True}
+TEXT = {"prior_text": "body", **PUBLIC}
 NEWS = ["good morning all", "good morning you", "good evening all", "you good"]
 
 
@@ -38,21 +38,18 @@ def table(tmp_path):
     return path
 
 
-def of_text(path, **options):
-    return Corpus(str(path), user="body", **({"text": "body"} | options))
-
-
 def listed(plan):
     return plan.price.prior.vocabulary.to_pylist()
 
 
-def test_a_text_or_a_table_is_given_as_a_corpus_a_file_or_a_frame(private, news, table):
-    for priors, words in (
-        ([{"prior": of_text(news)}, {"prior": news, "prior_text": "body"}],
-         ["all", "good", "morning", "you"]),
-        ([{"prior": table}, {"prior": pl.read_parquet(table)}], ["good", "morning"]),
+def test_a_text_or_a_table_is_given_as_a_file_or_a_frame(private, news, table):
+    for path, options, words in (
+        (news, TEXT, ["all", "good", "morning", "you"]), (table, PUBLIC, ["good", "morning"]),
     ):  # fmt: skip
-        one, other = (dphh.ngrams(private, **prior, **PUBLIC, **ASK) for prior in priors)
+        one, other = (
+            dphh.ngrams(private, prior=each, **options, **ASK)
+            for each in (path, pl.read_parquet(path))
+        )
         assert listed(one) == words
         assert (one.price, one["prior"]) == (other.price, other["prior"])
 
@@ -81,44 +78,38 @@ def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path
     assert [len(grams) for grams in plan.price.prior.grams] == [2, 1]
 
 
-def test_a_release_of_another_verb_has_no_counts(private, ledger):
-    found = dphh.trie(private, max_length=2, epsilon=4.0, delta=1e-6).run(ledger=ledger)
-    with pytest.raises(UsageError, match="found a release of trie"):
-        dphh.ngrams(private, prior=found, **ASK)
-
-
-@pytest.mark.parametrize("kind", ["text", "table", "frame"])
-def test_what_is_not_declared_public_is_refused(private, news, table, kind):
-    prior = {"text": of_text(news), "table": table, "frame": pl.read_parquet(table)}[kind]
+@pytest.mark.parametrize("text", [{}, {"prior_text": "body"}])
+def test_what_is_not_declared_public_is_refused(private, news, text):
     with pytest.raises(UsageError, match=r"prior_is_public: .* say prior_is_public=True"):
-        dphh.ngrams(private, prior=prior, **ASK)
+        dphh.ngrams(private, prior=news, **text, **ASK)
     assert not cache_folder().exists()
 
 
-def test_a_column_that_the_prior_lacks_is_named_by_its_own_option(private, news):
-    said = r"^prior_text: .*no column 'boddy'; did you mean"
-    with pytest.raises(NoColumnError, match=said) as refused:
+def test_what_cannot_be_read_as_a_prior_is_refused(private, news, table, tmp_path, ledger):
+    trie = dphh.trie(private, max_length=2, epsilon=4.0, delta=1e-6).run(ledger=ledger)
+    pl.DataFrame({"item": ["a b"], "count": [2]}).write_parquet(tmp_path / "none.parquet")
+    for options, said in (
+        ({"prior": trie}, "found a release of trie"),
+        ({"prior_is_public": True}, "found no prior; give prior="),
+        ({"prior_text": "body"}, "found no prior; give prior="),
+        ({"prior": table, "method": "dpne", **PUBLIC}, "method='dpne' takes nothing"),
+        ({"prior": tmp_path / "none.parquet", **PUBLIC}, "no word is listed"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            dphh.ngrams(private, **options, **ASK)
+    with pytest.raises(CorpusError, match=r"^prior, prior_text: .*no column 'boddy'; did you mean"):
         dphh.ngrams(private, prior=news, prior_text="boddy", **PUBLIC, **ASK)
-    assert refused.value.option == "prior_text"
+    with pytest.raises(UsageError, match="pass the corpus to the verb"):
+        dphh.ngrams(prior=table, **PUBLIC, **ASK)
 
 
-@pytest.mark.parametrize("alone", [{"prior_is_public": True}, {"prior_text": "body"}])
-def test_what_speaks_of_a_prior_goes_with_one(private, alone):
-    with pytest.raises(UsageError, match="found no prior; give prior="):
-        dphh.ngrams(private, **alone, **ASK)
-
-
-def test_the_forecast_alone_takes_one(private, table):
-    with pytest.raises(UsageError, match="method='dpne' takes nothing"):
-        dphh.ngrams(private, prior=table, method="dpne", **PUBLIC, **ASK)
-
-
-def test_a_prior_is_read_as_the_data_are(private, news):
-    with pytest.raises(UsageError, match="lower=False, and the corpus otherwise"):
-        dphh.ngrams(private, prior=of_text(news, lower=False), **PUBLIC, **ASK)
-    plan = dphh.ngrams(prior=of_text(news), **PUBLIC, **ASK)
+def test_a_release_is_read_as_the_data_are(private, ledger):
+    otherwise = Corpus(*private.where, user="who", text="what", lower=False)
+    earlier = dphh.ngrams(private, **ASK).run(ledger=ledger)
     with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
-        plan.run(corpus=Corpus(*private.where, user="who", text="what", lower=False))
+        dphh.ngrams(otherwise, prior=earlier, **ASK)
+    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
+        dphh.ngrams(prior=earlier, **ASK).run(corpus=otherwise)
 
 
 def test_which_rows_of_the_corpus_count_is_not_asked_of_the_prior(news, ledger, tmp_path):
@@ -131,21 +122,10 @@ def test_which_rows_of_the_corpus_count_is_not_asked_of_the_prior(news, ledger, 
     listing = tmp_path / "listed.parquet"
     pl.DataFrame({"item": ["good", "morning"], "count": [9, 5]}).write_parquet(listing)
     assert listed(dphh.ngrams(german, prior=listing, **PUBLIC, **ASK)) == ["good", "morning"]
-    by_text = dphh.ngrams(german, prior=news, prior_text="body", **PUBLIC, **ASK)
+    by_text = dphh.ngrams(german, prior=news, **TEXT, **ASK)
     assert listed(by_text) == ["all", "good", "morning", "you"]
     release = by_text.run(ledger=ledger)
     assert dphh.ngrams(french, prior=release, **ASK).run(ledger=ledger)
-
-
-def test_a_prior_without_a_word_is_refused(private, tmp_path):
-    pl.DataFrame({"item": ["a b"], "count": [2]}).write_parquet(tmp_path / "none.parquet")
-    with pytest.raises(UsageError, match="no word is listed"):
-        dphh.ngrams(private, prior=tmp_path / "none.parquet", **PUBLIC, **ASK)
-
-
-def test_how_a_text_becomes_tokens_is_the_corpuss_to_say(table):
-    with pytest.raises(UsageError, match="pass the corpus to the verb"):
-        dphh.ngrams(prior=table, **PUBLIC, **ASK)
 
 
 def test_the_digest_is_of_the_request(private, news, table):
@@ -153,8 +133,8 @@ def test_the_digest_is_of_the_request(private, news, table):
         Request.of(plan.price, plan.corpus)
         for plan in (
             dphh.ngrams(private, **ASK),
-            dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK),
-            dphh.ngrams(private, prior=news, prior_text="body", **PUBLIC, **ASK),
+            dphh.ngrams(private, prior=news, **TEXT, **ASK),
+            dphh.ngrams(private, prior=pl.read_parquet(news), **TEXT, **ASK),
             dphh.ngrams(private, prior=table, **PUBLIC, **ASK),
         )
     )
@@ -164,7 +144,7 @@ def test_the_digest_is_of_the_request(private, news, table):
 
 
 def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger):
-    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    plan = dphh.ngrams(private, prior=news, **TEXT, **ASK)
     digest = plan["prior"]
     assert plan.price.prior.digest == digest
     said = " ".join(plan.describe().split())
@@ -180,7 +160,7 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
 
 
 def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
-    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    plan = dphh.ngrams(private, prior=news, **TEXT, **ASK)
     with pytest.raises(UsageError, match="make the plan again"):
         dphh.plan_from_json(plan.dumps())
 
@@ -192,7 +172,7 @@ def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
         path = tmp_path / "private.parquet"
         pl.DataFrame({"who": range(len(rows)), "what": rows}).write_parquet(path)
         private = Corpus(str(path), user="who", text="what")
-        plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+        plan = dphh.ngrams(private, prior=news, **TEXT, **ASK)
         (file,) = cache_folder().iterdir()
         kept.append((file.name, file.read_bytes(), plan.describe(), plan.dumps()))
         file.unlink()
@@ -220,8 +200,8 @@ def test_sql_takes_one(private, table, news, ledger):
     assert run.run_id in " ".join(said for _, _, said, _ in told)
 
 
-def test_plans_with_and_without_a_prior_are_compared(private, news, table, ledger):
-    asked = {**ASK, "prior": [None, of_text(news), table], **PUBLIC}
+def test_plans_with_and_without_a_prior_are_compared(private, table, ledger):
+    asked = {**ASK, "prior": [None, table], **PUBLIC}
     found = dphh.compare(dphh.ngrams, private, ledger=ledger, **asked)
-    assert found["prior"].to_list() == [None, "news.parquet", "words.parquet"]
+    assert found["prior"].to_list() == [None, "words.parquet"]
     assert ledger.runs() == []

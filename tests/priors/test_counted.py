@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, CorpusError, UsageError
+from dphh import Corpus, CorpusError
 from dphh.public import counting as texts
-from dphh.public.counting import cache_folder, counted, of_table, of_text
+from dphh.public.counting import cache_folder, of_table, of_text
 
 
 def spelled(prior):
@@ -37,16 +37,19 @@ def by_hand(rows, max_n, least):
     return found
 
 
-def corpus(rows, **options):
+CONTENT = Corpus(".", user="who", text="what").content
+
+
+def of_rows(rows, max_n):
     frame = pl.DataFrame({"body": rows}, schema={"body": pl.String})
-    return Corpus(frame, user="body", **({"text": "body"} | options))
+    return of_text(frame, "body", CONTENT, max_n)
 
 
 @settings(max_examples=20)  # each opens an instance of DuckDB
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "ü", "dd"]), max_size=9), max_size=12))
 def test_every_run_of_listed_words_is_counted(rows):
-    prior = counted(corpus([" ".join(row) for row in rows]), 3)
-    assert spelled(prior) == by_hand(rows, 3, texts.LEAST_OF_SMALL)
+    prior = of_rows([" ".join(row) for row in rows], 3)
+    assert spelled(prior) == by_hand(rows, 3, 2)
     for grams in prior.grams:
         assert grams.words.tolist() == sorted(grams.words.tolist())
     words = prior.vocabulary.to_pylist()
@@ -55,14 +58,12 @@ def test_every_run_of_listed_words_is_counted(rows):
 
 
 def test_the_text_is_read_as_the_corpus_says():
-    asked = corpus(["Don't stop. DON’T!", "don't"])
-    assert spelled(counted(asked, 1)) == [{("don't",): 3}]
+    assert spelled(of_rows(["Don't stop. DON’T!", "don't"], 1)) == [{("don't",): 3}]
 
 
 def test_a_large_text_lists_words_of_three_and_leaves_out_longer_grams_that_occur_once(monkeypatch):
-    monkeypatch.setattr(texts, "SMALL", 5)
     monkeypatch.setattr(texts, "LARGE_TEXT", 5)
-    prior = counted(corpus(["a b a b", "a b", "c c b a"]), 2)
+    prior = of_rows(["a b a b", "a b", "c c b a"], 2)
     assert spelled(prior) == [{("a",): 4, ("b",): 4}, {("a", "b"): 3, ("b", "a"): 2}]
 
 
@@ -83,20 +84,13 @@ def test_a_table_gives_items_whose_parts_it_has(split, in_a_file, tmp_path):
     if in_a_file:
         source = str(tmp_path / "words.parquet")
         frame.write_parquet(source)
-    prior = of_table(source, corpus([]).content, 4)
+    prior = of_table(source, CONTENT, 4)
     assert spelled(prior) == [{("a",): 5, ("b",): 1}, {("a", "b"): 3}, {}, {}]
 
 
-def test_texts_of_a_table_become_tokens_as_the_data_do():
-    content = corpus([]).content
-    prior = of_table(table([("The", 2.0), ("the", 3.0)]), content, 2)
-    assert spelled(prior) == [{("the",): 5}, {}]
-
-
-@pytest.mark.parametrize("count", [0.0, -1.0, None, float("nan"), float("inf")])
-def test_a_count_is_a_number_above_0(count):
-    with pytest.raises(UsageError, match="a number above 0"):
-        of_table(table([("a", 3.0), ("b", count)]), corpus([]).content, 1)
+def test_texts_of_a_table_become_tokens_as_the_data_do_and_what_never_occurs_is_left_out():
+    rows = [("The", 2.0), ("the", 3.0), ("a", 0.0), ("b", None), (None, 2.0), ("c", float("inf"))]
+    assert spelled(of_table(table(rows), CONTENT, 1)) == [{("c",): 2**52, ("the",): 5}]
 
 
 @pytest.mark.parametrize("in_a_file", [False, True])
@@ -106,37 +100,26 @@ def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
         source.write_parquet(tmp_path / "words.parquet")
         source = str(tmp_path / "words.parquet")
     with pytest.raises(CorpusError, match=r"a column 'item', .* prior_text names the column"):
-        of_table(source, corpus([]).content, 1)
+        of_table(source, CONTENT, 1)
 
 
 # What is kept
 
 
-@pytest.fixture
-def text(tmp_path):
-    pl.DataFrame({"body": ["a b ü", "a b ü", "b a"]}).write_parquet(tmp_path / "text.parquet")
-    return Corpus(tmp_path / "text.parquet", user="body", text="body")
-
-
-def test_a_text_of_files_is_counted_once_until_it_changes(text, monkeypatch):
-    counted = []
-    count = texts.counted
-    monkeypatch.setattr(texts, "counted", lambda *asked: counted.append(asked) or count(*asked))
-    first, again = (of_text(text, 3) for _ in range(2))
+def test_a_text_of_files_is_counted_once_until_it_changes(tmp_path, monkeypatch):
+    path, rows = tmp_path / "text.parquet", pl.DataFrame({"body": ["a b ü", "a b ü", "b a"]})
+    rows.write_parquet(path)
+    asked, count = [], texts.counted
+    monkeypatch.setattr(texts, "counted", lambda *each: asked.append(each) or count(*each))
+    first, again = (of_text(path, "body", CONTENT, 3) for _ in range(2))
     assert (again.digest, spelled(again)) == (first.digest, spelled(first))
-    assert len(counted) == 1
+    assert len(asked) == 1
     (kept,) = cache_folder().iterdir()
     assert (cache_folder().stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o700, 0o600)
-    kept.write_bytes(kept.read_bytes()[:200])
-    assert of_text(text, 3).digest == first.digest
-    assert len(counted) == 2
-    pl.DataFrame({"body": ["a b"] * 3}).write_parquet(text.where[0])
-    assert of_text(text, 3).digest != first.digest
-
-
-def test_what_is_not_in_files_or_has_nowhere_to_be_kept_is_counted_all_the_same(text, monkeypatch):
-    frame = Corpus(pl.read_parquet(text.where[0]), user="body", text="body")
-    assert of_text(frame, 2).digest == of_text(frame, 2).digest
-    assert not cache_folder().exists()
-    monkeypatch.setenv("DPHH_CACHE", "/proc/none")
-    assert of_text(text, 2).digest == of_text(frame, 2).digest
+    monkeypatch.setenv("DPHH_CACHE", "/proc/none")  # where nothing can be kept
+    assert of_text(path, "body", CONTENT, 3).digest == first.digest
+    assert of_text(rows, "body", CONTENT, 3).digest == first.digest
+    assert len(asked) == 3
+    monkeypatch.undo()
+    pl.DataFrame({"body": ["a b"] * 3}).write_parquet(path)
+    assert of_text(path, "body", CONTENT, 3).digest != first.digest

@@ -3,18 +3,22 @@ shown."""
 
 from __future__ import annotations
 
+import datetime as dt
+
 import duckdb
 import polars as pl
 import pytest
 
 import dphh
 from dphh import UsageError
+from dphh.corpus import narrowed
 from dphh.engines import ENGINES
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 2.0, "delta": 1e-8, "max_items": 10}
+LADDER = {"max_n": 2, **ASK}
 RARE = [f"rare{word}" for word in range(300)]
 OWN = [f"own{word}" for word in range(300)]
 TABLE = pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
@@ -131,3 +135,55 @@ def test_frames_and_sql_take_both(tmp_path):
     assert con.sql(called + prior).fetchall()[0][1] == "good"
     with pytest.raises(duckdb.Error, match="domain: found no items"):
         con.sql(called + "domain := [])").fetchall()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_words_that_a_short_list_lacks_are_in_none_of_its_rows(engine):
+    """Their thresholds were those of the last class, so that its words could not be drawn."""
+    rows = [(f"p{user}", "the cat sat") for user in range(60)]
+    rows += [("u", " ".join(f"own{word}" for word in range(400)))]
+    frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    corpus = dphh.Corpus(frame, user="who", text="what")
+    held = ["the", "cat", "sat"]
+    listed = [*held, *(f"absent{word}" for word in range(40))]
+    table = pl.DataFrame({"item": listed, "count": [5] * len(listed)})
+    asked = {"max_n": 1, "epsilon": 1.0, "delta": 0.08, "max_items": 30, "prior_is_public": True}
+    plan = dphh.ngrams(corpus, prior=table, **asked)
+    for _ in range(10):
+        found = {row["item"] for row in plan.run(engine=engine, again=True)}
+        assert found & {*held}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_last_weeks_release_is_this_weeks_prior(tmp_path, ledger, engine):
+    """It costs nothing more than the run itself."""
+    monday = dt.date(2026, 11, 16)
+    held = [(monday, RARE, 80), (monday + dt.timedelta(weeks=1), [*RARE, *OWN], 14)]
+    rows = [
+        (f"{word}/{user}", day, f"good {word}")
+        for day, words, users in held
+        for word in words
+        for user in range(users)
+    ]
+    path = tmp_path / "weeks.parquet"
+    pl.DataFrame(rows, schema=["who", "day", "what"], orient="row").write_parquet(path)
+    corpus = dphh.Corpus(path, user="who", text="what")
+    ledger.add("weeks", corpus, 2 * LADDER["epsilon"], 2 * LADDER["delta"])
+    first = narrowed(corpus, until="day=2026-11-23")
+    second = narrowed(corpus, since="day=2026-11-23")
+    last = dphh.ngrams(first, **LADDER).run(engine=engine, ledger=ledger)
+    assert len({row["item"] for row in last} & {*RARE}) > 250
+
+    plan = dphh.ngrams(second, prior=last, **LADDER)
+    plain = dphh.ngrams(second, **LADDER)
+    assert plan.privacy.unit == plain.privacy.unit
+    found = plan.run(engine=engine, ledger=ledger)
+    items = {row["item"] for row in found}
+    assert len(items & {*RARE}) > 150
+    assert len(items & {*OWN}) < 25
+    assert last.run_id in found.dumps()
+
+    again = plan.run(engine=engine, ledger=ledger)
+    assert again.run_id == found.run_id
+    assert len(ledger.runs()) == 2

@@ -78,8 +78,8 @@ def price_items(
     it, with intervals.
 
     A `prior` is what is known before, of a public text or an earlier release: its items need no
-    threshold, and its counts say which of them are likely. It is a Corpus, or files whose column
-    `prior_text` is text; a table of (item, count), or files with one; or a release, its folder or
+    threshold, and its counts say which of them are likely. It is files or a frame whose column
+    `prior_text` is text; files or a frame with columns item and count; or a release, its folder or
     run id. Of a text or a table you declare with `prior_is_public` that nobody in the data
     contributed to it, or that all of it is published anyway; the promise does not cover it.
 
