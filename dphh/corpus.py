@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,16 +135,15 @@ class Corpus:
             where=rows_kept(where, since, until),
             null_users=null_users,
         )
-        for key, value in {
-            "source": opened,
-            "user": checked_user(user),
-            "content": content,
-            "account": account,
-            "kind": kind,
-            "where": places,
-            "by": None,
-        }.items():
-            object.__setattr__(self, key, value)
+        vars(self).update(
+            source=opened,
+            user=checked_user(user),
+            content=content,
+            account=account,
+            kind=kind,
+            where=places,
+            by=None,
+        )
 
     def __repr__(self) -> str:
         """Where the data is and how it is read; never a row of it."""
@@ -198,27 +197,34 @@ class Corpus:
         }
 
 
+def as_recorded(corpus: Corpus) -> dict[str, Any]:
+    """What a ledger records of a corpus: where it is and how it is read."""
+    said = corpus.to_json()
+    return {name: said[name] for name in ("kind", "where", "user", "content")}
+
+
 def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpus:
-    content = dict(found["content"])
-    reading = content.pop("reading")
-    column = content.pop("column")
-    corpus = Corpus(
-        list(found["where"]),
-        user=found["user"],
-        text=column,
-        as_=reading,
+    """The corpus that was written so; of a table in memory, without the table."""
+    return _corpus(
+        source=None,
+        user=checked_user(found["user"]),
+        content=Content(**found["content"]),
         account=account,
-        **content,
+        kind=found["kind"],
+        where=tuple(found["where"]),
+        by=found.get("by"),
     )
-    return in_groups(corpus, found.get("by"))
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """`dataclasses.replace` for a class with its own `__init__`."""
-    copy = object.__new__(Corpus)
-    for each in fields(Corpus):
-        object.__setattr__(copy, each.name, changes.get(each.name, getattr(corpus, each.name)))
-    return copy
+    return _corpus(**{**vars(corpus), **changes})
+
+
+def _corpus(**values: Any) -> Corpus:
+    made = object.__new__(Corpus)
+    vars(made).update(values)
+    return made
 
 
 def narrowed(

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.corpus import Corpus
 from dphh.errors import Notice, UsageError
 from dphh.ledger import Ledger, Request
 from dphh.wording.warned import warn
@@ -38,10 +37,9 @@ class Note(str):
 
 @dataclass(frozen=True)
 class Asked:
-    """A request of a ledger, with its corpus and what the ledger recognises its files by."""
+    """A request of a ledger, with what the ledger recognises its files by."""
 
     request: Request
-    corpus: Corpus
     ledger: Ledger
     #: '' where the data are not local files.
     files: str
@@ -51,7 +49,7 @@ class Asked:
         a new run. Refuses a request that may be a repeat, if a cap would pay for it twice. `later`
         takes a note that is true only if a run begins."""
         found = _runs_on_tables.get(self._key)
-        if found is not None and found[0]() is self.corpus.source:
+        if found is not None and found[0]() is self.request.corpus.source:
             return found[1]
         if (earlier := self.ledger.last_like(self.request)) is None:
             return None
@@ -63,7 +61,7 @@ class Asked:
             f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same, and whether its data "
             "are these cannot be seen"
         )
-        if self.request.account is not None:
+        if self.request.corpus.account is not None:
             raise UsageError(
                 f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
                 "which is free, or again=True to spend again"
@@ -73,14 +71,14 @@ class Asked:
 
     def remember(self, run_id: str) -> None:
         """Remember a run on a table in memory, for as long as this process has the table."""
-        if self.corpus.source is not None:
+        if self.request.corpus.source is not None:
             with suppress(TypeError):  # an object that takes no weak reference
-                _runs_on_tables[self._key] = (weakref.ref(self.corpus.source), run_id)
+                _runs_on_tables[self._key] = (weakref.ref(self.request.corpus.source), run_id)
 
     @property
     def _key(self) -> tuple[str, str, int]:
         asked = f"{self.request.digest} {self.ledger.analyst}"
-        return str(self.ledger.path), asked, id(self.corpus.source)
+        return str(self.ledger.path), asked, id(self.request.corpus.source)
 
 
 def notice(said: str) -> None:

@@ -26,7 +26,7 @@ from dphh.files.stopping import received
 from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_name, recorded
-from dphh.ledger.source import KEPT_OF_HASH, files_state
+from dphh.ledger.places import KEPT_OF_HASH, files_state
 from dphh.price import Price, stated
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, Found, found_by
@@ -78,8 +78,8 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
-    state = files_state(request.source)
-    asked = Asked(request, corpus, book, state[:KEPT_OF_HASH])
+    state = files_state(corpus)
+    asked = Asked(request, book, state[:KEPT_OF_HASH])
     given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:

@@ -86,7 +86,7 @@ def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
     rows = []
     for each in accounts:
         groups = json.dumps(each.groups) if each.groups else None
-        rows.append((each.name, ", ".join(each.user), each.source.content.get("column"), groups))
+        rows.append((each.name, ", ".join(each.user), each.corpus.content.column, groups))
     return _table(rows, CORPORA)
 
 

@@ -25,6 +25,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Kept
+from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
@@ -201,7 +202,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
             f"{shown(run.analyst or run.who)}"
         )
         if not run.accounts:
-            click.echo(f"{'':<14}{shown(run.source.label, 10_000)}")
+            click.echo(f"{'':<14}{shown(label_of(run.corpus), 10_000)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
     for change in changes:
@@ -249,7 +250,7 @@ def statement_of(book: Ledger, account: str) -> str:
     lines = [
         f"# Statement of the account {found.name}",
         f"By dphh {version('dphh')}, from the ledger {book.path}.",
-        f"Data: {found.source.label}; what is protected: {counted_by(found.source.user)}.",
+        f"Data: {label_of(found.corpus)}; what is protected: {counted_by(found.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
         *(_run_line(book, run) for run in runs),

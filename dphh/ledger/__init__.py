@@ -2,7 +2,7 @@
 
 Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
 `accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
-(whether one more run fits under a cap), `source` (whether a path is an account's), `schema` (the
+(whether one more run fits under a cap), `places` (whether a path is an account's), `schema` (the
 SQLite file), `entries` (requests, answers, tables) and `spending` (what is left, in words).
 
 A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
@@ -10,7 +10,6 @@ A ledger stops mistakes among people who may read the data anyway (docs/threats.
 
 from dphh.ledger.book import Ledger
 from dphh.ledger.entries import Booked, Entry, Request
-from dphh.ledger.source import Source, source_of
 from dphh.ledger.spending import Account, Outlook
 
-__all__ = ["Account", "Booked", "Entry", "Ledger", "Outlook", "Request", "Source", "source_of"]
+__all__ = ["Account", "Booked", "Entry", "Ledger", "Outlook", "Request"]

@@ -20,13 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
-from dphh.corpus import Corpus, corpus_from_json, replace_corpus
+from dphh.corpus import Corpus, as_recorded, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import absolute, written_here
 from dphh.ledger.budget import Booking, Budget, Cap, Kept, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical, checked_name
+from dphh.ledger.places import holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
-from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import Event, events_from_json
 from dphh.rows.user import counted_by
@@ -60,7 +60,7 @@ class Accounts:
     def add(
         self,
         account: str,
-        source: Source | Corpus,
+        corpus: Corpus,
         epsilon: float,
         delta: float,
         kept: Kept | None = None,
@@ -79,13 +79,11 @@ class Accounts:
         """
         cap = checked_cap(epsilon, delta, kept)
         _check_name(account)
-        if not isinstance(source, (Source, Corpus)):
-            raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
-        if isinstance(source, Corpus):
-            source = source_of(source)
-        text = canonical(source.to_json())
+        if not isinstance(corpus, Corpus):
+            raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
+        text = canonical(as_recorded(corpus))
         with writing(self.path) as con:
-            there = next(iter(accounts_in(con, lambda name, _: name == account)), None)
+            there = next(iter(accounts_in(con, lambda own: own.account == account)), None)
             if there is None:
                 con.execute(
                     "INSERT INTO accounts (name, source, epsilon, delta, kept) "
@@ -95,8 +93,8 @@ class Accounts:
                 note(con, "cap", account, None, _cap_as_text(cap))
             elif replace:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-                note(con, "corpus", account, _corpus_as_text(there.source), _corpus_as_text(source))
-            elif if_missing and there.source == source:
+                note(con, "corpus", account, _corpus_as_text(there.corpus), _corpus_as_text(corpus))
+            elif if_missing and canonical(as_recorded(there.corpus)) == text:
                 return there
             else:
                 raise UsageError(
@@ -163,20 +161,19 @@ class Accounts:
 
         files: read these alone. They must be the account's."""
         with reading(self.path) as con:
-            source = account_named(con, account).source
-        if source.kind != "path":
+            corpus = account_named(con, account).corpus
+        if corpus.kind != "path":
             raise UsageError(
-                f"corpus: the account {account!r} is of a table in memory ({source.label}); pass "
-                f"that table with account={account!r}"
+                f"corpus: the account {account!r} is of a table in memory ({label_of(corpus)}); "
+                f"pass that table with account={account!r}"
             )
-        corpus = corpus_from_json(source.to_json(), account=account)
         some = [files] if isinstance(files, (str, Path)) else list(files)
-        if not some:
-            return corpus
-        chosen = replaced(source, where=tuple(map(absolute, some)))
-        if not all(holds(source, places_of(replaced(chosen, where=(w,)))) for w in chosen.where):
-            raise not_of_account(account, source, chosen)
-        return replace_corpus(corpus, where=chosen.where)
+        chosen = [replace_corpus(corpus, where=(absolute(file),)) for file in some]
+        for each in chosen:
+            if not holds(corpus, places_of(each)):
+                raise not_of_account(corpus, each)
+        where = tuple(file for each in chosen for file in each.where)
+        return replace_corpus(corpus, where=where or corpus.where)
 
     def absent(self) -> str | None:
         """A message if the ledger does not exist, else None."""
@@ -276,21 +273,21 @@ def names_in(con: sqlite3.Connection) -> list[str]:
 
 
 def accounts_in(
-    con: sqlite3.Connection, which: Callable[[str, Source], bool] = lambda name, source: True
+    con: sqlite3.Connection, which: Callable[[Corpus], bool] = lambda corpus: True
 ) -> list[Account]:
-    """The accounts with what they paid for, of those with a name and a source that `which` takes:
-    to read the prices of all takes long."""
+    """The accounts with what they paid for, of those with a corpus that `which` takes: to read the
+    prices of all takes long."""
     query = 'SELECT id, name, source, epsilon, delta, kept, "groups" FROM accounts ORDER BY id'
     return [
-        Account(number, name, source, Cap(epsilon, delta, kept), prices(con, number), groups)
+        Account(number, name, corpus, Cap(epsilon, delta, kept), prices(con, number), groups)
         for number, name, text, epsilon, delta, kept, declared in con.execute(query)
-        if which(name, source := Source.from_json(json.loads(text)))
+        if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
     ]
 
 
 def account_named(con: sqlite3.Connection, name: str) -> Account:
-    for account in accounts_in(con, lambda each, _: each == name):
+    for account in accounts_in(con, lambda own: own.account == name):
         return account
     raise UsageError(
         f"The ledger has no account {name!r}: `dphh ledger show` lists those there are; "
@@ -347,7 +344,7 @@ def note(
 def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
     """Charge an account for the runs that were made on its files before it was named."""
     for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
-        if holds(account.source, places_of(Source.from_json(json.loads(text)))):
+        if holds(account.corpus, places_of(corpus_from_json(json.loads(text)))):
             con.execute(
                 "INSERT OR IGNORE INTO charges SELECT sequence, ? FROM runs WHERE source = ?",
                 (account.id, text),
@@ -380,16 +377,16 @@ def _cap_as_text(cap: Cap) -> str:
     return _as_text(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
 
 
-def not_of_account(name: str, account: Source, asked: Source) -> UsageError:
+def not_of_account(own: Corpus, asked: Corpus) -> UsageError:
     return UsageError(
-        f"account: {name!r} is of {account.label}, not of {asked.label}. Nothing was spent. Leave "
-        "account out, or let its owner say where its data are now (`dphh ledger add NAME CORPUS "
-        "... --replace`)"
+        f"account: {own.account!r} is of {label_of(own)}, not of {label_of(asked)}. Nothing was "
+        "spent. Leave account out, or let its owner say where its data are now (`dphh ledger add "
+        "NAME CORPUS ... --replace`)"
     )
 
 
-def _corpus_as_text(source: Source) -> str:
-    return f"{source.label}, {counted_by(source.user)}"
+def _corpus_as_text(corpus: Corpus) -> str:
+    return f"{label_of(corpus)}, {counted_by(corpus.user)}"
 
 
 def _check_name(name: str) -> None:

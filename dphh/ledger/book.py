@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dphh.corpus import Corpus
+from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
@@ -47,8 +47,8 @@ from dphh.ledger.entries import (
     canonical,
     export_table,
 )
+from dphh.ledger.places import holds, places_of
 from dphh.ledger.schema import reading, writing
-from dphh.ledger.source import Source, holds, places_of, source_of
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_to_json
 from dphh.rows.user import as_json, counted_by
@@ -88,13 +88,13 @@ class Ledger(Accounts):
         `setting` is the same. `files` recognises the data; None for a test's run, which is found by
         its `run_id` alone. `again`: book a new run, whatever ran before.
         """
-        places = places_of(request.source)  # before the file is locked
+        places = places_of(request.corpus)  # before the file is locked
         with writing(self.path) as con:
             found = None if again else self._find(con, request, files, run_id)
             if found is not None:
                 booked = _repeated(con, found, setting)
             else:
-                paying = self._payers(con, request.source, request.account, places)
+                paying = self._payers(con, request.corpus, places)
                 self._refuse(con, request, paying)
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert(con, run, request, setting, files, paying)
@@ -111,22 +111,22 @@ class Ledger(Accounts):
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
         """What `book` would do, asked before anything of the data is read: the settled run of this
         id with its release; None if a run may begin or continue. Refuses what `book` refuses."""
-        places = places_of(request.source)
+        places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if run_id is None else self._find(con, request, None, run_id)
             if found is None:
-                paying = self._payers(con, request.source, request.account, places)
+                paying = self._payers(con, request.corpus, places)
                 self._refuse(con, request, paying)
                 return None
             return _repeated(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
         """What the ledger would say of this request now. Changes nothing."""
-        places = places_of(request.source)
+        places = places_of(request.corpus)
         with reading(self.path) as con:
             paying, refused = [], None
             try:
-                paying = self._payers(con, request.source, request.account, places)
+                paying = self._payers(con, request.corpus, places)
                 self._refuse(con, request, paying)
             except BudgetRefused as problem:
                 refused = str(problem)
@@ -150,10 +150,9 @@ class Ledger(Accounts):
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
         """The accounts that pay for runs on a corpus. Refuses as a run would, whatever it costs."""
-        source = source_of(corpus)
-        places = places_of(source)
+        places = places_of(corpus)
         with reading(self.path) as con:
-            return self._payers(con, source, corpus.account, places)
+            return self._payers(con, corpus, places)
 
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
@@ -255,31 +254,28 @@ class Ledger(Accounts):
         return found[0] if found else None
 
     def _payers(
-        self,
-        con: sqlite3.Connection,
-        source: Source,
-        account: str | None,
-        places: frozenset[str],
+        self, con: sqlite3.Connection, corpus: Corpus, places: frozenset[str]
     ) -> list[Account]:
-        """The accounts that pay: the one that the request names, then those that hold its files."""
-        named = [] if account is None else [account_named(con, account)]
-        if named and source.kind == "path" and not holds(named[0].source, places):
-            raise not_of_account(named[0].name, named[0].source, source)
-        if not named and source.kind != "path" and (names := names_in(con)):
+        """The accounts that pay: the one that the corpus names, then those that hold its files."""
+        named = [] if corpus.account is None else [account_named(con, corpus.account)]
+        if named and corpus.kind == "path" and not holds(named[0].corpus, places):
+            raise not_of_account(named[0].corpus, corpus)
+        if not named and corpus.kind != "path" and (names := names_in(con)):
             raise BudgetRefused(
                 "Refused: which account pays? This ledger has accounts, so a table in memory names "
                 f"one of them: account={names[0]!r}. Nothing was spent."
             )
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
-        others = accounts_in(con, lambda name, own: name != account and holds(own, places))
+        others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
         return [*named, *others]
 
     def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
         """Refuse what a cap does not allow, or an analyst's share: of several accounts with these
         files, each keeps the share that it gave."""
         for account in paying:
-            label, is_named = f"the account {account.name!r}", account.name == request.account
+            label = f"the account {account.name!r}"
+            is_named = account.name == request.corpus.account
             if self.analyst is not None:
                 share = share_of(con, account, self.analyst)
                 if share is None and is_named:
@@ -290,7 +286,7 @@ class Ledger(Accounts):
                 if share is not None and not share.allows(request.price):
                     of_share = f"{self.analyst}'s share of {label}"
                     raise BudgetRefused(refusal(of_share, share.prices, share.cap, request.price))
-            same_user = account.user == request.source.user
+            same_user = account.user == request.corpus.user
             if same_user and account.allows(request.price):
                 continue
             if self.analyst is not None and not is_named:
@@ -303,7 +299,7 @@ class Ledger(Accounts):
             if not same_user:
                 raise BudgetRefused(
                     f"Refused: {label} protects {counted_by(account.user)}, but this run counts "
-                    f"them by user={as_json(request.source.user)!r}, which does not protect them. "
+                    f"them by user={as_json(request.corpus.user)!r}, which does not protect them. "
                     "Nothing was spent. Use the account's user columns."
                 )
             raise BudgetRefused(refusal(label, account.prices, account.cap, request.price))
@@ -326,7 +322,7 @@ class Ledger(Accounts):
             "who": system_user(),
             "verb": request.verb,
             "parameters": canonical(request.parameters),
-            "source": canonical(request.source.to_json()),
+            "source": canonical(as_recorded(request.corpus)),
             "events": canonical(events_to_json(request.price.events)),
             "epsilon": request.price.epsilon,
             "delta": request.price.delta,
@@ -348,7 +344,7 @@ class Ledger(Accounts):
         return Entry(
             **{name: found[name] for name in kept},
             accounts=_payers_of(con, found["sequence"], self.analyst),
-            source=Source.from_json(json.loads(found["source"])),
+            corpus=corpus_from_json(json.loads(found["source"])),
             parameters=json.loads(found["parameters"]),
             events=events_of(found["events"]),
             when=day_of(found["recorded"]),

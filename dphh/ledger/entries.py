@@ -11,11 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dphh.corpus import Corpus
+from dphh.corpus import Corpus, as_recorded
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_named
 from dphh.ledger.budget import Booking, checked_booking
-from dphh.ledger.source import Source, source_of
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json, priced_in
 from dphh.rows.user import as_json
@@ -31,15 +30,14 @@ State = Literal["running", "failed", "settled"]
 class Request:
     """A verb, its parameters, its data and its price, without the caller and the run id.
 
-    `account` names the account that pays; accounts whose folders or patterns hold the source's
-    files pay too.
+    The account that the corpus names pays; accounts whose folders or patterns hold its files pay
+    too.
     """
 
-    source: Source
+    corpus: Corpus
     verb: str
     parameters: dict[str, Any]
     price: Booking
-    account: str | None = None
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus) -> Request:
@@ -47,7 +45,7 @@ class Request:
         events is refused."""
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
-        return cls(source_of(corpus), price.verb, recorded(price, corpus), booking, corpus.account)
+        return cls(corpus, price.verb, recorded(price, corpus), booking)
 
     @property
     def digest(self) -> str:
@@ -56,8 +54,8 @@ class Request:
         asked = [
             self.verb,
             self.parameters,
-            self.source.to_json(),
-            None if self.source.kind == "path" else self.account,
+            as_recorded(self.corpus),
+            None if self.corpus.kind == "path" else self.corpus.account,
             priced_in(self.price.events),
             self.price.epsilon,
             self.price.delta,
@@ -96,7 +94,7 @@ class Entry:
     sequence: int
     run_id: str
     accounts: tuple[str, ...]
-    source: Source
+    corpus: Corpus
     verb: str
     parameters: dict[str, Any]
     events: tuple[Event, ...]
@@ -115,7 +113,7 @@ class Entry:
         return {
             **vars(self),
             "accounts": json.dumps(self.accounts),
-            "source": json.dumps(self.source.to_json()),
+            "source": json.dumps(as_recorded(self.corpus)),
             "parameters": json.dumps(self.parameters),
             "events": json.dumps(events_to_json(self.events)),
             "booked": self.when.isoformat(),
@@ -182,7 +180,8 @@ def export_table(
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
     numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
     schema = {column: numbers.get(column, pl.String) for column in columns}
-    table = pl.DataFrame([each.to_json() for each in listed], schema)
+    rows = [each.to_json() for each in listed]
+    table = pl.DataFrame([{column: row[column] for column in columns} for row in rows], schema)
     written = io.BytesIO()
     if target.suffix == ".csv":
         # Run ids are their callers' own: a spreadsheet must not compute one.

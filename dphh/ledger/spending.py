@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dphh.corpus import Corpus, as_recorded
 from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
-from dphh.ledger.source import Source
 from dphh.privacy.weak import warnings
 from dphh.rows.user import whom
 from dphh.wording.lines import plural, shown, wrapped
@@ -22,7 +22,7 @@ class Account:
 
     id: int
     name: str
-    source: Source
+    corpus: Corpus
     cap: Cap
     prices: tuple[Booking, ...]
     #: Columns with values that its owner declared public.
@@ -63,13 +63,13 @@ class Account:
     def user(self) -> tuple[str, ...]:
         """The columns that identify the protected unit; with several columns it is less than a
         user."""
-        return self.source.user
+        return self.corpus.user
 
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "analyst": self.analyst,
-            "source": self.source.to_json(),
+            "source": as_recorded(self.corpus),
             "runs_count": self.runs,
             "cap": asdict(self.cap),
             "spent": asdict(self.spent),

@@ -27,7 +27,7 @@ from dphh.engines.host import Limits
 from dphh.errors import CorpusError
 from dphh.files.paths import folder_of_user, parquet_pattern
 from dphh.files.whole_files import write_whole
-from dphh.ledger.source import files_state, source_of
+from dphh.ledger.places import files_state
 from dphh.mechanisms.released_rows import whole
 from dphh.prior import Integers, Prior, PublicGrams
 from dphh.release import Release
@@ -67,7 +67,7 @@ def _counted_once(text: Corpus, max_n: int) -> Prior:
     The cache has nothing of private data: what a file is called follows from the public text's
     files, from how it is read and from the rule by which it is counted.
     """
-    state, folder = files_state(source_of(text)), cache_folder()
+    state, folder = files_state(text), cache_folder()
     if folder is None or not state:
         return counted(text, max_n)
     said = json.dumps([_FORMAT_OF_COUNTS, max_n, text.content.to_json(), text.where, state])

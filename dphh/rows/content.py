@@ -80,7 +80,8 @@ class Content:
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int
     null_users: NullUsers
-    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all.
+    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all. What is added
+    #: below has a default too: ledgers hold contents that were written without it.
     where: str | None = None
 
     def __post_init__(self) -> None:

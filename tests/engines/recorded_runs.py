@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
-from dphh.ledger import source_of
 from tests.engines.asked import Asked, Listening, recorded
 from tests.engines.ladders import Gram, grams_of
 
@@ -175,7 +174,7 @@ def corpus_of(folder: Path, rows: Rows) -> Corpus:
 def ran(engine: str, case: Case, folder: Path, *, is_test: bool = False) -> Run:
     corpus = corpus_of(folder, case.rows)
     book = Ledger(folder / "ledger.sqlite")
-    book.add("corpus", source_of(corpus), 1_000.0, 0.5)
+    book.add("corpus", corpus, 1_000.0, 0.5)
     plan = case.plan(corpus)
     with recorded(engine) as asked:
         randomness = Listening(asked, 1, is_test=is_test)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from dphh import Ledger
-from dphh.ledger import source_of
 from dphh.udfs.draws.randomness import ONCE_A_RUN
 from tests.engines.asked import Draw, Listening, is_of, recorded
 from tests.engines.recorded_runs import CASES, corpus_of, ran
@@ -32,7 +31,7 @@ def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
     whole = ran("polars", CASES[case], tmp_path, is_test=True)
     corpus = corpus_of(tmp_path, CASES[case].rows)
     book = Ledger(tmp_path / "again.sqlite")
-    book.add("corpus", source_of(corpus), 1_000.0, 0.5)
+    book.add("corpus", corpus, 1_000.0, 0.5)
     plan = CASES[case].plan(corpus)
     seen: set[str] = set()
     asked, release = [], None

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, DphhError, Ledger, Release, UsageError, items
-from dphh.ledger import source_of
-from dphh.ledger.source import files_state
+from dphh.ledger.places import files_state
 from tests.conftest import full
 from tests.engines.cut_short import (
     DRAWING,
@@ -273,7 +272,7 @@ def test_a_changed_corpus_cannot_go_on(corpus: Corpus, ledger: Ledger, tmp_path:
     """The ledger keeps what tells the files while it is needed. Beside them, it is no change."""
     everything = Corpus(Path(corpus.where[0]).parent, user="who", text="what")
     cut_short(everything, ledger)
-    state = files_state(source_of(everything))
+    state = files_state(everything)
     assert state.encode() in ledger.path.read_bytes()
     ledger.export(tmp_path / "runs.csv")
     assert state not in (tmp_path / "runs.csv").read_text()

@@ -38,7 +38,6 @@ from dphh import (
 )
 from dphh.corpora.files import refuse_unclear_columns
 from dphh.corpus import narrowed
-from dphh.ledger import Source, source_of
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.udfs.kernel.reading import Words
 from tests.engines.contents import expected, frame
@@ -311,15 +310,13 @@ def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows
 
 def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     rows = [("ann", "may", "x")]
-    source = source_of(by_month(tmp_path, rows))
-    account = ledger.add("months", source, 1.0, 1e-6)
+    account = ledger.add("months", by_month(tmp_path, rows), 1.0, 1e-6)
     assert account.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
-    assert Source.from_json(source.to_json()) == source
     for user in ("who", "month", ["month", "who"]):
         with pytest.raises(BudgetRefused, match="protects combinations of the columns"):
             items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     (entry,) = ledger.runs()
     assert entry.parameters["user"] == ["who", "month"]
-    assert entry.source.user == ("who", "month")
+    assert entry.corpus.user == ("who", "month")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from dphh.ledger import Booked, Ledger, Request, Source
+from dphh.corpus import Corpus, replace_corpus
+from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -17,7 +18,7 @@ SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
 
 
 def asked(
-    source: Source,
+    corpus: Corpus,
     epsilon: float = 0.1,
     delta: float = 0.0,
     *,
@@ -27,11 +28,11 @@ def asked(
 ) -> Request:
     done = [EpsilonDeltaEvent(epsilon, delta)] if events is None else events
     price = checked_booking(done, epsilon, delta)
-    return Request(source, "items", parameters, price, account)
+    return Request(replace_corpus(corpus, account=account), "items", parameters, price)
 
 
-def ask(book: Ledger, run_id: str | None, source: Source, *price: float, **how: Any) -> Booked:
-    request = asked(source, *price, **how)
+def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> Booked:
+    request = asked(corpus, *price, **how)
     return book.book(request, SETTING, files="f1", run_id=run_id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dphh.ledger import Ledger, Source
+from dphh import Corpus, Ledger
 
 
 @pytest.fixture
@@ -15,4 +15,4 @@ def book(tmp_path):
 @pytest.fixture
 def reviews(tmp_path):
     (tmp_path / "reviews.parquet").touch()
-    return Source("path", (str(tmp_path / "reviews.parquet"),), ("author",), {"column": "body"})
+    return Corpus(tmp_path / "reviews.parquet", user="author", text="body")

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from dphh import BudgetRefused, Ledger, UsageError
+from dphh import BudgetRefused, Corpus, Ledger, UsageError
 from dphh.errors import ElsewhereRefused
-from dphh.ledger import Booked, Source, accounts
+from dphh.ledger import Booked, accounts
 from tests.ledger.asked import ask, asked, items_price
 
-SOURCE = Source("path", ("/nowhere/reviews.parquet",), ("who",), {"column": "what"})
+CORPUS = Corpus("/nowhere/reviews.parquet", user="who", text="what")
 
 
 @pytest.fixture
 def shared(ledger):
-    ledger.add("reviews", SOURCE, 3.0, 1e-6, "sums")
+    ledger.add("reviews", CORPUS, 3.0, 1e-6, "sums")
     ledger.set_share("reviews", "alice", 1.0, 1e-6)
     ledger.set_share("reviews", "bob", 2.5, 1e-6)
     return ledger
@@ -30,7 +30,7 @@ def spend(
     ledger: Ledger, analyst: str | None, run_id: str | None, epsilon: float, **how: Any
 ) -> Booked:
     how = {"account": "reviews", **how}
-    return ask(Ledger(ledger.path, analyst), run_id, SOURCE, epsilon, 1e-8, **how)
+    return ask(Ledger(ledger.path, analyst), run_id, CORPUS, epsilon, 1e-8, **how)
 
 
 @pytest.mark.parametrize(("second", "granted"), [(0.4, True), (0.4000001, False)])
@@ -48,11 +48,11 @@ def test_a_share_is_spent_and_then_refuses(shared, second, granted):
 
 
 def test_a_share_is_kept_by_the_accounts_rule(ledger):
-    ledger.add("reviews", SOURCE, 1.0, 1e-6, "divergence")
+    ledger.add("reviews", CORPUS, 1.0, 1e-6, "divergence")
     ledger.set_share("reviews", "alice", 0.5, 5e-7)
     how = {"account": "reviews", "events": items_price(0.1, 1e-8)}
     for number in range(6):  # of which the sums allow five
-        ask(Ledger(ledger.path, "alice"), f"run {number}", SOURCE, 0.1, 1e-8, **how)
+        ask(Ledger(ledger.path, "alice"), f"run {number}", CORPUS, 0.1, 1e-8, **how)
 
 
 def test_one_analyst_does_not_spend_anothers_share_but_the_cap_holds_for_all(shared):
@@ -76,7 +76,7 @@ def test_an_analyst_without_a_share_gets_nothing(shared):
 
 
 def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
-    shared.add("wide", SOURCE, 5.0, 1e-6, "sums")
+    shared.add("wide", CORPUS, 5.0, 1e-6, "sums")
     shared.set_share("wide", "alice", 3.0, 1e-6)
     spend(shared, "alice", "a", 0.7, account="wide")
     assert [share.runs for share in shared.shares("alice")] == [1, 1]
@@ -103,11 +103,11 @@ def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
 
 
 def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
-    shared.add("secret-project", SOURCE, 0.2, 1e-6, "sums")
+    shared.add("secret-project", CORPUS, 0.2, 1e-6, "sums")
     for refused in (
         lambda: spend(shared, "alice", "a", 0.5),
         lambda: Ledger(shared.path, "alice").before_reading(
-            asked(SOURCE, 0.5, 1e-8, account="reviews"), None
+            asked(CORPUS, 0.5, 1e-8, account="reviews"), None
         ),
     ):
         with pytest.raises(ElsewhereRefused) as why:
@@ -115,7 +115,7 @@ def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
         assert not re.search(r"secret|0\.2|0\.1", str(why.value))
     spend(shared, "alice", "b", 0.1)
     assert shared.status("secret-project").runs == 1  # it pays all the same
-    outlook = Ledger(shared.path, "alice").outlook(asked(SOURCE, 0.5, 1e-8, account="reviews"))
+    outlook = Ledger(shared.path, "alice").outlook(asked(CORPUS, 0.5, 1e-8, account="reviews"))
     assert "secret" not in (outlook.refusal or "")
     assert outlook.accounts == ()
     assert [run.accounts for run in Ledger(shared.path, "alice").runs()] == [("reviews",)]

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger import Source
 from dphh.ledger.budget import Cap, allowed, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.privacy.events import GaussianEvent
@@ -111,10 +111,10 @@ def test_a_claim_far_below_its_events_is_a_mistake(book, reviews):
 
 def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_path):
     ask(book, "exactly here", reviews, 0.25)
-    ask(book, "the whole folder", Source("path", (str(tmp_path),), ("author",)), 0.25)
-    by_row = Source("path", reviews.where, ("row_number",))
+    ask(book, "the whole folder", replace_corpus(reviews, where=(str(tmp_path),)), 0.25)
+    by_row = replace_corpus(reviews, user=("row_number",))
     book.failed(ask(book, "by another column", by_row, 0.25))
-    ask(book, "elsewhere", Source("path", ("/nowhere/at/all.parquet",), ("author",)), 0.25)
+    ask(book, "elsewhere", replace_corpus(reviews, where=("/nowhere/at/all.parquet",)), 0.25)
     account = book.add("reviews", reviews, 1.0, 0.0)
     assert (account.runs, account.spent.epsilon) == (3, 0.75)
     assert [run.run_id for run in book.runs("reviews")][-1] == "by another column"

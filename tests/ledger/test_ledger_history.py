@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from dphh import Ledger
+from dphh import Corpus, Ledger
+from dphh.corpus import as_recorded, replace_corpus
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger import Source
 from dphh.ledger import accounts as ledger_accounts
 from tests.ledger.asked import ask
 
@@ -34,9 +34,9 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
     book.give_token("of no account")
     book.declare_groups("reviews", "country", "DE, US")
     book.declare_groups("reviews", "country", ())
-    moved = Source("path", ("/elsewhere/a.parquet",), ("who",))
+    moved = Corpus("/elsewhere/a.parquet", user="who", text="body")
     book.add("reviews", moved, 2.0, 1e-6, replace=True)
-    there = f"{reviews.label}, users by the column 'author'"
+    there = f"{reviews.where[0]}, users by the column 'author'"
     now = "/elsewhere/a.parquet, users by the column 'who'"
     assert told(book, "reviews") == [
         ("cap", "reviews", None, None, "epsilon 1, delta 1e-06"),
@@ -64,18 +64,18 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
 def test_an_account_whose_data_moved_keeps_its_cap_and_its_spending(book, reviews, tmp_path):
     book.add("reviews", reviews, 1.0, 1e-6)
     ask(book, "a", reviews, 0.5, 1e-7)
-    there = Source("path", (str(tmp_path / "elsewhere"),), ("author",), {"column": "body"})
+    there = replace_corpus(reviews, where=(str(tmp_path / "elsewhere"),))
     ask(book, "there before", there, 0.1, 1e-8)
     before = book.status("reviews")
     moved = book.add("reviews", there, 9.0, 1e-6, replace=True)
     assert moved.cap == before.cap
     assert [run.run_id for run in book.runs("reviews")] == ["a", "there before"]
-    assert moved.source == book.status("reviews").source == there
+    assert moved.corpus == replace_corpus(there, account="reviews")
     ask(book, "the old place", reviews, 9.0)  # is another corpus now
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):
-    by_row = Source(reviews.kind, reviews.where, ("row",), reviews.content)
+    by_row = replace_corpus(reviews, user=("row",))
     book.add("reviews", by_row, 1.0, 0.0)
     ask(book, "by rows", by_row, 0.5)
     with pytest.raises(BudgetRefused, match="protects users by the column 'row'"):
@@ -91,10 +91,10 @@ def test_added_if_missing(book, reviews, tmp_path):
         account = book.add("reviews", reviews, epsilon, 1e-6, if_missing=True)
         assert account.cap.epsilon == 1.0
     assert len(book.history()) == 1
-    ask(book, "a", Source("path", (str(tmp_path / "link/*"),), ("author",)), 5.0)
+    ask(book, "a", replace_corpus(reviews, where=(str(tmp_path / "link/*"),)), 5.0)
     (tmp_path / "link").symlink_to(tmp_path)
     assert book.add("reviews", reviews, 1.0, 1e-6, if_missing=True).runs == 0  # nothing changes
-    other = Source(reviews.kind, reviews.where, ("another column",), reviews.content)
+    other = replace_corpus(reviews, user=("another column",))
     with pytest.raises(UsageError, match="exists"):
         book.add("reviews", other, 1.0, 1e-6, if_missing=True)
     with pytest.raises(UsageError, match="exists"):
@@ -143,7 +143,7 @@ def test_export_writes_every_run_and_every_change(book, reviews, tmp_path, suffi
     assert [row["run_id"] for row in rows] == ["a", 'b, "quoted"']
     assert float(rows[0]["epsilon"]) == 0.25
     assert [json.loads(row["accounts"]) for row in rows] == [["reviews"]] * 2
-    assert json.loads(rows[0]["source"]) == reviews.to_json()
+    assert json.loads(rows[0]["source"]) == as_recorded(reviews)
     assert list(tmp_path.glob(".out*")) == []
     book.export(tmp_path / f"history{suffix}", history=True)
     read = pl.read_csv if suffix == ".csv" else pl.read_parquet

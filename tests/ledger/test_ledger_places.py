@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 
 import duckdb
 import polars as pl
@@ -13,8 +14,8 @@ import pytest
 from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.files.paths import absolute
-from dphh.ledger import Ledger, Source
-from dphh.ledger.source import files_state, holds, places_of, source_of
+from dphh.ledger import Ledger
+from dphh.ledger.places import files_state, holds, places_of
 from tests.ledger.asked import ask, asked
 
 
@@ -36,14 +37,13 @@ def data(tmp_path, monkeypatch):
     return root
 
 
-def paths(*where: str) -> Source:
-    return Source("path", tuple(map(absolute, where)), ("who",))
+def paths(*where: str, user: str | Sequence[str] = "who") -> Corpus:
+    return Corpus(where, user=user, text="what")
 
 
 def pays(book: Ledger, *where: str) -> list[str]:
     """The accounts of these paths."""
-    corpus = Corpus([*where] if len(where) > 1 else where[0], user="who", text="what")
-    return [account.name for account in book.accounts_of(corpus)]
+    return [account.name for account in book.accounts_of(paths(*where))]
 
 
 #: The first `..` follows a link.
@@ -125,7 +125,7 @@ def test_a_file_of_an_account_among_many_is_enough(book, data):
     assert ask(book, "a", paths(*both), 0.6).accounts == ("reviews", "others")
     for one in ("reviews", "others"):
         with pytest.raises(BudgetRefused, match=one):
-            ask(book, one, book.status(one).source, 0.6)
+            ask(book, one, book.status(one).corpus, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_all_tables_of_a_database_are_one_place(book, data, own):
     """A table may hold what another one holds."""
     duckdb.connect(str(data / "app.duckdb")).execute("CREATE TABLE reviews (who INTEGER)").close()
     (data / "link.duckdb").symlink_to(data / "app.duckdb")
-    account = book.add("reviews", paths(own), 1.0, 0.0).source
+    account = book.add("reviews", paths(own), 1.0, 0.0).corpus
     same = "app.duckdb/reviews app.duckdb/users app.duckdb/main.reviews app.duckdb *.duckdb"
     for where in f"{same} link.duckdb/reviews".split():
         assert holds(account, places_of(paths(where))), where
@@ -188,11 +188,11 @@ def test_the_address_of_a_local_file_is_its_path(book, data, begins):
 
 def test_a_table_in_memory_names_the_account_that_pays(book, data):
     frame = pl.DataFrame({"who": [1], "what": ["x"]})
-    unnamed = source_of(Corpus(frame, user="who", text="what"))
+    unnamed = Corpus(frame, user="who", text="what")
     assert ask(book, "nothing is capped", unnamed, 5.0).accounts == ()
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     book.add("frames", unnamed, 10.0, 0.0)
-    for table in (unnamed, Source("table", ("duckdb:relation",), ("who",))):
+    for table in (unnamed, Corpus(duckdb.sql("FROM frame"), user="who", text="what")):
         with pytest.raises(BudgetRefused, match=r"which account pays\?.*account='reviews'"):
             ask(book, "a", table, 0.1)
         with pytest.raises(BudgetRefused, match="which account pays"):
@@ -217,11 +217,11 @@ def test_an_account_that_does_not_hold_the_path_is_refused(book, data):
 @pytest.mark.parametrize("account", [None, "reviews"])
 def test_another_user_column_is_refused(book, data, account):
     book.add("reviews", paths("reviews"), 1.0, 0.0)
-    for user in (("row_number",), ("who", "week")):
-        source = Source("path", paths("link.parquet").where, user)
+    for user in ("row_number", ("who", "week")):
+        source = paths("link.parquet", user=user)
         with pytest.raises(BudgetRefused, match="protects users by the column 'who'"):
             ask(book, "a", source, 0.1, account=account)
-    book.add("weeks", Source("path", paths("other").where, ("who", "week")), 1.0, 0.0)
+    book.add("weeks", paths("other", user=("who", "week")), 1.0, 0.0)
     with pytest.raises(BudgetRefused, match="combinations of the columns 'who', 'week'"):
         ask(book, "a", paths("other"), 0.1)
     assert book.runs() == []
@@ -265,7 +265,7 @@ def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
     assert len(set(seen)) == 5
     assert state("folder-link/**") == state("reviews")  # the same files in other words
     assert files_state(paths("reviews", "s3://bucket/a")) == ""
-    assert files_state(Source("frame", ("f",), ("who",))) == ""
+    assert files_state(Corpus(pl.DataFrame(), user="who", text="what")) == ""
 
 
 def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data):

@@ -13,23 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from dphh.ledger import Ledger, Request, Source
+from dphh import Corpus
+from dphh.ledger import Ledger, Request
 from dphh.ledger.budget import Cap, allowed, checked_booking
 
 pytestmark = pytest.mark.slow
-SOURCE = Source("path", ("/data/reviews.parquet",), ("author",))
+CORPUS = Corpus("/data/reviews.parquet", user="author", text="body")
 
 START = """
 import sys
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import tampered
-from dphh.ledger import Ledger, Request, Source
+from dphh import Corpus
+from dphh.ledger import Ledger, Request
 from dphh.ledger.budget import checked_booking
 book = Ledger(sys.argv[1])
-source = Source("path", ("/data/reviews.parquet",), ("author",))
+corpus = Corpus("/data/reviews.parquet", user="author", text="body")
 def asked(word, price=(0.1, 1e-9), events=()):
-    return Request(source, "items", {"word": word}, checked_booking(events, *price))
+    return Request(corpus, "items", {"word": word}, checked_booking(events, *price))
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -134,7 +136,7 @@ def go(process: subprocess.Popen[str]) -> None:
 
 
 def asked(word: str) -> Request:
-    return Request(SOURCE, "items", {"word": word}, checked_booking((), 0.1, 1e-9))
+    return Request(CORPUS, "items", {"word": word}, checked_booking((), 0.1, 1e-9))
 
 
 def sound(path: Path) -> bool:
@@ -158,7 +160,7 @@ QUIET = math.sqrt(6.5) * allowed(CAP).sigma  # six of these fit, not seven
 def test_32_processes_at_once_get_exactly_what_the_cap_holds(tmp_path, cap, sigma, fitting):
     book = Ledger(tmp_path / "new" / "ledger.sqlite")
     if cap is not None:
-        book.add("reviews", SOURCE, *cap)
+        book.add("reviews", CORPUS, *cap)
     notes = tmp_path / "notes"
     process = start(FORK + ASK_ONCE, str(book.path), str(notes), repr(sigma) if sigma else "")
     hear(process, "ready")
@@ -177,7 +179,7 @@ def test_32_processes_at_once_get_exactly_what_the_cap_holds(tmp_path, cap, sigm
 
 def test_16_processes_that_ask_the_same_pay_once_and_show_one_release(tmp_path):
     book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("reviews", SOURCE, 0.1, 1e-9, "sums")
+    book.add("reviews", CORPUS, 0.1, 1e-9, "sums")
     notes = tmp_path / "notes"
     process = start(FORK + ASK_THE_SAME, str(book.path), str(notes))
     hear(process, "ready")
@@ -191,7 +193,7 @@ def test_16_processes_that_ask_the_same_pay_once_and_show_one_release(tmp_path):
 
 def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path):
     book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("reviews", SOURCE, 1e6, 0.5, "sums")
+    book.add("reviews", CORPUS, 1e6, 0.5, "sums")
     notes = tmp_path / "notes"
     process = start(FORK + KILLED, str(book.path), str(notes))
     hear(process, "ready")
@@ -246,7 +248,7 @@ book.settle(run, {}, os.urandom(10**7))
 @pytest.mark.parametrize("step", ["book", "keep_level", "settle"])
 def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, step):
     book = Ledger(tmp_path / "ledger.sqlite")
-    book.add("reviews", SOURCE, 0.25, 1e-8, "sums")
+    book.add("reviews", CORPUS, 0.25, 1e-8, "sums")
     process = start(IN_THE_MIDDLE, str(book.path), step)
     hear(process, "ready")
     go(process)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
+from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
-from dphh.ledger import Ledger, Source
 from tests.ledger.asked import ask, asked, items_price
 
-FILES = Source("path", ("/data/reviews.parquet",), ("author",), {"column": "body"})
-BY_ROW = Source("path", ("/data/reviews.parquet",), ("row",), {"column": "body"})
-FRAME = Source("frame", ("polars:DataFrame",), ("author",), {"column": "body"})
-OTHER = Source("path", ("/data/other.parquet",), ("author",), {"column": "body"})
+FILES = Corpus("/data/reviews.parquet", user="author", text="body")
+BY_ROW = Corpus("/data/reviews.parquet", user="row", text="body")
+FRAME = Corpus(pl.DataFrame(), user="author", text="body")
+OTHER = Corpus("/data/other.parquet", user="author", text="body")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.ledger import Ledger, Source
 from dphh.ledger import book as ledger_book
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
 from dphh.release import Release
@@ -125,7 +125,7 @@ def test_another_request_with_a_used_id_is_a_mistake(book, reviews):
     for other in others:
         with pytest.raises(UsageError, match="another request"):
             ask(book, "a", reviews, **other)
-    title = Source("path", reviews.where, ("author",), {"column": "title"})
+    title = Corpus(reviews.where, user="author", text="title")
     with pytest.raises(UsageError, match="another request"):
         ask(book, "a", title, max_items=3)
     assert len(book.runs()) == 1
@@ -258,7 +258,7 @@ def test_a_run_without_a_release_says_so(book, reviews):
 
 
 def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
-    book: Ledger, reviews: Source
+    book: Ledger, reviews: Corpus
 ) -> None:
     """What was drawn at one price would be stored under a run that paid another."""
     book.add("reviews", reviews, 5.0, 0.0)

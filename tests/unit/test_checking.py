@@ -9,7 +9,6 @@ import pytest
 
 import dphh
 from dphh import Corpus
-from dphh.ledger import source_of
 
 ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
 
@@ -43,7 +42,7 @@ def test_what_is_well_is_well_and_nothing_is_written(folder, ledger):
     }  # fmt: skip
     assert "no account holds this corpus" in repr(checked)
     assert not ledger.path.exists()
-    ledger.add("survey", source_of(corpus), 1.0, 1e-6)
+    ledger.add("survey", corpus, 1.0, 1e-6)
     assert ("ledger", "good") in verdicts(dphh.check(corpus, ledger=ledger))
     assert ledger.runs() == []
 
@@ -56,7 +55,7 @@ def test_rows_of_nobody_are_looked_for(folder, ledger):
 
 
 def test_an_account_that_would_refuse_is_told(folder, ledger):
-    ledger.add("survey", source_of(corpus_of(folder, user="what", text="who")), 1.0, 1e-6)
+    ledger.add("survey", corpus_of(folder, user="what", text="who"), 1.0, 1e-6)
     assert "protects users by the column 'what'" in said(
         dphh.check(corpus_of(folder), ledger=ledger), "ledger"
     )

@@ -14,7 +14,6 @@ import pytest
 import dphh
 from dphh import Corpus
 from dphh.errors import Notice
-from dphh.ledger import source_of
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -29,7 +28,7 @@ def texts(tmp_path):
 
 @pytest.fixture
 def con(texts, ledger):
-    ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
+    ledger.add("reviews", Corpus(texts, user="who", text="what"), 10.0, 1e-4)
     return dphh.connect(ledger)
 
 

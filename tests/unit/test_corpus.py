@@ -10,7 +10,6 @@ import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, UsageError
 from dphh.corpus import corpus_from_json
-from dphh.ledger import Source, source_of
 
 HERE = {"user": "who", "text": "what"}
 
@@ -28,12 +27,11 @@ def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
 def test_a_corpus_of_paths_goes_through_json():
     corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
     assert corpus_from_json(corpus.to_json()) == corpus
-    assert corpus_from_json(source_of(corpus).to_json()) == corpus
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
-    source = Source("frame", ("polars:DataFrame",), ("who",), {"column": "what"})
-    ledger.add("frames", source, 1.0, 1e-6)
+    frame = pl.DataFrame({"who": [1], "what": ["a"]})
+    ledger.add("frames", Corpus(frame, user="who", text="what"), 1.0, 1e-6)
     with pytest.raises(UsageError, match="table in memory"):
         ledger.corpus("frames")
 

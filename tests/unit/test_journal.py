@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dphh import Corpus
 from dphh.journal import as_stored, once_by
-from dphh.ledger import Booked, Ledger, Request, Source
+from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import Booking
 from dphh.privacy.events import GaussianEvent
 
@@ -36,9 +37,9 @@ class Drawn:
 
 
 def begun(ledger: Ledger, run: str) -> Booked:
-    source = Source("path", ("/not/there",), ("who",), {"column": "what"})
+    corpus = Corpus("/not/there", user="who", text="what")
     price = Booking((GaussianEvent(9.0),), 1.0, 1e-6)
-    asked = Request(source, "x", {"run": run}, price)
+    asked = Request(corpus, "x", {"run": run}, price)
     return ledger.book(asked, {"plan": "one"}, run_id=run)
 
 

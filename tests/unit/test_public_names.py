@@ -37,8 +37,8 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("from dphh.cli import cli; cli(['--version'], standalone_mode=False)", set()),
         ("from dphh.cli import cli; cli([], standalone_mode=False)", set()),
         (
-            "from dphh.ledger import Ledger, Source;"
-            "Ledger().add('a', Source('path', ('/a',), ('u',)), 1.0, 0.0);"
+            "from dphh import Corpus, Ledger;"
+            "Ledger().add('a', Corpus('/a', user='u', text='t'), 1.0, 0.0);"
             "from dphh.cli import cli; cli(['ledger', 'show'], standalone_mode=False)",
             LEDGER,
         ),

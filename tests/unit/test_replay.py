@@ -15,8 +15,8 @@ from dphh import Corpus, Ledger, UsageError
 from dphh.corpus import replace_corpus
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
-from dphh.ledger import Request, source_of
-from dphh.ledger.source import files_state
+from dphh.ledger import Request
+from dphh.ledger.places import files_state
 from dphh.replay import Asked, Note, notice
 from dphh.testing import SeededRandomness
 
@@ -79,7 +79,7 @@ def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(written, ledger
     plan(corpus).run(ledger=ledger)
     with sqlite3.connect(ledger.path) as con:
         ((kept,),) = con.execute("SELECT files FROM runs").fetchall()
-    assert kept == files_state(source_of(corpus))[:4]
+    assert kept == files_state(corpus)[:4]
     assert len(bytes.fromhex(kept)) * 8 == 16
     ledger.export(tmp_path / "runs.parquet")
     exported = pl.read_parquet(tmp_path / "runs.parquet")
@@ -168,7 +168,7 @@ def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile
     """This process remembers the run that the other ledger had, and would pay for a new one."""
     table = pl.DataFrame({"who": [*range(300), None], "what": ["hello"] * 301})
     corpus = Corpus(table, user="who", text="what", null_users="refuse")
-    asked = Asked(Request.of(plan(corpus).price, corpus), corpus, ledger, "")
+    asked = Asked(Request.of(plan(corpus).price, corpus), ledger, "")
     asked.remember("of the other ledger")
     with pytest.raises(CorpusError, match="Nothing was spent"):
         plan(corpus).run(ledger=ledger)

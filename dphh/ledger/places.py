@@ -1,4 +1,4 @@
-"""What an account records of a corpus, and whether a request's files are the account's.
+"""Where a corpus's files are, and whether they are an account's.
 
 An account of files has paths: files, folders, globs or addresses. A request's file is the account's
 if its real path is in one of these folders or matches one of these globs. Nothing else is compared:
@@ -15,14 +15,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
 
 from dphh.corpus import Corpus
 from dphh.files.paths import database_of, files_named, is_remote
-from dphh.rows.user import as_json, checked_user
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -30,54 +27,26 @@ _MAGIC = re.compile(r"[*?\[]")
 KEPT_OF_HASH = 4
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where a corpus is and how it is read: `path` (absolute paths, globs, addresses), or `frame`
-    or `table` (a label). `content` is JSON that the ledger keeps and does not interpret."""
-
-    kind: str
-    where: tuple[str, ...]
-    user: tuple[str, ...]
-    content: dict[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def label(self) -> str:
-        """Its paths; for a table in memory, its type and columns."""
-        where = ", ".join(self.where)
-        if self.kind == "path":
-            return where
-        return f"{where}({' and '.join(self.user)}, {self.content.get('column')})"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "where": list(self.where),
-            "user": as_json(self.user),
-            "content": self.content,
-        }
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Source:
-        user = checked_user(found["user"])
-        return cls(found["kind"], tuple(found["where"]), user, found["content"])
+def label_of(corpus: Corpus) -> str:
+    """Its paths; for a table in memory, its type and columns."""
+    where = ", ".join(corpus.where)
+    if corpus.kind == "path":
+        return where
+    return f"{where}({' and '.join(corpus.user)}, {corpus.content.column})"
 
 
-def source_of(corpus: Corpus) -> Source:
-    return Source(corpus.kind, corpus.where, corpus.user, corpus.content.to_json())
-
-
-def places_of(source: Source) -> frozenset[str]:
-    """What `holds` compares: the paths of a source's files, with links resolved; its patterns and
+def places_of(corpus: Corpus) -> frozenset[str]:
+    """What `holds` compares: the paths of a corpus's files, with links resolved; its patterns and
     addresses too, because a folder may be empty now, and a store is not listed."""
-    if source.kind != "path":
+    if corpus.kind != "path":
         return frozenset()
     real = cache(os.path.realpath)
-    files = {file for place in source.where for file in files_named(place)}
+    files = {file for place in corpus.where for file in files_named(place)}
     ways = {way for file in files for way in _ways_to(file, real)}
-    return frozenset(ways | {_resolved(place) for place in source.where})
+    return frozenset(ways | {_resolved(place) for place in corpus.where})
 
 
-def holds(account: Source, places: frozenset[str]) -> bool:
+def holds(account: Corpus, places: frozenset[str]) -> bool:
     """Whether any of these places is a file, a folder or a part of a folder of the account."""
     if account.kind != "path":
         return False
@@ -90,17 +59,17 @@ def holds(account: Source, places: frozenset[str]) -> bool:
     return False
 
 
-def files_state(source: Source) -> str:
-    """A hash of the names, sizes and times of a source's files, which changes when a file changes;
+def files_state(corpus: Corpus) -> str:
+    """A hash of the names, sizes and times of a corpus's files, which changes when a file changes;
     '' for tables in memory and remote files, which have none.
 
     A reader of the hash can test guesses on it, so the ledger keeps all of it only while a run is
     unfinished, and `KEPT_OF_HASH` digits afterwards (docs/threats.md).
     """
-    if source.kind != "path" or any(map(is_remote, source.where)):
+    if corpus.kind != "path" or any(map(is_remote, corpus.where)):
         return ""
     found = set()
-    for file in (file for place in source.where for file in files_named(place)):
+    for file in (file for place in corpus.where for file in files_named(place)):
         with suppress(OSError):  # removed since it was listed, or a dangling link
             status = os.stat(file)
             found.add((os.path.realpath(file), status.st_size, status.st_mtime_ns))
