@@ -6,7 +6,6 @@ from collections import defaultdict
 from math import isqrt
 
 import polars as pl
-import pyarrow as pa
 
 ROWS = [(1, "a b"), (1, "b c"), (2, "b"), (3, "a"), (3, "a")]
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
@@ -28,9 +27,3 @@ def frame(rows):
     return pl.DataFrame(
         {"who": [row[0] for row in rows], "what": [row[1] for row in rows]}, strict=False
     )
-
-
-def not_utf8(rows=1):
-    """A text column that is not UTF-8, as some writers make them."""
-    blob = pa.array([b"SENTINEL\xff\xfe of text"] * rows, pa.binary())
-    return pa.Array.from_buffers(pa.string(), rows, blob.buffers())

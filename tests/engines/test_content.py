@@ -1,4 +1,7 @@
-"""Every reading, against plain Python."""
+"""Every reading, against plain Python; and content that is no text.
+
+DuckDB makes tokens for Polars too (test_engines_agree.py).
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,19 @@ import unicodedata
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh import TRIEHH_WORDS, Corpus
+from dphh import TRIEHH_WORDS, Corpus, CorpusError
 from dphh.udfs.text.tokens import tokens_of
 from tests.engines.contents import WHITE_SPACE, expected
 from tests.engines.levels import few, histogram
 
 TEXTS = st.text(
     st.one_of(
-        st.sampled_from("aAbzéÉßñ日本_'’-.,;?!1٣\0" + WHITE_SPACE),
+        st.sampled_from("aAbzéÉßñ日本_'\"’-.,;?!1٣\0" + WHITE_SPACE),
         st.characters(codec="utf-8"),
     ),
     max_size=30,
@@ -27,7 +31,6 @@ TEXTS = st.text(
 
 @pytest.fixture(params=["duckdb", "spark"])
 def engine(request: pytest.FixtureRequest) -> str:
-    """DuckDB makes tokens for Polars too (test_engines_agree.py)."""
     return str(request.param)
 
 
@@ -77,6 +80,10 @@ READINGS = {
     "characters": ({"as_": "characters"}, list),
     "lower": ({"split": "white space"}, lambda text: white_space_words(simple_lower(text))),
     "pattern": ({"split": "[a-z]+", "lower": False}, lambda text: re.findall("[a-z]+", text)),
+    "quotes": (
+        {"split": "['\"].", "lower": False},
+        lambda text: re.findall("['\"].", text),
+    ),
     "strip": (
         {**SPACES, "strip": ".,-]^\\"},
         lambda text: [w.strip(".,-]^\\") for w in white_space_words(text)],
@@ -121,16 +128,14 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
     assert found == expected(rows, tokens)
 
 
-@given(st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u094d\u02bc"), max_size=12))
-@settings(max_examples=200, deadline=None)
-def test_the_shortcut_for_texts_without_marks_makes_the_same_words(text):
-    both = [
-        tokens_of(pa.array([text]), "text", expression).to_pylist()[0]
-        for expression in (
-            "not_empty(unicode_words(text))",
-            "words_with_marks(one_apostrophe(text))",
-        )
-    ]
+MARKED = st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u094d\u02bc"), max_size=12)
+
+
+@given(st.lists(MARKED, min_size=10, max_size=40))
+@settings(max_examples=10)
+def test_the_shortcut_for_texts_without_marks_makes_the_same_words(texts):
+    quick, shipped = "not_empty(unicode_words(text))", "words_with_marks(one_apostrophe(text))"
+    both = [tokens_of(pa.array(texts), "text", each).to_pylist() for each in (quick, shipped)]
     assert both[0] == both[1]
 
 
@@ -162,17 +167,72 @@ LISTED = {
 
 
 @pytest.mark.parametrize("kind", LISTS)
-def test_a_list_column_is_taken_as_it_is(engine, tmp_path, no_noise, kind):
+def test_a_list_column_is_taken_as_it_is_and_of_each_list_so_many_tokens(
+    engine, tmp_path, no_noise, kind
+):
     table = pl.DataFrame({"who": [1, 2, 3, 4], "what": LISTS[kind]})
     table.write_parquet(tmp_path / "lists.parquet")
-    for source in (table, tmp_path / "lists.parquet"):
-        corpus = Corpus(source, user="who", text="what", as_="list")
-        assert histogram(engine, corpus, no_noise, 10) == LISTED[kind]
-
-
-@pytest.mark.parametrize("kind", LISTS)
-def test_of_a_list_so_many_tokens_count(engine, no_noise, kind):
-    table = pl.DataFrame({"who": [1, 2, 3, 4], "what": LISTS[kind]})
-    corpus = Corpus(table, user="who", text="what", as_="list", max_text_length=1)
     first = "1" if kind == "integers" else "a"
-    assert histogram(engine, corpus, no_noise, 10) == {first: 2 * 1024}
+    for source in (table, tmp_path / "lists.parquet"):
+        read = {"user": "who", "text": "what", "as_": "list"}
+        assert histogram(engine, Corpus(source, **read), no_noise, 10) == LISTED[kind]
+        cut = Corpus(source, max_text_length=1, **read)
+        assert histogram(engine, cut, no_noise, 10) == {first: 2 * 1024}
+
+
+# Content that is no text, or too long
+
+
+def test_binary_content_is_decoded_and_what_is_not_utf8_ignored(engine, tmp_path, no_noise):
+    table = pa.table({"who": [1, 1, 2, 3], "what": [b"a b", b"\xff bad", "é a".encode(), None]})
+    pq.write_table(table, tmp_path / "binary.parquet")
+    for source in (table, tmp_path / "binary.parquet"):
+        corpus = Corpus(source, user="who", text="what")
+        assert histogram(engine, corpus, no_noise, 10) == {"a": 1448, "b": 724, "é": 724}
+
+
+def not_utf8():
+    """A text column that is not UTF-8, as some writers make them."""
+    blob = pa.array([b"SENTINEL\xff\xfe of text"], pa.binary())
+    return pa.Array.from_buffers(pa.string(), 1, blob.buffers())
+
+
+def listed(column):
+    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), column)
+
+
+NOT_UTF8 = {
+    "content": ({"who": [1], "what": not_utf8()}, {}),
+    "user": ({"who": not_utf8(), "what": ["a"]}, {}),
+    "in a list": ({"who": [1], "what": listed(not_utf8())}, {"as_": "list"}),
+}
+
+
+@pytest.mark.parametrize("where", ["memory", "parquet"])
+@pytest.mark.parametrize("columns, options", NOT_UTF8.values(), ids=NOT_UTF8.keys())
+def test_text_that_is_not_utf8_is_a_clear_error(
+    engine, tmp_path, no_noise, columns, options, where
+):
+    """Never a crash (engines trust Arrow's strings), and never a look at what was there."""
+    source = pa.table(columns)
+    if where == "parquet":
+        pq.write_table(source, tmp_path / "bad.parquet")
+        source = tmp_path / "bad.parquet"
+    corpus = Corpus(source, user="who", text="what", **options)
+    with pytest.raises(CorpusError, match="not UTF-8: write it as a binary column") as caught:
+        histogram(engine, corpus, no_noise, 10)
+    assert "SENTINEL" not in str(caught.value)
+
+
+def test_a_word_of_ten_million_letters_is_cut(engine, written, no_noise):
+    corpus = written([(0, "x" * 10_000_000 + " y")])
+    assert histogram(engine, corpus, no_noise, 10) == {"x" * 1000: 1024}
+
+
+def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
+    asked = {"max_token_length": 3, "too_long": "error"}
+    assert histogram(engine, written([(1, "abc abc abc")], **asked), no_noise, 10) == {"abc": 1024}
+    said = r"^max_token_length: the corpus has a longer token"
+    with pytest.raises(CorpusError, match=said) as caught:
+        histogram(engine, written([(1, "SENTINEL")], **asked), no_noise, 10)
+    assert "SENT" not in str(caught.value)

@@ -10,19 +10,17 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+# Odd texts, and its errors.
+from tests.engines.test_content import (
+    test_binary_content_is_decoded_and_what_is_not_utf8_ignored,
+    test_text_that_is_not_utf8_is_a_clear_error,
+)
+
 # Its SQL and the functions registered in it: against the specification, and against Polars.
 from tests.engines.test_engines_agree import (
     frame,
     rows,
     test_a_seeds_release_is_the_same_on_every_engine,
-)
-
-# Odd texts and columns, and its errors.
-from tests.engines.test_hostile import (
-    test_an_encrypted_column_is_an_error_that_quotes_nothing,
-    test_binary_content_is_decoded_and_what_is_not_utf8_ignored,
-    test_columns_that_do_not_fit_are_named,
-    test_text_that_is_not_utf8_is_a_clear_error,
 )
 
 # Its memory.
@@ -43,6 +41,7 @@ from tests.engines.test_plain_sql import (
 
 # Files, tables and their types.
 from tests.engines.test_sources import (
+    test_columns_that_do_not_fit_are_named,
     test_files_of_every_format_are_read,
     test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted,
     test_tables_in_memory_are_read,

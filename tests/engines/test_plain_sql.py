@@ -37,7 +37,7 @@ from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
-from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
+from tests.engines.ladders import ALL, EVERYTHING, check_ladder, climbed, grams_of, valid, weights
 from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
 from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
@@ -92,9 +92,9 @@ def test_each_round_of_sips_is_the_plain_one(engine, rows, cap, thresholds, seed
 
 
 @example(
-    rows=[(user, [*"abcdefg"[user:], "h", "i"]) for user in range(5)],
+    rows=[(user, [*"abcdefg"[user:], "h", "i"]) for user in range(5)] + [(5, [*"jklmnopq"])],
     cap=4,
-    thresholds=(3000, 3000, 200),
+    thresholds=(3000, 3000, 1),  # what no user gives anything is not released by noise
     common=0,
     seed=1,
 )
@@ -154,6 +154,15 @@ def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds,
     caps = [100, *[cap] * (len(thresholds) - 1)]
     asked = {"caps": caps, "sigma": sigma, "pruning": pruning, "seed": seed}
     check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
+
+
+def test_what_reaches_a_threshold_passes_and_one_below_it_does_not(engine):
+    corpus = corpus_of([(user, ["a", "b"]) for user in range(5)] + [(9, ["b", "b"])])
+    for level, sums in ((1, {("a",): 5 * 724, ("b",): 5 * 724 + 1024}),
+                        (2, {("a", "b"): 5 * 1024, ("b", "b"): 1024})):  # fmt: skip
+        for threshold in (total + above for total in sums.values() for above in (0, 1)):
+            found = weights(climbed(engine, corpus, [ALL, threshold][2 - level :])[-1])
+            assert found == {gram: total for gram, total in sums.items() if total >= threshold}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Runs of `trie` whose thresholds and coins a test sets, and the same in plain Python."""
+"""Runs of `trie` whose thresholds and coins a test sets."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,6 @@ from tests.engines.levels import host_on, unstored
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.
 Prefix = tuple[tuple[str, ...], bool]
-ROOT: Prefix = ((), False)
 
 
 class Heads:
@@ -102,27 +101,3 @@ def prefixes(done: LevelDone) -> set[Prefix]:
     found = {(tuple(row["tokens"]), row["ended"]) for row in rows}
     assert len(found) == len(rows)
     return found
-
-
-def brute_force(sequences: Iterable[Sequence[str]], levels: int, theta: int) -> list[set[Prefix]]:
-    """TrieHH where everybody votes, by the paper's loop."""
-    held = list(sequences)
-    trie_below, found = {ROOT}, []
-    for level in range(1, levels + 1):
-        votes: Counter[Prefix] = Counter()
-        for tokens in held:
-            below = tuple(tokens[: level - 1])
-            if len(below) == level - 1 and (below, False) in trie_below:
-                ends = len(tokens) == level - 1
-                votes[(below if ends else tuple(tokens[:level]), ends)] += 1
-        trie_below = {prefix for prefix, count in votes.items() if count >= theta}
-        found.append(trie_below)
-    return found
-
-
-def sizes(done):
-    return [level.rows.num_rows for level in done]
-
-
-def found(done):
-    return [prefixes(level) for level in done]
