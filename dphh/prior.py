@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +52,9 @@ class Prior:
     grams: tuple[PublicGrams, ...]
     #: How many words the public text has in all, listed or not.
     total: int
-    #: A public text, a table of public items and their counts, or an earlier release.
-    kind: Literal["text", "table", "release"] = "table"
     #: How texts became tokens, as `Content.to_json` says it.
     reading: dict[str, Any] = field(default_factory=dict)
-    #: Of a release its run.
+    #: Of an earlier release its run; None of a text or a table.
     run_id: str | None = None
 
     def __len__(self) -> int:
@@ -74,16 +72,13 @@ class Prior:
     @property
     def caveat(self) -> str:
         """The caveat that every privacy statement of a run with this prior shows."""
-        words = f"with {len(self):,} listed words (SHA-256 {self.digest})"
-        if self.kind == "release":
-            source = f"an earlier release, run {self.run_id}"
-            return f"the prior is {source}, {words}: what that run cost is on its own account"
-        source = f"a {self.kind} that the caller declared public"
-        return f"the prior is {source}, {words}: the promise does not cover the prior's text"
+        has = f"the prior has {len(self):,} listed words (SHA-256 {self.digest})"
+        if self.run_id is not None:
+            return f"{has}, of run {self.run_id}: what that run cost is on its own account"
+        return f"{has}, declared public by the caller: the promise does not cover the prior's text"
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": self.kind,
             "words": len(self),
             "digest": self.digest,
             "caveat": self.caveat,

@@ -13,19 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from dphh.corpora.formats import opened
 from dphh.corpora.tables import rows_in_memory
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import tokens_of
-from dphh.engines.duckdb.content import LIST_TYPE
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Limits
 from dphh.errors import CorpusError
-from dphh.files.paths import folder_of_user, parquet_pattern
+from dphh.files.paths import folder_of_user
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_state
 from dphh.mechanisms.released_rows import whole
@@ -58,7 +57,7 @@ def of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
         prior = _counted_once(text, max_n)
     except CorpusError as problem:
         raise CorpusError(f"prior, prior_text: {problem}") from None
-    return replace(prior, kind="text", reading=text.content.to_json())
+    return replace(prior, reading=text.content.to_json())
 
 
 def _counted_once(text: Corpus, max_n: int) -> Prior:
@@ -137,27 +136,21 @@ def of_table(source: Any, content: Content, max_n: int) -> Prior:
     tokenised like the private data; lists are used as they are."""
     there = opened(Corpus(source, user=COUNT, item=ITEM))
     try:
-        with duckdb.connect() as con:
-            rows = (
-                con.read_parquet([parquet_pattern(place) for place in there.where])
-                if there.kind == "path"
-                else con.from_arrow(rows_in_memory(there))
-            )
-            are_lists = LIST_TYPE.search(str(rows.select(ITEM).types[0]))
-            item = ITEM if are_lists else f"CAST({ITEM} AS VARCHAR)"
-            named = rows.select(f"{item} AS item, CAST({COUNT} AS DOUBLE) AS count")
-            found = named.filter("count > 0 AND item IS NOT NULL").fetchall()
-    except (CorpusError, duckdb.Error, pa.ArrowException) as problem:
+        in_files = there.kind == "path"
+        rows = pl.read_parquet([*there.where]) if in_files else pl.DataFrame(rows_in_memory(there))
+        rows = rows.select(ITEM, pl.col(COUNT).cast(pl.Float64)).drop_nulls()
+    except (CorpusError, OSError, pl.exceptions.PolarsError) as problem:
         raise CorpusError(
             f"prior: a public table has a column {ITEM!r}, a text or a list of tokens, and a "
             f"column {COUNT!r}, a number, and this could not be read as one "
             f"({type(problem).__name__}); of raw text, prior_text names the column"
         ) from None
-    given = [item for item, _ in found]
-    lists = given if are_lists else tokens_of(given, content)
+    rows = rows.filter(pl.col(COUNT) > 0)
+    are_lists = rows.schema[ITEM] == pl.List
+    lists = rows[ITEM] if are_lists else tokens_of(rows[ITEM].cast(pl.String).to_list(), content)
     items: dict[tuple[str, ...], float] = defaultdict(float)
-    for tokens, (_, count) in zip(lists, found, strict=True):
-        items[tuple(token for token in tokens if token)] += min(count, _MOST_COUNT)
+    for tokens, count in zip(lists, rows[COUNT], strict=True):
+        items[tuple(token for token in tokens if token)] += min(_MOST_COUNT, count)
     return prior_of_items(items, max_n, reading=content.to_json())
 
 
@@ -166,7 +159,7 @@ def of_release(release: Release, max_n: int) -> Prior:
     has several rows with one score."""
     items = {tuple(row["tokens"]): row["score"] for row in release}
     reading = release.manifest["parameters"]["content"]
-    return prior_of_items(items, max_n, kind="release", reading=reading, run_id=release.run_id)
+    return prior_of_items(items, max_n, reading=reading, run_id=release.run_id)
 
 
 def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any) -> Prior:

@@ -194,7 +194,7 @@ def test_sql_takes_one(private, table, news, ledger):
     assert {"good", "morning"} <= {row[1] for row in found.fetchall()}
     con.sql(f"CREATE VIEW known AS FROM '{table}'")
     told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := 'known')").fetchall()
-    assert "with 2 listed words" in " ".join(said for _, _, said, _ in told)
+    assert "has 2 listed words" in " ".join(said for _, _, said, _ in told)
     (run,) = ledger.runs()
     told = con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{run.run_id}')").fetchall()
     assert run.run_id in " ".join(said for _, _, said, _ in told)
