@@ -3,22 +3,18 @@ shown."""
 
 from __future__ import annotations
 
-import datetime as dt
-
 import duckdb
 import polars as pl
 import pytest
 
 import dphh
 from dphh import UsageError
-from dphh.corpus import narrowed
 from dphh.engines import ENGINES
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.events import DeltaEvent
 from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 2.0, "delta": 1e-8, "max_items": 10}
-LADDER = {"max_n": 2, **ASK}
 RARE = [f"rare{word}" for word in range(300)]
 OWN = [f"own{word}" for word in range(300)]
 TABLE = pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
@@ -47,26 +43,17 @@ def test_items_of_the_list_are_found_where_a_threshold_hides_all_others(private,
     ]  # level 1 of `ngrams`, alone
 
 
-def test_a_prior_costs_what_set_union_in_two_rounds_costs():
-    price = dphh.items(**ASK, **{**PUBLIC, "prior": dphh.ngrams(max_n=1, **ASK, **of_lists())
-                                 .price.prior}).price  # fmt: skip
+def test_a_prior_costs_what_set_union_in_two_rounds_costs(private):
+    price = dphh.items(private, **ASK, **PUBLIC).price
     assert compose(price.events).delta(2.0) <= 1e-8
     assert price.privacy.both_directions and "prior.md" in price.privacy.theorem
     assert sum(event.delta for event in price.events if isinstance(event, DeltaEvent)) <= 0.26e-8
     assert "nobody need hold" in price.privacy.caveats[-1]
 
 
-def of_lists():
-    corpus = dphh.Corpus(TABLE, user="count", item="item", as_="whole")
-    plan = dphh.ngrams(corpus, max_n=1, **ASK, **{"prior": TABLE.head(9), "prior_is_public": True})
-    return {"prior": plan.price.prior}
-
-
 def test_a_prior_is_not_taken_beside_another_method(private):
     with pytest.raises(UsageError, match=r"^prior: cannot be combined with method='sips'"):
         dphh.items(private, method="sips", **ASK, **PUBLIC)
-    with pytest.raises(UsageError, match=r"^prior_is_public: the prior is a text or a table"):
-        dphh.items(private, prior=TABLE, **ASK)
 
 
 @pytest.mark.on_spark
@@ -81,13 +68,6 @@ def test_all_of_a_domain_is_shown_and_nothing_else(private, engine):
     assert users["good"][0] < 8_400 < users["good"][2] and users["nobody's"][0] <= 0
     same = dphh.counts(private, of=asked, max_held=10, epsilon=2.0, delta=1e-8)
     assert dphh.items(private, domain=asked, **ASK).price.events == same.price.events
-
-
-def test_no_delta_of_a_domain_goes_to_new_items(private):
-    price = dphh.items(private, domain=["good", "x"], **ASK).price
-    gaussian, spare = price.events
-    assert isinstance(gaussian, GaussianEvent) and spare.delta < 1e-3 * 1e-8
-    assert compose(price.events).delta(2.0) == pytest.approx(1e-8, rel=1e-3)
 
 
 def test_of_a_domain_what_few_hold_may_be_left_out(private):
@@ -122,7 +102,6 @@ def test_frames_and_sql_take_both(tmp_path):
     assert {row["item"] for row in found} == {"good", "x"}
     assert len(frame.dphh.items(**options, **ASK, **PUBLIC).run()) >= 1
     frame.write_parquet(tmp_path / "data.parquet")
-    TABLE.write_parquet(tmp_path / "words.parquet")
     (tmp_path / "domain.txt").write_text("good\nx\n")
     con = dphh.connect(ledger=tmp_path / "l.sqlite")
     called = (
@@ -131,8 +110,6 @@ def test_frames_and_sql_take_both(tmp_path):
     )
     rows = con.sql(called + "domain := ['good', 'x'])").fetchall()
     assert {row[1] for row in rows} == {"good", "x"}
-    prior = f"prior := '{tmp_path}/words.parquet', prior_is_public := true)"
-    assert con.sql(called + prior).fetchall()[0][1] == "good"
     with pytest.raises(duckdb.Error, match="domain: found no items"):
         con.sql(called + "domain := [])").fetchall()
 
@@ -152,38 +129,3 @@ def test_words_that_a_short_list_lacks_are_in_none_of_its_rows(engine):
     for _ in range(10):
         found = {row["item"] for row in plan.run(engine=engine, again=True)}
         assert found & {*held}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
-def test_last_weeks_release_is_this_weeks_prior(tmp_path, ledger, engine):
-    """It costs nothing more than the run itself."""
-    monday = dt.date(2026, 11, 16)
-    held = [(monday, RARE, 80), (monday + dt.timedelta(weeks=1), [*RARE, *OWN], 14)]
-    rows = [
-        (f"{word}/{user}", day, f"good {word}")
-        for day, words, users in held
-        for word in words
-        for user in range(users)
-    ]
-    path = tmp_path / "weeks.parquet"
-    pl.DataFrame(rows, schema=["who", "day", "what"], orient="row").write_parquet(path)
-    corpus = dphh.Corpus(path, user="who", text="what")
-    ledger.add("weeks", corpus, 2 * LADDER["epsilon"], 2 * LADDER["delta"])
-    first = narrowed(corpus, until="day=2026-11-23")
-    second = narrowed(corpus, since="day=2026-11-23")
-    last = dphh.ngrams(first, **LADDER).run(engine=engine, ledger=ledger)
-    assert len({row["item"] for row in last} & {*RARE}) > 250
-
-    plan = dphh.ngrams(second, prior=last, **LADDER)
-    plain = dphh.ngrams(second, **LADDER)
-    assert plan.privacy.unit == plain.privacy.unit
-    found = plan.run(engine=engine, ledger=ledger)
-    items = {row["item"] for row in found}
-    assert len(items & {*RARE}) > 150
-    assert len(items & {*OWN}) < 25
-    assert last.run_id in found.dumps()
-
-    again = plan.run(engine=engine, ledger=ledger)
-    assert again.run_id == found.run_id
-    assert len(ledger.runs()) == 2

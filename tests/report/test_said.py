@@ -57,8 +57,7 @@ def pieces() -> Iterator[tuple[str, object]]:
         COUNTRIES, asked={"content": {**made.CONTENT, "where": "a  =\n1"}}, is_test=True,
         randomness="a seed: NOT private", privacy={**made.PRIVACY, "epsilon": 11.0},
     )  # fmt: skip
-    yield "a page of scores", Seen(page_of(ladder())).lines("The manifest")
-    yield "a page by country", Seen(page_of(COUNTRIES)).lines("What is promised")
+    yield "a page by country", Seen(page_of(COUNTRIES)).lines("The manifest")
     yield "a page of a floor", Seen(page_of(TOTALS)).lines("promise")
     found = (release.why(phrase) for release, phrases in WHY for phrase in phrases)
     yield "why", "\n".join(f"{why.reason}: {why}" for why in found)
