@@ -126,13 +126,3 @@ def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why
     assert answer.status == 500 and "for the corpus's owner to see" in answer.error
     assert str(own.folder) not in answer.error
     assert "items for alice" in server.end()
-
-
-def test_an_account_over_the_same_files_is_not_named(own):
-    own.ledger.add("hidden", own.corpus, 0.5, 1e-5)
-    own.serve()
-    assert own.items(epsilon=0.3).status == 200
-    assert [run.accounts for run in own.ledger.runs()] == [("reviews", "hidden")]
-    assert [row["corpus"] for row in own.ask("releases").json] == ["reviews"]
-    refused = own.items(epsilon=1.5)
-    assert refused.status == 403 and "hidden" not in refused.error and "0.5" not in refused.error

@@ -16,6 +16,6 @@ options = asked.parse_args()
 chosen = [each for each in MUTANTS if any(word in each.name for word in options.words)]
 if not chosen:
     sys.exit(f"no mutant's name has {' or '.join(options.words)} in it")
-caught = sum(verdict.caught for verdict in plant_all(chosen, options.jobs))
+caught = sum(plant_all(chosen, options.jobs))
 print(f"{len(chosen)} planted, {caught} caught")
 sys.exit(caught < len(chosen))

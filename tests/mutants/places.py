@@ -1,4 +1,4 @@
-"""Find what a mutant replaces: tokens of one function, one assigned name or one CTE.
+"""Find what a mutant replaces: a text of one function, one assigned name or one CTE.
 
 Neither the layout of the source nor any other function matters.
 """
@@ -9,19 +9,17 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import zip_longest
 from pathlib import Path
 
 #: Where mutants are planted.
 SOURCES = ("dphh", "udfs", "sql")
-
-_OPERATOR = r"\*\*|//|<<|>>|->|:=|::|\|\||[-+*/%&|^<>=!]=|[^\w\s]"
-_TOKENS = {
-    ".py": re.compile(rf"(?P<comment>#[^\n]*)|\w+|{_OPERATOR}"),
-    ".sql": re.compile(rf"(?P<comment>--[^\n]*)|\$?\w+|{_OPERATOR}"),
-}
+#: Of each kind of file: what may stand between two tokens.
+_BETWEEN = {".py": r"(?:\s|#[^\n]*)*", ".sql": r"(?:\s|--[^\n]*)*"}
 #: A named step of a query; a table or a macro of a script.
-_NAMED = re.compile(r"^\s*(\w+) AS (?:MATERIALIZED )?\(\n|\b(?:MACRO|TABLE) (\w+)", re.MULTILINE)
+_NAMED = re.compile(r"^( *)(\w+) AS (?:MATERIALIZED )?\(\n|\b(?:MACRO|TABLE) (\w+)", re.MULTILINE)
+#: Characters of one token, which a place neither begins nor ends within: of words, of operators.
+_KINDS = (r"[\w$]", r"[-+*/%&|^<>=!:]")
+_NONE = r"[^\s\S]"
 
 Span = tuple[int, int]
 
@@ -36,19 +34,20 @@ def texts_of(tree: Path) -> dict[Path, str]:
     return {
         path.relative_to(tree): path.read_text(encoding="utf-8")
         for path in paths
-        if path.suffix in _TOKENS and not path.is_symlink()
+        if path.suffix in _BETWEEN and not path.is_symlink()
     }
 
 
-def tokens(text: str, suffix: str) -> list[tuple[str, Span]]:
-    """Without comments, and without commas that only the layout puts before a closing bracket."""
-    found = [match for match in _TOKENS[suffix].finditer(text) if match["comment"] is None]
-    following = [match.group() for match in found[1:]]
-    return [
-        (match.group(), match.span())
-        for match, after in zip_longest(found, following)
-        if not (match.group() == "," and after in (")", "]", "}"))
-    ]
+def pattern_of(old: str, suffix: str) -> str:
+    """Matches `old` however it is laid out, also with a comma before a closing bracket."""
+    between = _BETWEEN[suffix]
+    tokens = re.findall(r"\$?\w+|[^\w\s]", re.sub(r",\s*(?=[])}])", "", old))
+    each = [rf",?{between}\{one}" if one in ")]}" else re.escape(one) for one in tokens]
+    first, last = (
+        next((kind for kind in _KINDS if re.match(kind, one)), _NONE)
+        for one in (tokens[0], tokens[-1][-1])
+    )
+    return f"(?<!{first}){between.join(each)}(?!{last})"
 
 
 def _python_parts(body: list[ast.stmt], above: str = "") -> Iterator[tuple[str, int, int]]:
@@ -70,14 +69,9 @@ def _sql_parts(text: str) -> Iterator[tuple[str, Span]]:
     """Each CTE, table and macro; under "" what follows: the query that selects from them."""
     end = 0
     for match in _NAMED.finditer(text):
-        end, depth = len(text), 0
-        closing = ";" if match.group(2) else ")"
-        for token, span in tokens(text[match.start() :], ".sql"):
-            depth += (token == "(") - (token == ")")
-            if token == closing and depth == 0:
-                end = match.start() + span[1]
-                break
-        yield match.group(1) or match.group(2), (match.start(), end)
+        closing = ";" if match[3] else f"\n{match[1]})"
+        end = text.index(closing, match.end() - 1) + len(closing)
+        yield match[2] or match[3], (match.start(), end)
     yield "", (end, len(text))
 
 
@@ -92,16 +86,14 @@ def parts(text: str, suffix: str) -> list[tuple[str, Span]]:
 
 
 def spans(text: str, suffix: str, name: str, old: str) -> list[Span]:
-    """Where the tokens of `old` stand in what is named so."""
-    wanted = [token for token, _ in tokens(old, suffix)]
-    found = []
-    for start, end in (span for named, span in parts(text, suffix) if named == name):
-        there = tokens(text[start:end], suffix)
-        for at in range(len(there) - len(wanted) + 1):
-            these = there[at : at + len(wanted)]
-            if [token for token, _ in these] == wanted:
-                found.append((start + these[0][1][0], start + these[-1][1][1]))
-    return found
+    """Where `old` stands in what is named so."""
+    pattern = re.compile(pattern_of(old, suffix))
+    return [
+        found.span()
+        for named, (start, end) in parts(text, suffix)
+        if named == name
+        for found in pattern.finditer(text, start, end)
+    ]
 
 
 def place_of(at: str, old: str, texts: Mapping[Path, str]) -> tuple[Path, Span]:

@@ -38,13 +38,6 @@ class Mutant:
     caught_by: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    mutant: Mutant
-    caught: bool
-    said: str
-
-
 def read(text: str) -> Iterator[Mutant]:
     """The mutants of a list. An empty line ends each; lines that begin with # are comments.
 
@@ -129,7 +122,7 @@ def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
     return done.returncode, said
 
 
-def tried(mutant: Mutant, tree: Path) -> Verdict:
+def is_caught(mutant: Mutant, tree: Path) -> bool:
     start = time.monotonic()
     try:
         with planted(mutant, tree) as path:
@@ -142,11 +135,11 @@ def tried(mutant: Mutant, tree: Path) -> Verdict:
     print(f"{word:8} {time.monotonic() - start:5.0f} s  {mutant.name}", flush=True)
     if not caught:
         print(f"         {said}", flush=True)
-    return Verdict(mutant, caught, said)
+    return caught
 
 
-def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
-    """Every mutant's verdict, said as it comes. First, all the tests must pass without any."""
+def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[bool]:
+    """Whether each mutant is caught, said as it comes. Without any, all the tests must pass."""
     with tempfile.TemporaryDirectory(prefix="dphh-mutants-") as folder:
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
@@ -168,9 +161,9 @@ def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
             if code:
                 sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
 
-        def one(mutant: Mutant) -> Verdict:
+        def one(mutant: Mutant) -> bool:
             with tree() as copy:
-                return tried(mutant, copy)
+                return is_caught(mutant, copy)
 
         with ThreadPoolExecutor(jobs) as pool:
             tests = sorted({test for each in mutants for test in each.caught_by})

@@ -148,15 +148,6 @@ def test_cursors_asking_at_once_pay_once(con, ledger):
     assert all(rows == found[0] for rows in found) and len(found) == 4
 
 
-def test_a_table_pays_from_the_account_it_names(con, texts, ledger):
-    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
-    con.execute(
-        "FROM dphh_items('held', user_column := 'who', text_column := 'what', "
-        "account := 'reviews', epsilon := 1, delta := 1e-6)"
-    )
-    assert [entry.accounts for entry in ledger.runs()] == [("reviews",)]
-
-
 def test_of_a_named_corpus_it_may_be_said_which_rows_count(con, ledger):
     said = "where_rows := 'contains(what, ''cat'')', since := 'who=u1'"
     asked = f"FROM dphh_items('reviews', {said}, epsilon := 1.0, delta := 1e-6)"

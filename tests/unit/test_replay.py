@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import warnings
 
 import duckdb
 import polars as pl
@@ -12,12 +11,11 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger, UsageError
-from dphh.corpus import replace_corpus
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request
 from dphh.ledger.places import files_state
-from dphh.replay import Asked, Note, notice
+from dphh.replay import Asked
 from dphh.testing import SeededRandomness
 
 ROWS = [(person, "hello there") for person in range(300)]
@@ -87,14 +85,6 @@ def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(written, ledger
     assert kept not in exported.drop("run_id", "source").write_csv()
 
 
-def test_files_are_the_same_by_their_path_and_by_their_account(written, ledger):
-    corpus = written(ROWS)
-    named = replace_corpus(corpus, account="greetings")
-    ledger.add("greetings", corpus, 5.0, 1e-4)
-    assert len({plan(each).run(ledger=ledger).run_id for each in (named, corpus)}) == 1
-    assert len({plan(each, 0.5).run(ledger=ledger).run_id for each in (corpus, named)}) == 1
-
-
 def test_a_tests_release_is_no_answer(written, ledger):
     corpus = written(ROWS)
     seeded = plan(corpus).run(ledger=ledger, randomness=SeededRandomness(1))
@@ -118,29 +108,20 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cell_that_runs_again_with_the_same_table_gets_its_release(ledger, kind):
-    table = KINDS[kind](frame())
-    first, second = (
-        plan(Corpus(table, user="who", text="what")).run(ledger=ledger) for _ in range(2)
-    )
-    assert first.run_id == second.run_id
+def test_the_same_table_gets_its_release_and_another_one_its_own(ledger, kind):
+    def asked(table):
+        return plan(Corpus(table, user="who", text="what"))
+
+    table, other = (KINDS[kind](frame([(n, word) for n in range(300)])) for word in ("hi", "bye"))
+    first = asked(table).run(ledger=ledger)
+    assert asked(table).run(ledger=ledger).run_id == first.run_id
     other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
-    assert plan(Corpus(table, user="who", text="what")).run(ledger=other_ledger) != first
-    assert (len(ledger.runs()), len(other_ledger.runs())) == (1, 1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_tables_release_is_never_handed_out(ledger, kind):
-    def asked(rows):
-        return Corpus(KINDS[kind](frame(rows)), user="who", text="what")
-
-    first = plan(asked(ROWS)).run(ledger=ledger)
+    assert asked(table).run(ledger=other_ledger).run_id != first.run_id
     with pytest.warns(Notice, match="this run spends anew") as told:
-        second = plan(asked([(n, "goodbye") for n in range(300)])).run(ledger=ledger)
+        second = asked(other).run(ledger=ledger)
     assert {each.filename for each in told} == {__file__}  # the line that asked
-    assert second.to_polars()["item"].to_list() == ["goodbye"]
-    assert "goodbye" not in first.to_polars()["item"].to_list()
-    assert len(ledger.runs()) == 2
+    assert [each.to_polars()["item"].to_list() for each in (first, second)] == [["hi"], ["bye"]]
+    assert (len(ledger.runs()), len(other_ledger.runs())) == (2, 1)
 
 
 def test_a_table_at_a_reused_address_is_another_table(ledger, monkeypatch):
@@ -197,12 +178,3 @@ def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     assert asked().run(ledger=ledger, run_id=first.run_id).table == first.table
     assert asked().run(ledger=ledger, again=True).run_id != first.run_id
     assert len(ledger.runs()) == 2
-
-
-def test_notes_alone_are_shown_without_a_progress_function():
-    with pytest.warns(Notice, match=r"^no account holds it$"):
-        notice(Note("no account holds it"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        notice("note: only a line of progress")
-    assert Note("no account holds it") == "note: no account holds it"  # as it is printed
