@@ -7,17 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import lambertw
 from scipy.stats import hypergeom
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import (
-    LARGEST_THETA,
-    FixedSizePlan,
-    batched,
-    check_conditions,
-    theorem_epsilon,
-)
 from dphh.privacy.search import float_above
 
 FloatArray = NDArray[np.float64]
@@ -30,12 +22,7 @@ def preprint_delta(theta: int) -> float:
             f"theta must be 10 or more for the preprint's theorem, found {theta!r}; "
             "the published theorem goes down to 4."
         )
-    return _preprint(theta)
-
-
-def preprint_theta(delta: float) -> int:
-    """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
-    return next(t for t in range(10, LARGEST_THETA + 1) if _preprint(t) <= delta)
+    return float_above(Fraction(1000, 279 * math.factorial(theta)))
 
 
 def log10_theta(users: int) -> int:
@@ -49,60 +36,6 @@ def log10_theta(users: int) -> int:
             f"theta by log10 n needs 10,000 users or more, found {users!r}; give a delta instead."
         )
     return len(str(users - 1)) + 6
-
-
-def check_preprint(users: int, theta: int, batch: int) -> None:
-    """What the preprint's theorem asks for beyond the published one's conditions."""
-    if theta < 10:
-        raise UsageError(
-            f"theta must be 10 or more for the preprint's theorem, found {theta}; "
-            "take a larger theta, or a smaller delta."
-        )
-    if users < 10**4:
-        raise UsageError(
-            f"the preprint's theorem needs 10,000 users or more, found {users:,}; "
-            "use the published theorem, or the path accountant."
-        )
-    check_conditions(users, theta, batch)
-    if 1000 * (batch * batch + users) > 874 * users * batch:
-        raise UsageError(
-            f"gamma + 1/gamma must be at most 0.874 sqrt(n) for the preprint's theorem, found "
-            f"{(batch + users / batch) / users:.4g} sqrt(n); draw fewer users at each level."
-        )
-
-
-def preprint_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
-    """What the preprint's theorem says of n, theta, m and L; its conditions are checked."""
-    check_preprint(users, theta, batch)
-    epsilon = theorem_epsilon(users, theta, batch, levels)
-    return FixedSizePlan(users, theta, batch, levels, epsilon, _preprint(theta))
-
-
-def preprint_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
-    """The least theta that keeps the preprint's delta, and the largest batch that keeps epsilon."""
-    plan = batched(users, epsilon, levels, preprint_theta(delta))
-    return preprint_price(users, plan.theta, plan.batch, levels)
-
-
-def _preprint(theta: int) -> float:
-    if theta > LARGEST_THETA:
-        return math.ulp(0.0)
-    return float_above(Fraction(1000, 279 * math.factorial(theta)))
-
-
-def lambert_theta(delta: float) -> int:
-    """theta = max{10, ceil(e^(W(C) + 1) - 1/2)}, C = ln(8 / (7 sqrt(2 pi) delta)) / e, as printed.
-
-    The published Corollary 1: it solves sqrt(2 pi) ((theta + 1/2)/e)^(theta + 1/2) = 8/(7 delta)
-    with Lambert's W. For comparison only. That approximation of theta! lies a little above it, so
-    for delta between 3.137e-7 and 3.149e-7 the corollary's theta, 10, is one too few;
-    `published_theta` is exact. From theta = 11 on, 8/7 > (theta - 2) / (theta - 3) leaves room
-    enough for the error, and sometimes theta comes out one more than is needed.
-    """
-    c = (math.log(8 / (7 * math.sqrt(2 * math.pi))) - math.log(delta)) / math.e
-    if c < -1 / math.e:
-        return 10
-    return max(10, math.ceil(math.exp(float(lambertw(c).real) + 1) - 0.5))
 
 
 def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -> float:

@@ -253,26 +253,6 @@ def test_words_drawn_once_by_chance_cost_no_more():
     assert all(left[x] * (1 - rate) <= joined[x] for x in left)
 
 
-def test_one_sample_for_all_levels_would_not_be_covered():
-    p, theta, levels, words = 0.25, 2, 2, ("ab", "ac", "ac", "ac")
-
-    def reused(users: Sequence[str]) -> Law:
-        found: Law = defaultdict(Fraction)
-        for coins in itertools.product((False, True), repeat=len(users)):
-            chance = Fraction(p) ** sum(coins) * Fraction(1 - p) ** (len(coins) - sum(coins))
-            found[run_trie(users, [coins] * levels, theta)] += chance
-        return found
-
-    for epsilon in (1.0, 3.0, 10.0):
-        cost = hockey_stick(reused(words), reused(words[1:]), Fraction(math.exp(epsilon)))
-        assert cost >= p * 3 * p * (1 - p) ** 2  # u, and one of three others: "a" without "ac"
-        assert epsilon < 3 or cost > path_delta(epsilon, p, theta, levels)
-    # The docs' figure, at a usual setting.
-    alone = 0.2 * math.comb(95, 19) * 0.2**19 * 0.8**76
-    assert alone == pytest.approx(0.0204, rel=0.01)
-    assert alone > 1e7 * path_delta(1.0, 0.2, 20, 10)
-
-
 def test_extreme_parameters_give_a_probability():
     for epsilon, p, theta, levels in [
         (0.0, 0.5, 1, 1),
