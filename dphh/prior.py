@@ -98,19 +98,15 @@ def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -
     return prior
 
 
-def check_same_tokens(prior: Prior | None, content: Content) -> None:
-    """Refuse a prior whose words are not the corpus's."""
-    if prior is not None and (differ := other_tokens(prior.reading, content)):
-        raise UsageError(
-            f"prior: it is read with {differ}, and the corpus otherwise, so its words would not be "
-            "the corpus's; read both alike"
-        )
-
-
-def other_tokens(reading: dict[str, Any], content: Content) -> str:
-    """The options of a reading that make other tokens than `content`; empty if none do."""
-    return ", ".join(
+def check_same_tokens(option: str, reading: dict[str, Any], content: Content) -> None:
+    """Refuse what an option names if it was read into other tokens than the corpus's."""
+    differ = ", ".join(
         f"{name}={reading.get(name)!r}"
         for name, value in content.to_json().items()
         if name not in _SAME_TOKENS and reading.get(name) != value
     )
+    if differ:
+        raise UsageError(
+            f"{option}: it is read with {differ}, and the corpus otherwise, so its tokens would "
+            "not be the corpus's; read both alike"
+        )

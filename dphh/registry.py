@@ -43,7 +43,8 @@ def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
 
 
 def _corpus_of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
-    check_same_tokens(price.prior, corpus.content)
+    if price.prior is not None:
+        check_same_tokens("prior", price.prior.reading, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     by = dict(price.parameters).get("by")

@@ -16,7 +16,7 @@ from dphh.corpus import Corpus
 from dphh.engines import tokens_of
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
-from dphh.prior import Prior, other_tokens
+from dphh.prior import Prior, check_same_tokens
 from dphh.release import MANIFEST, Release
 from dphh.rows.content import Content
 
@@ -70,10 +70,7 @@ def _lines(option: str, of: str | Path, *, files: bool) -> list[str]:
     with suppress(OSError, ValueError):
         if files:
             return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
-    raise UsageError(
-        f"{option}: {of} is neither a release's folder, nor a text file, nor the run id of "
-        "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
-    )
+    raise _unknown(option, of)
 
 
 def _released_items(
@@ -82,12 +79,8 @@ def _released_items(
     """The items of a release: the first of each level, then the second of each, and so on. From a
     trie, only complete sequences; as one token each if the corpus reads items whole."""
     made = release.manifest["parameters"]["content"]
-    if content is not None and (differ := other_tokens(made, content)):
-        raise UsageError(
-            f"{option}: the release was made with {differ}, and this corpus is read differently, "
-            "so its tokens would differ; read it in the same way, or give the items as lists of "
-            "tokens"
-        )
+    if content is not None:
+        check_same_tokens(option, made, content)
     rows = release.table
     if "ended" in rows.column_names:
         rows = rows.filter(rows.column("ended"))
@@ -102,10 +95,7 @@ def _items_as_read(option: str, items: Sequence[Any], content: Content | None) -
     if not texts:
         return [*items]
     if content is None:
-        raise UsageError(
-            f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
-            "to the verb, or give each item as a list of its tokens"
-        )
+        raise _without_corpus(option)
     if content.reading == "list":
         return [(item,) if isinstance(item, str) else item for item in items]
     tokens = iter(tokens_of(texts, content))
@@ -129,15 +119,11 @@ def _prior(asked: Any, options: Options, content: Content | None, *, files: bool
             raise _undeclared("a test's release, which promises nothing")
         prior = of_release(asked, longest)
     elif not files:
-        raise UsageError(
-            "prior: give the run id of a release that you may see; FROM dphh_releases() names these"
-        )
+        raise _unknown("prior", asked)
     elif undeclared:
         raise _undeclared("a text or a table of your own")
     elif content is None:
-        raise UsageError(
-            "prior: the corpus decides how its texts become tokens; pass the corpus to the verb"
-        )
+        raise _without_corpus("prior")
     elif type(asked).__module__.startswith("pyspark."):
         raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
     elif column is None:
@@ -150,6 +136,20 @@ def _prior(asked: Any, options: Options, content: Content | None, *, files: bool
             "three times), a table its items of one token; give a longer text, or leave prior out"
         )
     return prior
+
+
+def _unknown(option: str, named: object) -> UsageError:
+    return UsageError(
+        f"{option}: {named} is neither a release's folder, nor a text file, nor the run id of "
+        "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+    )
+
+
+def _without_corpus(option: str) -> UsageError:
+    return UsageError(
+        f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
+        "to the verb, or give each item as a list of its tokens"
+    )
 
 
 def _undeclared(what: str) -> UsageError:

@@ -97,7 +97,7 @@ def test_a_release_is_named_by_itself_its_folder_or_its_run_id(people, tmp_path,
 def test_items_that_were_read_otherwise_than_the_corpus_are_refused(people):
     found = released(items(people, epsilon=8.0, delta=1e-4))
     written = Corpus(people.where[0], user="who", text="what", lower=False)
-    with pytest.raises(UsageError, match="made with lower=True"):
+    with pytest.raises(UsageError, match="read with lower=True"):
         counts(written, of=found, **BUDGET)
     as_given = counts(written, of=[row["tokens"] for row in found], **BUDGET)
     assert len(as_given["of"]) == len(found)
