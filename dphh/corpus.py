@@ -240,7 +240,7 @@ def in_groups(corpus: Corpus, by: str | None) -> Corpus:
     return replace_corpus(corpus, by=by)
 
 
-def of_people(corpus: Corpus) -> Corpus:
+def with_one_user_column(corpus: Corpus) -> Corpus:
     """Refuse several user columns: a count of any verb is a number of people."""
     if len(corpus.user) > 1:
         raise UsageError(

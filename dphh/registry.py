@@ -16,7 +16,7 @@ from dphh.columns import (
     SCORED_AND_COUNTED,
     sorted_rows,
 )
-from dphh.corpus import Corpus, as_sequences, in_groups, of_people
+from dphh.corpus import Corpus, as_sequences, in_groups, with_one_user_column
 from dphh.engines.host import Host, Once
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
@@ -42,13 +42,15 @@ def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
     return corpus
 
 
-def _corpus_of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
+def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
+    """The corpus, refused if the prior has other tokens. If the run counts users: with its column
+    of groups, and refused if several columns make up its user."""
     if price.prior is not None:
         check_same_tokens("prior", price.prior.reading, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     by = dict(price.parameters).get("by")
-    return in_groups(of_people(corpus), by if isinstance(by, str) else None)
+    return in_groups(with_one_user_column(corpus), by if isinstance(by, str) else None)
 
 
 def _assumes_nothing(_: Price) -> None:
@@ -114,7 +116,7 @@ ITEMS = Verb(
     items.HELP,
     items_levels,
     SCORED_AND_COUNTED,
-    read=_corpus_of_people_if_counted,
+    read=_checked_corpus,
 )
 NGRAMS = Verb(
     "ngrams",
@@ -122,7 +124,7 @@ NGRAMS = Verb(
     ngrams.HELP,
     ngrams_levels,
     SCORED_AND_COUNTED,
-    read=_corpus_of_people_if_counted,
+    read=_checked_corpus,
 )
 TRIE = Verb(
     "trie",
@@ -130,9 +132,7 @@ TRIE = Verb(
     trie.HELP,
     trie_levels,
     GROWN_AND_COUNTED,
-    read=lambda corpus, price: _corpus_of_people_if_counted(
-        as_sequences(corpus, price["unit"]), price
-    ),
+    read=lambda corpus, price: _checked_corpus(as_sequences(corpus, price["unit"]), price),
     assumes_known=trie.assumes_known,
 )
 LDP_TRIE = Verb(
@@ -150,7 +150,7 @@ COUNTS = Verb(
     counts.HELP,
     counts_levels,
     COUNTED_IN_GROUPS,
-    read=_corpus_of_people_if_counted,
+    read=_checked_corpus,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

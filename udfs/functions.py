@@ -24,7 +24,7 @@ from dphh.udfs.draws.votes import WORD, vote_functions
 from dphh.udfs.kernel import whole_users
 
 LONG, TEXT = pa.int64(), pa.string()
-#: Lists of numbers, of all users of a row.
+#: Arrow types of columns with one list in each row: numbers of all users of that row.
 INTS, LONGS = pa.list_(pa.int32()), pa.list_(pa.int64())
 
 

@@ -29,8 +29,8 @@ _MADE_IN = {
 }
 
 
-class Commands(click.Group):
-    """Commands are imported when they are asked for: `dphh --version` waits for no engine."""
+class LazyCommands(click.Group):
+    """Imports a command when it is called, so that `dphh --version` does not wait for an engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         first, *others = _MADE_IN
@@ -67,7 +67,7 @@ dphh finds what many people share, and publishes it with differential privacy.
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyCommands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

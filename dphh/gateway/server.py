@@ -235,8 +235,8 @@ def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
         raise Refused(f"There is no /v1/{path[:100]}; {said}", 404)
     if len(query) > LONGEST_QUERY:
         raise Refused(
-            f"The address has {len(query):,} bytes of options, and {LONGEST_QUERY:,} are read; of "
-            "a long list, name a release by its run id",
+            f"The address has {len(query):,} bytes of options; at most {LONGEST_QUERY:,} are "
+            "accepted. In place of a long list of items, give the run id of a release",
             414,
         )
     try:

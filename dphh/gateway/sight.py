@@ -65,7 +65,8 @@ class Sight:
             ) from None
 
     def ledger_section(self, plan: Plan, corpus: str) -> Section:
-        """What a plan says of the ledger."""
+        """The part of a plan about the ledger: what the run takes of the budget of the one who
+        asks, and what is spent and left."""
         assert plan.corpus is not None
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
         (budget,) = [each for each in self.budgets() if each.name == corpus]

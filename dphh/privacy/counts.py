@@ -56,7 +56,7 @@ LEAST_WEIGHT = 32
 #: How an interval's failure probability is divided over its low end, its high end and the octaves.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
 #: The relative error of float quantiles is below this.
-_CLEARANCE = 1e-9
+_QUANTILE_MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -174,12 +174,12 @@ def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> 
 def _failing_share_of_each(failing: Fraction, together: int) -> Fraction:
     if together <= 1:
         return failing
-    return Fraction(-expm1(log1p(-float(failing)) / together) * (1 - _CLEARANCE))
+    return Fraction(-expm1(log1p(-float(failing)) / together) * (1 - _QUANTILE_MARGIN))
 
 
 def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
     """What a sum of `terms` rounded Gaussians exceeds with probability at most `failing`."""
-    z = -float(ndtri(float(failing))) * (1 + _CLEARANCE)
+    z = -float(ndtri(float(failing))) * (1 + _QUANTILE_MARGIN)
     return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
 
 

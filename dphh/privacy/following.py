@@ -44,8 +44,8 @@ class Grid:
 
 @dataclass(frozen=True)
 class Following:
-    """The public numbers of a round's weights. An item's w depends on these and on `told`, the sum
-    over earlier rounds of parts times noised weight."""
+    """The public numbers of a round's weights. An item's w depends on these and on `noisy_sum`, the
+    sum over earlier rounds of parts times noised weight."""
 
     parts: int
     deviation: int
@@ -62,9 +62,9 @@ class Following:
             precision += Fraction(4**finer, each.sigma**2)
         return cls(parts, isqrt(int(1 / precision)), max(threshold >> (bits - first.bits), 1))
 
-    def weights(self, told: Integers) -> Integers:
+    def weights(self, noisy_sum: Integers) -> Integers:
         """w in units of 1 / WHOLE, from LEAST to WHOLE."""
-        return weights_of(told, self.parts, self.deviation, self.threshold)
+        return weights_of(noisy_sum, self.parts, self.deviation, self.threshold)
 
 
 def parts_of_round(first: Grid, each: Grid) -> int:
@@ -74,8 +74,8 @@ def parts_of_round(first: Grid, each: Grid) -> int:
     return min(max(parts, 1), MOST_PARTS)
 
 
-def weights_of(told: Integers, parts: int, deviation: int, threshold: int) -> Integers:
-    stands = np.maximum(told + parts * deviation, 0) // parts
+def weights_of(noisy_sum: Integers, parts: int, deviation: int, threshold: int) -> Integers:
+    stands = np.maximum(noisy_sum + parts * deviation, 0) // parts
     z = np.minimum(stands, FARTHEST * threshold) * WHOLE // threshold
     below = roots(z * roots(z * WHOLE))
     above = roots(WHOLE**3 // np.maximum(z, 1))

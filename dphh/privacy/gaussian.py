@@ -25,7 +25,7 @@ _ERROR = 1e-11
 _TINY = sys.float_info.min
 # A calibrated sigma keeps a margin to its delta that exceeds the measured error, so that the
 # epsilon computed from it is never above the one asked for, not even in the last digit.
-_CLEARANCE = 2e-12
+_DELTA_MARGIN = 2e-12
 # A smaller delta cannot be distinguished from the underflow that `_TINY` covers.
 _SMALLEST_DELTA = 1e-300
 # More than the rounding errors of a few square roots, sums and quotients. Splitting rounds up by
@@ -92,7 +92,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     _check_delta(delta)
 
     def suffices(sigma: float) -> bool:
-        return gaussian_delta(epsilon, sigma) <= delta * (1 - _CLEARANCE)
+        return gaussian_delta(epsilon, sigma) <= delta * (1 - _DELTA_MARGIN)
 
     return smallest_positive(suffices)
 

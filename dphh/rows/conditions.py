@@ -199,7 +199,9 @@ def check_types(where: str, types: Mapping[str, str]) -> None:
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":
-        raise UsageError(f"where: it gives {kind}, and neither true nor false; compare it")
+        raise UsageError(
+            f"where: it gives {kind}, not true or false; write a comparison, such as column > 0"
+        )
 
 
 def check_patterns(con: duckdb.DuckDBPyConnection, patterns: Mapping[str, str]) -> None:

@@ -24,9 +24,10 @@ dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
 
 -- z in units of 2^-15: the estimate of an item's weight from earlier rounds, plus one standard
 -- deviation, over the next threshold; at most 400.
-CREATE OR REPLACE TEMP MACRO dphh_stands(told, parts, deviation, threshold) AS
+CREATE OR REPLACE TEMP MACRO dphh_stands(noisy_sum, parts, deviation, threshold) AS
 least(
-    greatest(told + CAST(parts AS BIGINT) * deviation, 0) // parts, 400 * CAST(threshold AS BIGINT)
+    greatest(noisy_sum + CAST(parts AS BIGINT) * deviation, 0) // parts,
+    400 * CAST(threshold AS BIGINT)
 ) * 32768 // threshold;
 
 -- w, an item's relative weight in a later round of a set union, in units of 2^-15: z^(3/4) below 1,
@@ -40,8 +41,8 @@ greatest(
     1638
 );
 
-CREATE OR REPLACE TEMP MACRO dphh_weight(told, parts, deviation, threshold) AS
-dphh_weight_at(dphh_stands(told, parts, deviation, threshold));
+CREATE OR REPLACE TEMP MACRO dphh_weight(noisy_sum, parts, deviation, threshold) AS
+dphh_weight_at(dphh_stands(noisy_sum, parts, deviation, threshold));
 
 -- Unsigned 64-bit arithmetic that wraps around at 2^64.
 CREATE OR REPLACE TEMP MACRO dphh_low_word(n) AS

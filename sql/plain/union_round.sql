@@ -1,11 +1,11 @@
 -- One of several rounds of a set union whose weights depend on earlier noised weights (`items` with
 -- method "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
--- In: held_items (user_id, item); told (item, told), for every item that any user held in the
--- previous round. $told_threshold is the round's threshold in the units of told.
+-- In: held_items (user_id, item); earlier_sums (item, noisy_sum), for every item that any user held
+-- in the previous round. $sum_threshold is the round's threshold in the units of noisy_sum.
 -- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
 -- 0: the next round's weights depend on these noised weights alone, so every item must have one;
 -- otherwise they would depend on who else holds the item. New rows of released (level, tokens,
--- noisy). And told, including this round, which is never shown.
+-- noisy). And earlier_sums, including this round, which is never shown.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
@@ -15,11 +15,11 @@ weighed AS (
         held_items.item,
         CASE
             WHEN $equal THEN 1
-            ELSE dphh_weight(told.told, $parts, $deviation, $told_threshold)
+            ELSE dphh_weight(earlier_sums.noisy_sum, $parts, $deviation, $sum_threshold)
         END AS w,
         dphh_place(dphh_spelling(held_items.item), held_items.user_id, $salt) AS place
     FROM held_items
-    LEFT JOIN told ON held_items.item = told.item
+    LEFT JOIN earlier_sums ON held_items.item = earlier_sums.item
 ),
 
 -- The largest w first; equal ones are in a random order of the user's own.
@@ -78,7 +78,9 @@ FROM noised
 WHERE given AND noisy >= $threshold;
 
 -- The sum of each item's noised weights so far, each times its round's parts.
-CREATE OR REPLACE TEMP TABLE told AS
-SELECT noised.item, coalesce(told.told, 0) + CAST($own_parts AS BIGINT) * noised.noisy AS told
+CREATE OR REPLACE TEMP TABLE earlier_sums AS
+SELECT
+    noised.item,
+    coalesce(earlier_sums.noisy_sum, 0) + CAST($own_parts AS BIGINT) * noised.noisy AS noisy_sum
 FROM noised
-LEFT JOIN told ON noised.item = told.item;
+LEFT JOIN earlier_sums ON noised.item = earlier_sums.item;

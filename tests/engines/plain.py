@@ -118,7 +118,7 @@ class Plain:
                 salt=self._salt(name),
                 sigma=level.sigma_grid,
                 threshold=level.threshold_grid,
-                told_threshold=threshold,
+                sum_threshold=threshold,
                 parts=parts,
                 deviation=deviation,
                 own_parts=own,

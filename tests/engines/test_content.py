@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError
@@ -101,6 +101,10 @@ READINGS = {
         {"max_text_length": 3, "lower": True, "as_": "characters"},
         lambda text: list(simple_lower(text[:3])),
     ),
+    "units": (
+        {"as_": "whole", "unit": 3},
+        lambda text: [text[start : start + 3] for start in range(0, len(text), 3)],
+    ),
     "whole start": ({"max_text_length": 3, "as_": "whole"}, lambda text: [text[:3]]),
     "truncate": (
         {**SPACES, "max_token_length": 3},
@@ -115,6 +119,7 @@ READINGS = {
 
 @pytest.mark.parametrize("options, tokens", READINGS.values(), ids=READINGS.keys())
 @given(texts=st.lists(TEXTS, min_size=1, max_size=8))
+@example(texts=["é’a ’b aab Aab", "abc1 abcd"])
 @few(10)
 def test_every_reading_is_the_plain_python_one(engine, written, no_noise, options, tokens, texts):
     rows = [(user % 3, text) for user, text in enumerate(texts)]

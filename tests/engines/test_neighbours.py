@@ -264,11 +264,12 @@ class Shown:
 
     def run(self, step: str, **parameters: Any) -> None:
         self._host.run(step, **parameters)
-        if step == "told_so_far":
+        if step == "sums_so_far":
             words = pa.array([word for word, *_ in self.looked[-1]], pa.string())
-            told = [self._told(word, len(self.looked) - 1) for word in words.to_pylist()]
+            sums = [self._told(word, len(self.looked) - 1) for word in words.to_pylist()]
             keys = words if self.name == "spark" else pa.array(self.words.ids(words), pa.int64())
-            self._host.put("told_so_far", pa.table({"key": keys, "told": pa.array(told, "int64")}))
+            rows = pa.table({"key": keys, "noisy_sum": pa.array(sums, pa.int64())})
+            self._host.put("sums_so_far", rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
         if step not in ("released_words", "released_of_round"):

@@ -141,6 +141,10 @@ def followed(ran):
 # DPNE
 
 
+#: All of it is found, to its full length.
+SHARED = [(user, ["a", "b", "$", "a", "b"]) for user in range(8)]
+
+
 @PRUNINGS
 @given(
     rows=ROWS,
@@ -149,6 +153,7 @@ def followed(ran):
     sigma=st.sampled_from([100, 400]),
     seed=SEEDS,
 )
+@example(rows=SHARED, thresholds=[500] * 4, cap=4, sigma=100, seed=1)
 @FEW
 def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds, cap, sigma, seed):
     caps = [100, *[cap] * (len(thresholds) - 1)]
@@ -404,11 +409,14 @@ SEQUENCES = st.lists(
 
 #: One path grows; the last three users, who are not on it, must not vote below it.
 ONE_PATH = [*enumerate([["a", "b"]] * 3 + [["a", "$"]] * 3 + [["b", "b"]] * 3)]
+#: Users of two to five rows, which are in no order; who holds a sequence is seen in it.
+SEVERAL = [(user, [str(user), last]) for user in range(9) for last in "bcabc"[user % 4 :]]
 
 
 @pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
 @given(rows=SEQUENCES, theta=st.integers(1, 4), p=st.sampled_from([0.3, 0.7, 0.95]), seed=SEEDS)
 @example(rows=ONE_PATH, theta=4, p=0.95, seed=1)
+@example(rows=SEVERAL, theta=1, p=0.95, seed=1)
 @FEW
 def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, seed):
     """Coins, and which of several rows is a user's."""
@@ -420,6 +428,7 @@ def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, 
 
 
 @given(rows=SEQUENCES, theta=st.integers(1, 3), idle=st.integers(0, 5), seed=SEEDS)
+@example(rows=SEVERAL, theta=1, idle=2, seed=1)
 @FEW
 def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, idle, seed):
     users = len({user for user, tokens in rows if any(tokens)}) + idle

@@ -159,7 +159,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         host.gather("users", Words())
         blocks = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
-        host.write("told_before", host.ask("told", "SELECT 'a' AS key, 1000000 AS told", {}))
+        host.write("earlier_sums", host.ask("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}))
         host.bring("w", "weights_of_round", "users", parts=1, deviation=1, threshold=1)
         bounding = bounds(host, bare_level(1), "noise")
         host.run("words_of_round", released=Object(None), **bounding)

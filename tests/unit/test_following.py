@@ -13,17 +13,17 @@ from dphh.udfs.kernel.contributions import Followed, contributions
 
 
 @given(
-    told=st.integers(-(2**52), 2**52),
+    noisy_sum=st.integers(-(2**52), 2**52),
     sigmas=st.lists(st.integers(50, 2**17), min_size=1, max_size=3),
     threshold=st.integers(1, 2**22),
 )
-def test_w_is_a_power_of_where_an_item_stands(told, sigmas, threshold):
+def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
     grids = [Grid(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
     follows = Following.after(grids, threshold, 10)
-    (w,) = follows.weights(np.array([told])).tolist()
+    (w,) = follows.weights(np.array([noisy_sum])).tolist()
     assert LEAST <= w <= WHOLE
     with mpmath.workdps(40):
-        stands = max(mpmath.mpf(told) / follows.parts + follows.deviation, 0)
+        stands = max(mpmath.mpf(noisy_sum) / follows.parts + follows.deviation, 0)
         z = stands / threshold
         exact = z ** mpmath.mpf("0.75") if z < 1 else z ** mpmath.mpf("-0.5")
         # Floors: of where it stands, of z in 2^-15, and of the roots.

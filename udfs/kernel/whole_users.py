@@ -174,10 +174,10 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
-def weight_of(told: Any, parts: int, deviation: int, threshold: int) -> pa.Array:
-    """`dphh_weight(told, parts, deviation, threshold)`: the w of an item, where `told` is the
-    weighted sum of its noised weights in earlier rounds."""
-    return pa.array(weights_of(one_array(told).to_numpy(), parts, deviation, threshold))
+def weight_of(noisy_sum: Any, parts: int, deviation: int, threshold: int) -> pa.Array:
+    """`dphh_weight(noisy_sum, parts, deviation, threshold)`: the w of an item, where `noisy_sum` is
+    the weighted sum of its noised weights in earlier rounds."""
+    return pa.array(weights_of(one_array(noisy_sum).to_numpy(), parts, deviation, threshold))
 
 
 def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:

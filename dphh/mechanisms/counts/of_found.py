@@ -138,11 +138,11 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
     return counts_event(smallest_positive(suffices))
 
 
-def found_counts(
+def how_found_is_counted(
     events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
-    """How what is found is counted, with the sigma of these events; refused if that noise would
-    hide everything."""
+    """How a run counts the users of what it finds, with the sigma of the event of counts among
+    these; None without such an event. Refused if the noise would hide every count."""
     for event in events:
         sigma = cost_of(event).sigma
         if sigma is not None and event.of_counts:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dphh.errors import UsageError
-from dphh.mechanisms.counts.of_found import Counting, found_counts
+from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
 from dphh.mechanisms.counts.price import Of, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTERED,
@@ -141,7 +141,7 @@ def _price_with_prior(
         ),
         finds=replace(finds_words(levels), users_by_length=()),
         events=events,
-        counting=found_counts(events, max_items, counting),
+        counting=how_found_is_counted(events, max_items, counting),
         prior=given,
     )
 

@@ -61,7 +61,7 @@ def _randomiser_within_goal(
     if (found := _epsilon_of_sums_roughly(usual, of, goal.replaced)) <= goal.epsilon:
         return usual
 
-    def kept_to(size: int) -> SubsetSelection:
+    def within_goal(size: int) -> SubsetSelection:
         def price(local: float) -> float:
             return _epsilon_of_sums_roughly(
                 subset_selection(domain, local, size), of, goal.replaced
@@ -75,7 +75,7 @@ def _randomiser_within_goal(
 
     # At most half of all values: larger sets are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
-    return min(map(kept_to, sizes), key=lambda made: float(made.variance(of.number)))
+    return min(map(within_goal, sizes), key=lambda made: float(made.variance(of.number)))
 
 
 @lru_cache(maxsize=256)

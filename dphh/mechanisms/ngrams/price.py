@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import Pruning
-from dphh.mechanisms.counts.of_found import Counting, found_counts
+from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
 from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
@@ -41,7 +41,7 @@ HELP = {
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
     **BUDGET_HELP,
-    "spurious": "Share of finds that nobody need hold.",
+    "spurious": "The share of finds that may be held by no user.",
     "decay": "Of dpne: each length's noise over the last.",
     "shares": "Of dpne: each length's share of the budget.",
 }
@@ -155,7 +155,7 @@ def price_ngrams(
         ),
         finds=found,
         events=events,
-        counting=found_counts(events, sum(bounds), counting),
+        counting=how_found_is_counted(events, sum(bounds), counting),
         prior=given,
     )
 

@@ -149,12 +149,15 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     new = DeltaEvent(new_delta(first), "new items over the first round's threshold")
     shared_out = (
         (
-            "one round: users without new items, the Gaussian curve",
+            "the noise, if one round follows, of users without new items",
             for_curve * most / PARTS * delta,
         ),
-        ("one round: users with only new items instead, new items over the threshold", event.delta),
-        ("several rounds instead: the Gaussian curve", event.rounds_delta),
-        ("several rounds instead: new items over the thresholds", event.rounds_delta),
+        (
+            "new items over the threshold, if one round follows, of users with new items alone",
+            event.delta,
+        ),
+        ("the noise, if several rounds follow", event.rounds_delta),
+        ("new items over the thresholds, if several rounds follow", event.rounds_delta),
         ("new items over the first round's threshold", first_new),
         (TABLE_NOTE, spare),
     )

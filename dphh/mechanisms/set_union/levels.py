@@ -99,11 +99,11 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
         if ran:
             (first, _), (last, passed) = ran[0], ran[-1]
             if len(ran) == 1:
-                host.run("nothing_told")
-                # told_before (key, told), empty
-            host.run("told_so_far", parts=parts_of_round(first.grid, last.grid))
-            # told_so_far (key, told), of every word that a user holds
-            host.rename("told_so_far", "told_before")
+                host.run("no_earlier_sums")
+                # earlier_sums (key, noisy_sum), empty
+            host.run("sums_so_far", parts=parts_of_round(first.grid, last.grid))
+            # sums_so_far (key, noisy_sum), of every word that a user holds
+            host.rename("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
         weights = {}
@@ -118,7 +118,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
         passed = host.take("released_of_round", threshold=level.threshold_grid)
         # (key, noisy), those of positive weight that reach the threshold
         ran.append((level, passed))
-    host.drop("noised", "told_before")
+    host.drop("noised", "earlier_sums")
     return rounds.table(ran)
 
 

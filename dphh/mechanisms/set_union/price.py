@@ -31,7 +31,7 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting, found_counts
+from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
 from dphh.mechanisms.terms import (
@@ -83,7 +83,7 @@ def price_set_union(
         ),
         finds=finds(levels, max_items, ALIKE if method in ("auto", "adaptive") else ""),
         events=events,
-        counting=found_counts(events, max_items, counting),
+        counting=how_found_is_counted(events, max_items, counting),
     )
 
 

@@ -42,8 +42,9 @@ def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     Its threshold costs what theirs compose to, which is what a ledger has booked, and not the sum.
     """
     first = rounds[0]
-    told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
-    noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
+    precision = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
+    # The least sigma with 1 / sigma^2 <= precision.
+    noise = rounded_gaussian(isqrt(ceil(1 / precision) - 1) + 1)
     together = 1 - prod(1 - Fraction(new_delta(level)) for level in rounds)
     delta = nextafter(float(together), 0.0)
     bits, max_items = first.grid_bits, first.max_items

@@ -30,7 +30,7 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.levels.level import Level
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.mechanisms.counts.of_found import Counting, counts_beside, found_counts
+from dphh.mechanisms.counts.of_found import Counting, counts_beside, how_found_is_counted
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
@@ -162,7 +162,7 @@ def price_trie(
         privacy=privacy,
         finds=found,
         events=events,
-        counting=found_counts(events, counted, counting, beginnings=True),
+        counting=how_found_is_counted(events, counted, counting, beginnings=True),
     )
 
 

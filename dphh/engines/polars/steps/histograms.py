@@ -71,18 +71,18 @@ def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
 
 
 @step
-def nothing_told(host: PolarsHost) -> dict[str, pl.LazyFrame]:
-    told = host.table("noised").select("key", told=pl.lit(0, pl.Int64))
-    return {"told_before": told.limit(0)}
+def no_earlier_sums(host: PolarsHost) -> dict[str, pl.LazyFrame]:
+    zeros = host.table("noised").select("key", noisy_sum=pl.lit(0, pl.Int64))
+    return {"earlier_sums": zeros.limit(0)}
 
 
 @step
-def told_so_far(host: PolarsHost, *, parts: int) -> dict[str, pl.LazyFrame]:
-    """(key, told) of each word that some user held in the last round: the sum over rounds of the
-    noised weight times the round's parts."""
-    joined = host.table("noised").join(host.table("told_before"), on="key", how="left")
-    told = parts * pl.col("noisy") + pl.col("told").fill_null(0)
-    return {"told_so_far": joined.select("key", told=told)}
+def sums_so_far(host: PolarsHost, *, parts: int) -> dict[str, pl.LazyFrame]:
+    """(key, noisy_sum) of each word that some user held in the last round: the sum over rounds of
+    the noised weight times the round's parts."""
+    joined = host.table("noised").join(host.table("earlier_sums"), on="key", how="left")
+    noisy_sum = parts * pl.col("noisy") + pl.col("noisy_sum").fill_null(0)
+    return {"sums_so_far": joined.select("key", noisy_sum=noisy_sum)}
 
 
 @step
@@ -90,8 +90,8 @@ def weights_of_round(
     host: PolarsHost, *, parts: int, deviation: int, threshold: int
 ) -> pl.LazyFrame:
     """(key, value): the w of each word, from its noised weights so far."""
-    weight = host.call("weight", "told", parts, deviation, threshold)
-    return host.table("told_before").select("key", value=weight)
+    weight = host.call("weight", "noisy_sum", parts, deviation, threshold)
+    return host.table("earlier_sums").select("key", value=weight)
 
 
 @step

@@ -87,9 +87,9 @@ def plan_round(
     choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
-        better = choice.weights(choice.thresholds(weight))
+        better = choice.best_weights(choice.best_thresholds(weight))
         weight = (weight + better) // 2 if left else better
-    threshold = choice.thresholds(weight)
+    threshold = choice.best_thresholds(weight)
     weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
     weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
     return RoundPlan(weights, tails, choice.finds(weight, threshold))
@@ -122,7 +122,8 @@ class _AlternatingChoice:
         wanted = np.minimum(self.mean, 1 / np.maximum(self.mean, _TINY)) ** 0.5
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 
-    def thresholds(self, weight: Integers) -> Integers:
+    def best_thresholds(self, weight: Integers) -> Integers:
+        """For each row the index of its threshold, given the index of its weight."""
         ratio = np.empty((len(self.n), len(THRESHOLDS)))
         for g in np.unique(weight):
             ratio[weight == g] = self.held[weight == g] @ self.ratios[g]
@@ -137,7 +138,8 @@ class _AlternatingChoice:
 
         return at(_least_sufficient(affordable, -60.0, 600.0))
 
-    def weights(self, threshold: Integers) -> Integers:
+    def best_weights(self, threshold: Integers) -> Integers:
+        """For each row the index of its weight, given the index of its threshold."""
         found = np.zeros((len(self.n), len(WEIGHTS)))
         for z in np.unique(threshold[threshold < len(THRESHOLDS)]):
             rows = threshold == z

@@ -69,9 +69,9 @@ def spurious_words(share: str) -> str:
     """The sentence on spurious words. Only listed words can be spurious: other words have
     thresholds, and one that no user holds has no row."""
     return (
-        "at most b words of your list that nobody need hold are expected among those released, b "
-        f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
-        "found if that is more"
+        "of the released words of your list, at most b are expected to be held by no user; b is 1 "
+        f"or, if that is more, {share} times the number of words of the list that round 1 predicts "
+        "will be found"
     )
 
 
@@ -319,8 +319,8 @@ def finds_words(levels: Sequence[Level]) -> Finds:
         users_of_many=(many, needed(last, max(1, many // 3)), needed(last, many)),
         note=(
             "a word, where each of these users holds that word alone; if nearly all words are "
-            f"found early, those of fewer than {needed(first):,} users may be left for the sake "
-            "of longer n-grams, of which no number is promised"
+            f"found early, those of fewer than {needed(first):,} users may be left out to save "
+            "budget for longer n-grams, for which no number of users is promised"
         ),
     )
 

@@ -14,9 +14,9 @@ WORDS_DELTA_OF_OTHERS = (0.05, 0.95)
 #: Of the whole run's delta, what these thresholds have; the Gaussian rounds have the rest. A half
 #: would serve words alone best. All lengths need little noise, and one length needs thresholds.
 NEW_WORDS = 0.25
-#: Where the first round finds fewer words than this, no word is common: one round takes all, with
-#: this part of an even share, a little more than DPNE's for half the delta: its threshold.
-WORDS_COMMON = 5
+#: Where round 1 finds fewer words than LEAST_COMMON_WORDS, no word is common: one more round takes
+#: all, with WORDS_ALONE of an even share, a little more than DPNE's for half the delta.
+LEAST_COMMON_WORDS = 5
 WORDS_ALONE = 1.05
 #: The part of a level's even share that round 1 gets.
 FIRST_ROUND = 0.25

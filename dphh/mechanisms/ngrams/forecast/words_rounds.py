@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     words_alone,
     words_alone_share,
 )
-from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.shares import LEAST_COMMON_WORDS, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
 from dphh.price import Price
@@ -48,7 +48,7 @@ class WordsRounds(AdaptiveRounds):
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
-            return [self.rest_in_one_round()] if words < WORDS_COMMON else planned
+            return [self.rest_in_one_round()] if words < LEAST_COMMON_WORDS else planned
         noisy = whole(found.column("noisy"), pa.int64()).to_numpy()
         near = int((noisy < 2 * level.threshold_grid).sum())
         return [] if enough_words(found.num_rows, near, words) else planned
