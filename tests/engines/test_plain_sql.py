@@ -409,6 +409,8 @@ SEQUENCES = st.lists(
 
 #: One path grows; the last three users, who are not on it, must not vote below it.
 ONE_PATH = [*enumerate([["a", "b"]] * 3 + [["a", "$"]] * 3 + [["b", "b"]] * 3)]
+#: Two grow, then one of them; those at the other must not vote below it.
+TWO_PATHS = [*enumerate([list(word) for word in ("abb", "aba", "bbb", "bab") for _ in range(3)])]
 #: Users of two to five rows, which are in no order; who holds a sequence is seen in it.
 SEVERAL = [(user, [str(user), last]) for user in range(9) for last in "bcabc"[user % 4 :]]
 
@@ -416,6 +418,7 @@ SEVERAL = [(user, [str(user), last]) for user in range(9) for last in "bcabc"[us
 @pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
 @given(rows=SEQUENCES, theta=st.integers(1, 4), p=st.sampled_from([0.3, 0.7, 0.95]), seed=SEEDS)
 @example(rows=ONE_PATH, theta=4, p=0.95, seed=1)
+@example(rows=TWO_PATHS, theta=4, p=0.95, seed=1)
 @example(rows=SEVERAL, theta=1, p=0.95, seed=1)
 @FEW
 def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, seed):
