@@ -37,7 +37,16 @@ from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
-from tests.engines.ladders import ALL, EVERYTHING, check_ladder, climbed, grams_of, valid, weights
+from tests.engines.ladders import (
+    ALL,
+    EVERYTHING,
+    Quiet,
+    check_ladder,
+    climbed,
+    grams_of,
+    valid,
+    weights,
+)
 from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
 from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
@@ -166,8 +175,12 @@ def test_what_reaches_a_threshold_passes_and_one_below_it_does_not(engine):
     for level, sums in ((1, {("a",): 5 * 724, ("b",): 5 * 724 + 1024}),
                         (2, {("a", "b"): 5 * 1024, ("b", "b"): 1024})):  # fmt: skip
         for threshold in (total + above for total in sums.values() for above in (0, 1)):
+            reached = {gram: total for gram, total in sums.items() if total >= threshold}
             found = weights(climbed(engine, corpus, [ALL, threshold][2 - level :])[-1])
-            assert found == {gram: total for gram, total in sums.items() if total >= threshold}
+            assert found == reached
+            if level == 1:  # and where it is one of several rounds
+                asked = [bare_level(100, threshold=threshold)]
+                assert in_adaptive_rounds(engine, corpus, Quiet(), asked) == [reached]
 
 
 @pytest.mark.parametrize(
