@@ -84,10 +84,6 @@ class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is i
     exit_code = 3
 
 
-class ElsewhereRefused(BudgetRefused):
-    """The run is refused because of another corpus, which the analyst must not learn about."""
-
-
 class EngineError(DphhError):
     """An engine failed while it ran a level. Its message is withheld: it may quote private data."""
 

@@ -33,7 +33,8 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         if (file := extension_file("httpfs")) is not None:
             con.execute(f"LOAD {literal(str(file))}")
         else:
-            _load_installed(con)
+            con.execute("INSTALL httpfs")  # does nothing if it is there
+            con.execute("LOAD httpfs")
     except duckdb.Error as problem:
         raise CorpusError(
             f"corpus: {remote[0]}: DuckDB needs its extension httpfs to read from a store, and "
@@ -53,14 +54,6 @@ def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
         if file.is_file():
             return file
     return None
-
-
-def _load_installed(con: duckdb.DuckDBPyConnection) -> None:
-    try:
-        con.execute("LOAD httpfs")
-    except duckdb.Error:
-        con.execute("INSTALL httpfs")
-        con.execute("LOAD httpfs")
 
 
 def _secret_from_environment() -> str:

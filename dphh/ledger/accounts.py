@@ -23,12 +23,12 @@ from dphh.columns import checked_groups
 from dphh.corpus import Corpus, as_recorded, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import absolute, written_here
-from dphh.ledger.budget import Booking, Budget, Cap, Kept, checked_budget, checked_cap, default_rule
+from dphh.ledger.budget import Booking, Cap, Kept, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical, checked_name
 from dphh.ledger.places import holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
-from dphh.privacy.events import Event, events_from_json
+from dphh.privacy.events import events_from_json
 from dphh.rows.user import counted_by
 from dphh.wording.options import named_in_words
 
@@ -39,10 +39,6 @@ class Accounts:
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        if path is not None and not isinstance(path, (str, Path)):
-            raise UsageError(
-                f"ledger: found a {type(path).__name__}; give the path of the ledger's file"
-            )
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
         named = written_here("ledger", path or default_path())
@@ -167,12 +163,10 @@ class Accounts:
                 f"corpus: the account {account!r} is of a table in memory ({label_of(corpus)}); "
                 f"pass that table with account={account!r}"
             )
-        some = [files] if isinstance(files, (str, Path)) else list(files)
-        chosen = [replace_corpus(corpus, where=(absolute(file),)) for file in some]
-        for each in chosen:
-            if not holds(corpus, places_of(each)):
-                raise not_of_account(corpus, each)
-        where = tuple(file for each in chosen for file in each.where)
+        where = tuple(map(absolute, [files] if isinstance(files, (str, Path)) else files))
+        for file in where:
+            if not holds(corpus, places_of(chosen := replace_corpus(corpus, where=(file,)))):
+                raise not_of_account(corpus, chosen)
         return replace_corpus(corpus, where=where or corpus.where)
 
     def absent(self) -> str | None:
@@ -208,14 +202,12 @@ class Accounts:
                     "most that"
                 )
             before = share_of(con, whole, analyst)
-            if before is not None and (before.cap.epsilon, before.cap.delta) == (epsilon, delta):
-                return  # no change, so no row of the history
             con.execute(
                 "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
                 (whole.id, analyst, budget.epsilon, budget.delta),
             )
-            was = None if before is None else _as_text(before.cap)
-            note(con, "share", account, was, _as_text(budget), analyst)
+            was = None if before is None else str(before.cap)
+            note(con, "share", account, was, str(budget), analyst)
 
     def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
@@ -261,8 +253,7 @@ class Accounts:
     def analysts(self) -> list[str]:
         """The analysts who have a token."""
         with reading(self.path) as con:
-            query = "SELECT analyst FROM tokens ORDER BY analyst"
-            return [name for (name,) in con.execute(query)]
+            return [name for (name,) in con.execute("SELECT analyst FROM tokens ORDER BY 1")]
 
 
 # What follows works inside the caller's transaction.
@@ -305,7 +296,10 @@ def prices(
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
     """
     found = con.execute(query, {"account": account, "analyst": analyst})
-    return tuple(Booking(events_of(events), epsilon, delta) for events, epsilon, delta in found)
+    return tuple(
+        Booking(events_from_json(json.loads(events)), epsilon, delta)
+        for events, epsilon, delta in found
+    )
 
 
 def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account | None:
@@ -316,13 +310,6 @@ def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account |
         own = prices(con, whole.id, analyst)
         return replaced(whole, cap=cap, prices=own, analyst=analyst, whole=whole)
     return None
-
-
-def events_of(text: str) -> tuple[Event, ...]:
-    try:
-        return events_from_json(json.loads(text))
-    except UsageError as error:
-        raise LedgerError(f"The ledger holds a run that this dphh cannot price: {error}") from error
 
 
 def note(
@@ -365,16 +352,12 @@ def system_user() -> str:
     """The system's name of the user, which is a note and not a proof."""
     try:
         return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # such as a container's number without a name
-        return f"user {getattr(os, 'getuid', lambda: 'unknown')()}"
-
-
-def _as_text(budget: Budget) -> str:
-    return f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+    except (KeyError, OSError):  # such as a container's number without a name
+        return f"user {os.getuid()}"
 
 
 def _cap_as_text(cap: Cap) -> str:
-    return _as_text(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
+    return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
 
 
 def not_of_account(own: Corpus, asked: Corpus) -> UsageError:

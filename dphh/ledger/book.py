@@ -20,14 +20,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dphh.corpus import Corpus, as_recorded, corpus_from_json
-from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UnknownRunError, UsageError
+from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
     Accounts,
     account_named,
     accounts_in,
     day_of,
-    events_of,
     names_in,
     not_of_account,
     share_of,
@@ -50,7 +49,7 @@ from dphh.ledger.entries import (
 from dphh.ledger.places import holds, places_of
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
-from dphh.privacy.events import events_to_json
+from dphh.privacy.events import events_from_json, events_to_json
 from dphh.rows.user import as_json, counted_by
 
 #: The release, among the names of steps that were drawn.
@@ -115,8 +114,7 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             found = None if run_id is None else self._find(con, request, None, run_id)
             if found is None:
-                paying = self._payers(con, request.corpus, places)
-                self._refuse(con, request, paying)
+                self._refuse(con, request, self._payers(con, request.corpus, places))
                 return None
             return _repeated(con, found, {}) if found["state"] == "settled" else None
 
@@ -130,23 +128,16 @@ class Ledger(Accounts):
                 self._refuse(con, request, paying)
             except BudgetRefused as problem:
                 refused = str(problem)
-            caps = paying
-            if self.analyst is not None:  # an analyst may know of their share alone
+            if self.analyst is not None:  # who may know of their share alone
                 shares = [share_of(con, each, self.analyst) for each in paying[:1]]
-                paying, caps = [], [each for each in shares if each is not None]
+                paying = [each for each in shares if each is not None]
+        price = request.price
         ahead = [
-            (
-                each.name,
-                used([request.price], each.cap),
-                number_that_fit(each.prices, each.cap, request.price),
-            )
-            for each in caps
+            (each.name, used([price], each.cap), number_that_fit(each.prices, each.cap, price))
+            for each in paying
         ]
-        return Outlook(
-            tuple(paying),
-            refused,
-            min(ahead, key=lambda each: (each[2], -each[1]), default=None),
-        )
+        scarcest = min(ahead, key=lambda each: (each[2], -each[1]), default=None)
+        return Outlook(tuple(paying), refused, scarcest)
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
         """The accounts that pay for runs on a corpus. Refuses as a run would, whatever it costs."""
@@ -221,8 +212,7 @@ class Ledger(Accounts):
         return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
-        all."""
+        """Write every run, or what owners changed, to a new `.parquet` or `.csv` file."""
         columns, listed = (CHANGES, self.history()) if history else (RUNS, self.runs())
         export_table(columns, listed, written_here("export", path))
 
@@ -273,36 +263,32 @@ class Ledger(Accounts):
     def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
         """Refuse what a cap does not allow, or an analyst's share: of several accounts with these
         files, each keeps the share that it gave."""
-        for account in paying:
-            label = f"the account {account.name!r}"
-            is_named = account.name == request.corpus.account
-            if self.analyst is not None:
-                share = share_of(con, account, self.analyst)
-                if share is None and is_named:
-                    raise BudgetRefused(
-                        f"Refused: {self.analyst} has no share of {label}. Nothing was spent. Only "
-                        "the account's owner can give one."
-                    )
-                if share is not None and not share.allows(request.price):
-                    of_share = f"{self.analyst}'s share of {label}"
-                    raise BudgetRefused(refusal(of_share, share.prices, share.cap, request.price))
-            same_user = account.user == request.corpus.user
-            if same_user and account.allows(request.price):
+        shares: list[Account | None] = []
+        if self.analyst is not None:
+            shares = [share_of(con, each, self.analyst) for each in paying]
+            if shares[0] is None:  # of the account that is named
+                raise BudgetRefused(
+                    f"Refused: {self.analyst} has no share of {paying[0].label}. Nothing was "
+                    "spent. Only the account's owner can give one."
+                )
+        for each in [*filter(None, shares), *paying]:
+            same_user = each.user == request.corpus.user
+            if same_user and each.allows(request.price):
                 continue
-            if self.analyst is not None and not is_named:
+            if self.analyst is not None and each in paying[1:]:
                 # An analyst must not learn of other accounts, nor what is spent of them.
-                raise ElsewhereRefused(
+                raise BudgetRefused(
                     "Refused: another corpus of the ledger has rows in the same files, and does "
                     "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
                     "owner."
                 )
             if not same_user:
                 raise BudgetRefused(
-                    f"Refused: {label} protects {counted_by(account.user)}, but this run counts "
+                    f"Refused: {each.label} protects {counted_by(each.user)}, but this run counts "
                     f"them by user={as_json(request.corpus.user)!r}, which does not protect them. "
                     "Nothing was spent. Use the account's user columns."
                 )
-            raise BudgetRefused(refusal(label, account.prices, account.cap, request.price))
+            raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
 
     def _insert(
         self,
@@ -346,7 +332,7 @@ class Ledger(Accounts):
             accounts=_payers_of(con, found["sequence"], self.analyst),
             corpus=corpus_from_json(json.loads(found["source"])),
             parameters=json.loads(found["parameters"]),
-            events=events_of(found["events"]),
+            events=events_from_json(json.loads(found["events"])),
             when=day_of(found["recorded"]),
             changed=day_of(found["changed"]),
             files=found["files"] or "",

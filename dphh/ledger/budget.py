@@ -44,7 +44,6 @@ THRESHOLDS_SHARE = NEW_ITEMS_SHARE
 _ROUNDING = 1e-9
 #: A bound on the relative rounding error of a few logarithms, products and sums.
 _ROUNDINGS = 2.0**-44
-_FOUR_DIGITS_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Budget:
     delta: float
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.4g}, delta {self.delta:.4g}"
+        return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def percent(share: float) -> str:
 
 def four_digits_down(number: float) -> str:
     """Four digits, rounded down, so that a request for the shown number is granted."""
-    return f"{float(_FOUR_DIGITS_DOWN.create_decimal(repr(number))):.4g}"
+    return f"{float(Context(prec=4, rounding=ROUND_DOWN).create_decimal(repr(number))):.4g}"
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -151,8 +150,6 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 def used(prices: Sequence[Booking], cap: Cap) -> float:
     """The share of a cap that these runs use: the larger of its two amounts' shares; above 1 if the
     runs exceed the cap, 1 if a single run fits that would not fit beside another."""
-    if not prices:
-        return 0.0
     most = allowed(cap)
     took = drawn(prices, most.order)
     share = max(_share_of(took.loss, most.loss), _share_of(took.delta, most.delta))
@@ -216,7 +213,7 @@ def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> 
         epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
         rest = f"one more run may have epsilon {epsilon} at delta {delta}"
     return (
-        f"Refused: epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} would exceed the cap of "
+        f"Refused: epsilon {asked.epsilon:g}, delta {asked.delta:g} would exceed the cap of "
         f"{label}: {cap}, of which {percent(used(prices, cap))} is used; {rest}. Nothing was spent"
     )
 

@@ -23,7 +23,6 @@ from dphh.wording.cells import cell
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues: names and values.
 Setting = dict[str, str]
-State = Literal["running", "failed", "settled"]
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Entry:
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    state: State
+    state: Literal["running", "failed", "settled"]
     when: datetime  # the day on which it was booked
     changed: datetime  # the day on which it came into its state
     who: str  # the system's user who asked for it, as a note and not a proof

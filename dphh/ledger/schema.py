@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dphh.errors import LedgerError
@@ -179,25 +179,17 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _create(path: Path) -> None:
     """Create the file and its missing folders, readable by this user only. SQLite gives journals
     the same mode."""
-    folder = path.parent
-    for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    for folder in reversed(path.parents):
+        folder.mkdir(mode=0o700, exist_ok=True)
     if not path.exists():
-        with suppress(FileExistsError):  # another process was first
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        path.touch(mode=0o600)
 
 
 def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is a ledger; False if it is empty. Any other file is refused."""
-    application, version, tables = (
-        con.execute(query).fetchone()[0]
-        for query in (
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
-        )
-    )
-    if application == version == tables == 0:
+    ((application,),) = con.execute("PRAGMA application_id").fetchall()
+    ((version,),) = con.execute("PRAGMA user_version").fetchall()
+    if application == version == 0 and not con.execute("SELECT 1 FROM sqlite_master").fetchall():
         return False
     if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
         raise LedgerError(
@@ -214,13 +206,6 @@ def _create_tables(con: sqlite3.Connection) -> None:
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-_ADVICE = (
-    "See that it is a ledger, that its disk has space, that this user may read and write it and "
-    "its folder, and that no process holds it locked; or name another file with --ledger or "
-    "DPHH_LEDGER. Of a damaged ledger restore a backup: a new one forgets what was spent"
-)
-
-
 @contextmanager
 def _explain_errors(path: Path, what: str) -> Iterator[None]:
     """Replace errors of SQLite and the system by LedgerErrors that say what to do."""
@@ -229,5 +214,8 @@ def _explain_errors(path: Path, what: str) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
             f"Could not {what} the ledger {path}: {error}. Nothing of this request was recorded. "
-            f"{_ADVICE}."
+            "See that it is a ledger, that its disk has space, that this user may read and write "
+            "it and its folder, and that no process holds it locked; or name another file with "
+            "--ledger or DPHH_LEDGER. Of a damaged ledger restore a backup: a new one forgets "
+            "what was spent."
         ) from error

@@ -31,6 +31,11 @@ class Account:
     whole: Account | None = None  # the account, if this is a share
 
     @property
+    def label(self) -> str:
+        account = f"the account {self.name!r}"
+        return account if self.analyst is None else f"{self.analyst}'s share of {account}"
+
+    @property
     def runs(self) -> int:
         return len(self.prices)
 
@@ -61,8 +66,7 @@ class Account:
 
     @property
     def user(self) -> tuple[str, ...]:
-        """The columns that identify the protected unit; with several columns it is less than a
-        user."""
+        """The columns of the protected unit, which with several columns is less than a user."""
         return self.corpus.user
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class Account:
 class Outlook:
     """What the ledger would say of a request now. A later request may find other accounts."""
 
-    #: The accounts that would pay, the one that the request names first.
+    #: The accounts that would pay, the one that the request names first; to an analyst the share.
     accounts: tuple[Account, ...]
     #: The message with which the ledger would refuse it, or None.
     refusal: str | None

@@ -65,8 +65,7 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
     def not_here(*_: object) -> None:
         raise duckdb.IOException("SECRET address")
 
-    monkeypatch.setattr("dphh.corpora.stores.extension_file", lambda _: None)
-    monkeypatch.setattr("dphh.corpora.stores._load_installed", not_here)
+    monkeypatch.setattr("dphh.corpora.stores.extension_file", not_here)
     corpus = Corpus("https://127.0.0.1:9/a.parquet", user="who", text="what")
     with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*or download the files") as caught:
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)

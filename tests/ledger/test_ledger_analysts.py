@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, UsageError
-from dphh.errors import ElsewhereRefused
 from dphh.ledger import Booked, accounts
 from tests.ledger.asked import ask, asked, items_price
 
@@ -86,10 +85,7 @@ def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
 
 
 def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
-    before = len(shared.history())
-    for _ in range(2):  # of which one is a change
-        shared.set_share("reviews", "alice", 0.1, 1e-6)
-    assert len(shared.history()) == before + 1
+    shared.set_share("reviews", "alice", 0.1, 1e-6)
     with pytest.raises(BudgetRefused):
         spend(shared, "alice", "a", 0.2)
     for epsilon, delta in ((4.0, 1e-6), (1.0, 1e-5)):
@@ -110,14 +106,14 @@ def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
             asked(CORPUS, 0.5, 1e-8, account="reviews"), None
         ),
     ):
-        with pytest.raises(ElsewhereRefused) as why:
+        with pytest.raises(BudgetRefused, match="another corpus") as why:
             refused()
         assert not re.search(r"secret|0\.2|0\.1", str(why.value))
     spend(shared, "alice", "b", 0.1)
     assert shared.status("secret-project").runs == 1  # it pays all the same
     outlook = Ledger(shared.path, "alice").outlook(asked(CORPUS, 0.5, 1e-8, account="reviews"))
     assert "secret" not in (outlook.refusal or "")
-    assert outlook.accounts == ()
+    assert [account.analyst for account in outlook.accounts] == ["alice"]
     assert [run.accounts for run in Ledger(shared.path, "alice").runs()] == [("reviews",)]
     assert [run.accounts for run in shared.runs()] == [("reviews", "secret-project")]
     assert outlook.scarcest[:2] == ("reviews", pytest.approx(0.5))
