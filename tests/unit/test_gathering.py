@@ -154,6 +154,28 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     assert gathering.disk_error is not None
 
 
+def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
+    """A function is handed 2,048 rows at once, however long their texts are."""
+    monkeypatch.setattr(module, "BYTES", 1_000)
+    sizes, texts = [], ["a" * 900, "b", "c" * 5_000, *["d" * 300] * 20, "e"]
+
+    def tokens(contents: pa.Array) -> pa.Array:
+        sizes.append((len(contents), contents.nbytes))
+        return pa.array([[text] for text in contents.to_pylist()])
+
+    words = Vocabulary()
+    gathering = Gathering(Words().reader(words), tokens=tokens)
+    users, nothing = pa.array([str(user) for user in range(len(texts))]), pa.nulls(len(texts))
+    none = nothing.cast(pa.list_(pa.string()))
+    gathering.add(users, none, nothing.cast(pa.string()), pa.array(texts))
+    assert sum(len(waiting) for waiting, *_ in gathering._waiting) == 0  # nor what holds them
+    gathering.end()
+    assert sum(rows for rows, _ in sizes) == len(texts)
+    assert all(size <= 2_000 for rows, size in sizes if rows > 1)
+    (table,) = gathering.rows()
+    assert sum(map(len, table.column("ids").to_pylist())) == len(texts)
+
+
 def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
     """Files take the rest, and each part of the users that is read back has no more either."""
     monkeypatch.setattr(module, "BYTES", 1)
