@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dphh.errors import UsageError
 from dphh.rows.content import Content
 
 Integers = NDArray[np.int64]
-#: What `prior=` takes: files, a run id, a release, a corpus, a table.
+#: What `prior=` takes: files, a run id, a release, a table.
 PriorAsked = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
@@ -29,27 +30,16 @@ _SAME_TOKENS = ("column", "unit", "max_text_length", "where")
 
 
 @dataclass(frozen=True, eq=False)
-class PublicGrams:
-    """The public n-grams of one length, each once."""
-
-    #: One row an n-gram, one column a token: numbers of words in the prior's vocabulary.
-    #: Rows ascend, first column first.
-    words: Integers
-    #: How often each occurs in the public text, at least 1.
-    counts: Integers
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-
-@dataclass(frozen=True, eq=False)
 class Prior:
     """The public counts of words and n-grams, and where they are from."""
 
     #: The listed words: an Arrow array of strings, ascending by bytes, each once.
     vocabulary: Any
-    #: Lengths 1, 2, ...: `grams[0]` has every listed word; a longer n-gram has listed words alone.
-    grams: tuple[PublicGrams, ...]
+    #: For lengths 1, 2, ... the n-grams, each once and in order: a row an n-gram, a column a token,
+    #: which is the number of a listed word. `grams[0]` has every listed word.
+    grams: tuple[Integers, ...]
+    #: For each length how often its n-grams occur, at least once.
+    counts: tuple[Integers, ...]
     #: How many words the public text has in all, listed or not.
     total: int
     #: How texts became tokens, as `Content.to_json` says it.
@@ -63,9 +53,9 @@ class Prior:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all counts, in hexadecimal, by which the ledger tells priors apart."""
-        said = [self.total, self.vocabulary.to_pylist(), [len(each) for each in self.grams]]
+        said = [self.total, self.vocabulary.to_pylist(), [len(each) for each in self.counts]]
         digest = hashlib.sha256(json.dumps(said).encode())
-        for array in (array for each in self.grams for array in (each.words, each.counts)):
+        for array in chain.from_iterable(zip(self.grams, self.counts, strict=True)):
             digest.update(np.ascontiguousarray(array, "<i8").data)
         return digest.hexdigest()
 

@@ -104,24 +104,29 @@ def _items_as_read(option: str, items: Sequence[Any], content: Content | None) -
 
 def _prior(asked: Any, options: Options, content: Content | None, *, files: bool) -> Prior:
     """The counts of what a prior names. If no `files` may be read, it must be a release."""
-    from dphh.public.counting import of_release, of_table, of_text
+    from dphh.public.counting import of_table, of_text, prior_of_items
 
     max_n: Any = options.get("max_n")
     longest = int(max_n) if max_n in range(1, 101) else 1  # others are refused when it is priced
     column = options.get("prior_text")
-    undeclared = options.get("prior_is_public") is not True
+    is_output = isinstance(asked, Release) and not asked.is_test
+    if not (isinstance(asked, Release) or files):
+        raise _unknown("prior", asked)
+    if not is_output and options.get("prior_is_public") is not True:
+        raise UsageError(
+            "prior_is_public: nothing protects who is in a prior that is a text, a table or a "
+            "test's release. If nobody in the data contributed to it, or all of it is published "
+            "anyway, say prior_is_public=True; if not, leave prior out"
+        )
     if isinstance(asked, Release):
         if (verb := asked.manifest["verb"]) not in ("ngrams", "items"):
             raise UsageError(
                 f"prior: found a release of {verb}, whose scores are no counts; give one of ngrams"
             )
-        if asked.is_test and undeclared:
-            raise _undeclared("a test's release, which promises nothing")
-        prior = of_release(asked, longest)
-    elif not files:
-        raise _unknown("prior", asked)
-    elif undeclared:
-        raise _undeclared("a text or a table of your own")
+        # An item counted in several groups has several rows with one score.
+        items = {tuple(row["tokens"]): row["score"] for row in asked}
+        reading = asked.manifest["parameters"]["content"]
+        prior = prior_of_items(items, longest, reading=reading, run_id=asked.run_id)
     elif content is None:
         raise _without_corpus("prior")
     elif type(asked).__module__.startswith("pyspark."):
@@ -149,12 +154,4 @@ def _without_corpus(option: str) -> UsageError:
     return UsageError(
         f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
         "to the verb, or give each item as a list of its tokens"
-    )
-
-
-def _undeclared(what: str) -> UsageError:
-    return UsageError(
-        f"prior_is_public: the prior is {what}, and nothing protects who is in it. If nobody in "
-        "the data contributed to it, or all of it is published anyway, say prior_is_public=True; "
-        "if not, leave prior out"
     )

@@ -1,4 +1,4 @@
-"""Public texts, tables and releases, counted: the words and n-grams that make a prior."""
+"""Public texts and tables, counted: the words and n-grams that make a prior."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from dphh.files.paths import folder_of_user
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_state
 from dphh.mechanisms.released_rows import whole
-from dphh.prior import Integers, Prior, PublicGrams
-from dphh.release import Release
+from dphh.prior import Integers, Prior
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -44,7 +43,7 @@ _MOST_COUNT = 2**52
 #: What DuckDB may take; the rest is spilled.
 _LIMITS = Limits(memory="1GB")
 #: The version of the counting queries; what another version cached is not used.
-_FORMAT_OF_COUNTS = 3
+_FORMAT_OF_COUNTS = 4
 
 
 def of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
@@ -88,17 +87,17 @@ def cache_folder() -> Path | None:
 
 def _as_file(prior: Prior) -> bytes:
     words = np.frombuffer(json.dumps(prior.vocabulary.to_pylist()).encode(), np.uint8)
-    arrays = [array for each in prior.grams for array in (each.words, each.counts)]
     file = io.BytesIO()
-    np.savez(file, np.array(prior.total), words, *arrays)
+    np.savez(file, np.array(prior.total), words, *prior.grams, *prior.counts)
     return file.getvalue()
 
 
 def _kept(place: Path) -> Prior:
     with np.load(place, allow_pickle=False) as found:
         total, words, *arrays = (found[name] for name in found.files)
-    grams = [PublicGrams(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)]
-    return Prior(pa.array(json.loads(words.tobytes()), pa.string()), tuple(grams), int(total))
+    vocabulary = pa.array(json.loads(words.tobytes()), pa.string())
+    half = len(arrays) // 2
+    return Prior(vocabulary, tuple(arrays[:half]), tuple(arrays[half:]), int(total))
 
 
 def counted(text: Corpus, max_n: int) -> Prior:
@@ -113,18 +112,17 @@ def counted(text: Corpus, max_n: int) -> Prior:
         run.run("public_places", least=least, longest=text.content.max_text_length)
         listed = run.take("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
-        numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
-        grams = [PublicGrams(numbers, *_numbers(listed, "occurs"))]
+        grams = [np.arange(len(vocabulary), dtype=np.int64)[:, None]]
+        counts = _numbers(listed, "occurs")
         for _ in range(2, max_n + 1):
             run.run("public_pairs", least=least - 1)
             found = run.take("public_grams")
             left, right, occurs = _numbers(found, "left_gram", "right_gram", "occurs")
-            below = grams[-1].words
-            words = np.concatenate([below[left], below[right][:, -1:]], axis=1)
-            grams.append(PublicGrams(words, occurs))
+            grams.append(np.concatenate([grams[-1][left], grams[-1][right][:, -1:]], axis=1))
+            counts.append(occurs)
     finally:
         run.close()
-    return Prior(vocabulary, tuple(grams), total)
+    return Prior(vocabulary, tuple(grams), tuple(counts), total)
 
 
 def _numbers(table: pa.Table, *names: str) -> list[Integers]:
@@ -154,20 +152,12 @@ def of_table(source: Any, content: Content, max_n: int) -> Prior:
     return prior_of_items(items, max_n, reading=content.to_json())
 
 
-def of_release(release: Release, max_n: int) -> Prior:
-    """The prior of a release: its items, with scores as counts. An item counted in several groups
-    has several rows with one score."""
-    items = {tuple(row["tokens"]): row["score"] for row in release}
-    reading = release.manifest["parameters"]["content"]
-    return prior_of_items(items, max_n, reading=reading, run_id=release.run_id)
-
-
 def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any) -> Prior:
     """The prior of items with positive counts. Items of more than `max_n` tokens are left out, and
     items whose shorter parts are missing."""
     words = sorted((item[0] for item in items if len(item) == 1), key=str.encode)
     number = {word: place for place, word in enumerate(words)}
-    grams = []
+    grams, counts = [], []
     known: dict[tuple[int, ...], int] = {(): 0}
     for length in range(1, max_n + 1):
         numbered = {
@@ -180,6 +170,7 @@ def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any
             for gram, count in sorted(numbered.items())
             if gram[:-1] in known and gram[1:] in known
         }
-        numbers = np.array([*known], np.int64).reshape(-1, length)
-        grams.append(PublicGrams(numbers, np.array([*known.values()], np.int64)))
-    return Prior(pa.array(words, pa.string()), tuple(grams), int(grams[0].counts.sum()), **of)
+        grams.append(np.array([*known], np.int64).reshape(-1, length))
+        counts.append(np.array([*known.values()], np.int64))
+    vocabulary = pa.array(words, pa.string())
+    return Prior(vocabulary, tuple(grams), tuple(counts), int(counts[0].sum()), **of)

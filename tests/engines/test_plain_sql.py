@@ -282,7 +282,7 @@ def valid_above(seen, below):
 
 def valid_by_list(prior):
     """Of level 1: the words of the list."""
-    group = np.floor(np.log(prior.grams[0].counts / prior.total) / 0.5).astype(int)
+    group = np.floor(np.log(prior.counts[0] / prior.total) / 0.5).astype(int)
     words = [[word] for word in prior.vocabulary.to_pylist()]
     keys = [str(number) for number in range(len(words))]
     return {"forecasts": pa.table({"gram": words, "key": keys, "class": group - group.min()})}

@@ -18,11 +18,8 @@ def spelled(prior):
     """Each gram of a prior and how often it occurs, by length."""
     words = prior.vocabulary.to_pylist()
     return [
-        {
-            tuple(words[number] for number in row): int(count)
-            for row, count in zip(g.words, g.counts, strict=True)
-        }
-        for g in prior.grams
+        {tuple(words[number] for number in gram): int(n) for gram, n in zip(*pair, strict=True)}
+        for pair in zip(prior.grams, prior.counts, strict=True)
     ]
 
 
@@ -51,7 +48,7 @@ def test_every_run_of_listed_words_is_counted(rows):
     prior = of_rows([" ".join(row) for row in rows], 3)
     assert spelled(prior) == by_hand(rows, 3, 2)
     for grams in prior.grams:
-        assert grams.words.tolist() == sorted(grams.words.tolist())
+        assert grams.tolist() == sorted(grams.tolist())
     words = prior.vocabulary.to_pylist()
     assert words == sorted(words, key=str.encode)
     assert prior.total == sum(map(len, rows))

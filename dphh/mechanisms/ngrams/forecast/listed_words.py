@@ -61,11 +61,10 @@ class WordsStep(Step):
 
 def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) -> WordsStep:
     others = RuleForUnlisted(level.first_threshold_grid, level.second_threshold_grid, OUTSIDE)
-    words = prior.grams[0]
     return WordsStep(
         level=1,
         below=0,
-        valid=classes_of_listed_words(words.counts, prior.total, others),
+        valid=classes_of_listed_words(prior.counts[0], prior.total, others),
         largest=0.0,
         shares=Shares(1.0, 1, levels),
         mu=mu,

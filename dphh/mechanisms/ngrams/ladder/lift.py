@@ -72,10 +72,9 @@ def _released_pairs(
     of a word is its number."""
     if length > len(prior.grams):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    public = prior.grams[length - 1]
-    parts = [numbers[column] for column in public.words.T]
+    parts = [numbers[column] for column in prior.grams[length - 1].T]
     some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
-    parts, counts = [part[some] for part in parts], public.counts[some]
+    parts, counts = [part[some] for part in parts], prior.counts[length - 1][some]
     for rung in rungs[1 : length - 1]:
         pairs = pairwise(parts)
         parts = [_index_or_minus_1(rung.keys, (left << PAIR) | right) for left, right in pairs]
