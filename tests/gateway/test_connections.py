@@ -92,7 +92,7 @@ def test_it_speaks_tls_with_a_certificate(own):
 
 def test_an_address_and_a_refusal_have_a_longest(place):
     long = place.ask("plan/items", corpus="x" * LONGEST_QUERY)
-    assert long.status == 414 and "name a release by its run id" in long.error
+    assert long.status == 414 and "give the run id of a release" in long.error
     many = place.ask(f"plan/items?{'&'.join(f'{n}=1' for n in range(900))}")
     assert many.status == 400 and len(many.error) < LONGEST_REFUSAL + 1
     assert len(place.ask("plan/items", corpus="y" * 7_000).error) < 400
