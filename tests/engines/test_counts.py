@@ -1,81 +1,17 @@
-"""Counts of public keys, and `counts=` of what a run finds.
+"""`counts=` of what a run finds, whatever finds it.
 
-`test_plain_sql.py` has the sums as the specification has.
+`test_plain_sql.py` has the sums of public keys as the specification has.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binom
 
-from dphh import Corpus, counts, items, ngrams, trie
+from dphh import items, ngrams, trie
 from dphh.mechanisms.counts import levels as counts_levels
-from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import NOTE
 from dphh.testing import SeededRandomness
-from tests.engines.levels import CHANCE, few, host_on
-
-WORDS = ["a", "b", "c", "dd", "é", "\x1f", "\\", "日本"]
-ITEMS = (("a",), ("b",), ("a", "b"), ("b", "a"), ("a", "b", "a"), ("zz",), ("\x1f",), ("é", "\\"))
-ROWS = st.lists(
-    st.tuples(
-        st.integers(0, 5),
-        st.lists(st.sampled_from([*WORDS, "a", "b", "a", "b", ""]), max_size=6),
-        st.sampled_from(["DE", "FR", "ES", "other", None]),
-    ),
-    min_size=1,
-    max_size=14,
-)
-BUDGET = {"epsilon": 1.0, "delta": 1e-8}
-BY = {"by": "where", "groups": ["DE", "FR"]}
-
-
-def as_corpus(tmp_path, rows):
-    path = tmp_path / "corpus.parquet"
-    schema = {"who": pl.Int64, "what": pl.List(pl.String), "where": pl.String}
-    pl.DataFrame([*rows], schema=schema, orient="row").write_parquet(path)
-    return Corpus(str(path), user="who", text="what", as_="list")
-
-
-def drawn(engine, plan, randomness):
-    """The noised sums of all keys, as the engine gives them."""
-    (level,) = plan.levels
-    with host_on(engine, plan.corpus, randomness) as host:
-        table = draw_counts(host, level, plan["of"], plan["groups"])
-    found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
-    assert sorted(found) == list(range(level.weighing.keys + level.weighing.octaves))
-    return [found[key] for key in sorted(found)]
-
-
-@given(rows=ROWS, most=st.sampled_from([1, 3]), victim=st.integers(0, 5))
-@few(10)
-def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
-    engine, tmp_path, no_noise, rows, most, victim
-):
-    # With a user who has everything, and one who is always there.
-    everything = [(5, list(item), "DE") for item in ITEMS] + [(5, WORDS, "FR"), (99, ["a"], "ES")]
-    options = {**BY, "max_held": most, **BUDGET}
-
-    def sums(found):
-        return drawn(engine, counts(as_corpus(tmp_path, found), of=ITEMS, **options), no_noise)
-
-    with_them = sums([*rows, *everything])
-    without = sums([row for row in [*rows, *everything] if row[0] != victim])
-    weighing = counts(of=ITEMS, **options).levels[0].weighing
-    moved = sum((one - other) ** 2 for one, other in zip(with_them, without, strict=True))
-    assert moved <= most * weighing.unit**2
-
-
-def test_a_corpus_that_nobody_is_in_counts_nobody(engine, tmp_path, no_noise):
-    plan = counts(as_corpus(tmp_path, []), of=ITEMS, max_held=2, **BUDGET)
-    assert set(drawn(engine, plan, no_noise)) == {0}
-
-
-# What a run finds is counted in the same run, whatever finds it.
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
 FINDS = {
@@ -207,22 +143,3 @@ def test_each_leaf_is_counted_and_nothing_above_it(engine, written, how):
         ends = {row["item"]: row["ended"] for row in counted}
         assert ends == {"new york": True, "york new": True, "rare": True, "new york is big": False}
     assert release.table.schema.names[3:] == ["score", "ended", "users", "low", "high"]
-
-
-def test_intervals_hold_the_true_numbers_of_holders(written):
-    """300 words of 60 to 120 holders each, of users who hold 1 to 30 of them."""
-    words = [f"w{place:03}" for place in range(300)]
-    rows, held = [], dict.fromkeys(words, 0)
-    user = 0
-    for size in (1, 1, 1, 1, 2, 3, 30) * 60:
-        for start in range(0, 300, size):
-            for word in words[start : start + size]:
-                rows.append((user, word))
-                held[word] += 1
-            user += 1
-    corpus = written(rows, text=None, item="what")
-    release = grow(corpus, max_length=2, unit=4, max_items=3, choice="drawn").run()
-    ends = [row for row in release if row["ended"]]
-    inside = sum(row["low"] <= held[row["item"]] <= row["high"] for row in ends)
-    assert len(ends) == 300
-    assert inside >= binom.ppf(CHANCE, len(ends), 0.95)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
@@ -22,7 +21,7 @@ from dphh.levels.ldp_trie import BY_CHANCE
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.engines.levels import CHANCE, few
+from tests.engines.levels import few
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 #: "é" is no character of the tests' tries.
@@ -71,41 +70,12 @@ def test_every_level_is_the_brute_force_one(
 # Who is asked
 
 
-def test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed(engine, written):
-    asked_for = {"character_set": "".join(LETTERS), "passes": 4, "keep": 99}
-    plan = plan_of(6, 3, truthful=True, **asked_for)
-    corpus = written(list(enumerate(LETTERS)), text=None, item="what")
-    asked = []
-    for seed in (1, 2):
-        done = grown(engine, corpus, plan, SeededRandomness(seed))
-        asked.append([{tokens[0] for tokens, _ in prefixes(one)} for one in done])
-        assert [len(one) for one in asked[-1]] == [6] * 4
-        assert set.union(*asked[-1]) == set(LETTERS)
-    assert asked[0] != asked[1]
-
-
-def test_seats_are_uniform(engine, written):
-    """24 users, 6 asked: each as often as any other."""
-    corpus = written(list(enumerate(LETTERS)), text=None, item="what")
-    plan = plan_of(6, 1, truthful=True, character_set="".join(LETTERS), keep=99)
-    seen: Counter[str] = Counter()
-    for _ in range(15):
-        (done,) = grown(engine, corpus, plan, SystemRandomness())
-        seen.update(tokens[0] for tokens, _ in prefixes(done))
-    assert seen.total() == 90
-    # Without replacement, so a little more even than the multinomial: the test leans to pass.
-    assert chisquare([seen[letter] for letter in LETTERS]).pvalue > CHANCE
-
-
 def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     corpus = written([(user, "ab") for user in range(20)], text=None, item="what")
     plan = plan_of(7, 1, truthful=True, max_length=3)
     with pytest.raises(CorpusError, match="need 21 users") as refused:
         grown(engine, corpus, plan, SeededRandomness(0))
     assert "20" not in str(refused.value)
-
-
-# What an over-full user reports
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])

@@ -2,8 +2,8 @@
 
 D, D + u and u alone are three corpora, each read by itself, with its own rows, keys and numbers of
 words. What is public (what is released, the salt) is the same. So D + u is D and u added up, in
-every level and round, and what u adds is within what was priced. `ngrams` by forecast has tests of
-its own (`test_forecast_neighbours.py`), and `counts` (`test_counts.py`).
+every level and round, and what u adds is within what was priced. `ngrams` by forecast has a test of
+its own (`test_forecast_neighbours.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, ldp_trie
+from dphh import Corpus, counts, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import VoteLevel
+from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ldp_trie.levels import Growth, reports_of_seats, seat_users
 from dphh.mechanisms.ngrams.ladder.placed import Placed
@@ -65,7 +66,7 @@ NEW = [("new", "rare w0 w1 w2 w3 w4 w5"), ("new", "w0 w1"), ("new", "w0 w1")]
 
 def of_neighbours(test: Any) -> Any:
     """For D and u of chance, and for these, on every engine."""
-    tried = settings(max_examples=5)(example(OTHERS, NEW)(given(others, newcomer)(test)))
+    tried = settings(max_examples=3)(example(OTHERS, NEW)(given(others, newcomer)(test)))
     return pytest.mark.parametrize("engine", ENGINES)(tried)
 
 
@@ -133,6 +134,23 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
                 ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
 
     is_added_up(levels, others, newcomer, 2**BITS)
+
+
+@of_neighbours
+def test_counts_of_public_items(engine, others, newcomer):
+    """Some of them in a text beside others, some held by nobody; four count in full."""
+    of = [("w0",), ("w1",), ("w2",), ("w0", "w1"), ("rare",), ("rare", "w0"), ("of nobody",)]
+    plan = counts(of=of, max_held=4, epsilon=1.0, delta=1e-8)
+    (level,) = plan.levels
+
+    def keys(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, NoNoise()) as host:
+            table = draw_counts(host, level, plan["of"], plan["groups"])
+        found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
+        assert len(found) == level.weighing.keys + level.weighing.octaves
+        yield +Counter(found)
+
+    is_added_up(keys, others, newcomer, 2 * level.weighing.unit)
 
 
 def rows_of(host: Any, table: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -207,7 +225,7 @@ def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-@settings(max_examples=5)
+@settings(max_examples=3)
 @example([("d", "ab"), ("e", "ab"), ("f", ""), ("d", "ab"), ("g", "-")], ["ab", "a", "ab", "c", ""])
 @given(words_of_others, words_of_newcomer)
 def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
@@ -274,23 +292,19 @@ class Shown:
     def take(self, step: str, **parameters: Any) -> Any:
         if step not in ("released_words", "released_of_round"):
             return self._host.take(step, **parameters)
-        self.looked.append(noised_by_spelling(self._host, step == "released_of_round"))
+        self.looked.append(noised(self._host, step == "released_of_round"))
         released = pa.array(next(self._released), pa.string())
         return pa.table({"key": released, "noisy": pa.array([0] * len(released), "int64")})
 
 
-def noised_by_spelling(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
-    """(word, whether it was given something, noised weight) of the table `noised`."""
-    given = "given" if of_round else "true"
-    if host.name == "duckdb":
-        asked = f"SELECT dphh_spelled(key), {given}, noisy FROM noised"
-        return host.con.execute(asked).fetchall()
-    if host.name == "polars":
-        noised = host.tables["noised"]
-        given = noised["given"] if of_round else [True] * len(noised)
-        return list(zip(host.spelled(noised["key"]), given, noised["noisy"], strict=True))
-    rows = host.spark.sql(f"SELECT key, {given}, noisy FROM noised").collect()
-    return [tuple(row) for row in rows]
+def noised(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
+    """(word, whether it was given something, noised weight) of all that somebody holds."""
+    rows = rows_of(host, "noised", "key", "noisy", *(["given"] if of_round else []))
+    keys = [row[0] for row in rows]
+    if host.name != "spark":
+        keys = host.words.spelled(pa.array(keys, pa.int32())).to_pylist()
+    given = [row[2] if of_round else True for row in rows]
+    return [(key, some, row[1]) for key, some, row in zip(keys, given, rows, strict=True)]
 
 
 @pytest.mark.parametrize("of_ngrams", [False, True])
@@ -350,10 +364,7 @@ WAYS = [
     ("common", "released", "kinds", "epsilon", "first_bits"),
     [*((*way, 1.0, 9) for way in WAYS), (*WAYS[1], 0.0015, 0)],
 )
-@of_neighbours
-def test_items_by_auto_whichever_way_it_goes(
-    engine, common, released, kinds, epsilon, first_bits, others, newcomer
-):
+def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, epsilon, first_bits):
     """The whole driver, from a price: the first round decides by what is public, and no level
     depends on who else is there. At the small epsilon a user counts for one item in it."""
     price = price_set_union(epsilon, 1e-5, 3, "auto", Counting())
@@ -373,4 +384,4 @@ def test_items_by_auto_whichever_way_it_goes(
         for each in shown.looked:
             yield Counter({word: weight for word, _, weight in each if weight})
 
-    is_added_up(levels, others, newcomer, 2**first_bits, 2**bits)
+    is_added_up(levels, OTHERS, NEW, 2**first_bits, 2**bits)

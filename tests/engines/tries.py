@@ -14,7 +14,7 @@ from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie.levels import Trie, hold_sequences, trie_levels, votes_of_batch
+from dphh.mechanisms.trie.levels import trie_levels
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import host_on, unstored
 
@@ -71,19 +71,6 @@ def grown_of_batches(
 ) -> list[LevelDone]:
     votes = [BatchLevel(level, users, batch, theta) for level in range(1, levels + 1)]
     return _levels(engine, corpus, plan_of(levels), votes, randomness or SystemRandomness())
-
-
-def first_levels(
-    engine: str, corpus: Corpus, runs: int, theta: int, *, users: int, batch: int
-) -> list[list[str]]:
-    """The tokens that grow at level 1, of many batches from one reading of the corpus."""
-    level = BatchLevel(1, users, batch, theta)
-    with host_on(engine, corpus, SystemRandomness()) as host:
-        hold_sequences(host, "drawn", users)
-        return [
-            votes_of_batch(host, level, Trie(), "test").column("token").to_pylist()
-            for _ in range(runs)
-        ]
 
 
 def _levels(
