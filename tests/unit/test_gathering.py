@@ -28,26 +28,20 @@ TEXTS = st.lists(
     st.tuples(st.integers(0, 5), st.lists(st.sampled_from(["a", "b", "é", ""]), max_size=3))
 )
 CUTS = st.lists(st.integers(0, 20), max_size=3)
-#: The ids of users.
-SAID: dict[str, Any] = {
-    "numbers": str,
-    "names, and the empty one": lambda user: "é" * user,
-}
+
+
+def named(user: int) -> str:
+    return "é" * user  # one has the empty name
 
 
 def gathered(
-    texts: list[Text],
-    cuts: list[int],
-    read: Read,
-    said: str = "numbers",
-    groups: Any = None,
-    most: int | None = None,
+    texts: list[Text], cuts: list[int], read: Read, most: int | None
 ) -> list[tuple[int, list[int]]]:
     """(user_hash, ids) of each user."""
     columns = (
-        pa.array([SAID[said](user) for user, _ in texts], pa.string()),
+        pa.array([named(user) for user, _ in texts], pa.string()),
         pa.array([tokens for _, tokens in texts], pa.list_(pa.string())),
-        pa.array(groups or [None] * len(texts), pa.string()),
+        pa.nulls(len(texts), pa.string()),
     )
     with tempfile.TemporaryDirectory() as folder:
         spilled = None if most is None else spilled_texts.SpilledTexts(folder, most)
@@ -74,10 +68,9 @@ def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
     return users
 
 
-@pytest.mark.parametrize("said", SAID)
 @settings(deadline=None, max_examples=40)
 @given(texts=TEXTS, cuts=CUTS, few=st.booleans(), most=st.sampled_from([None, 0, 200]))
-def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few, most):
+def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts, few, most):
     with pytest.MonkeyPatch.context() as patch:
         if few:  # bytes that are read, and positions that are laid out, at a time
             patch.setattr(module, "BYTES", 50)
@@ -86,7 +79,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
             patch.setattr(spilled_texts, "POSITIONS", 4)
             patch.setattr(module, "ROW", 3)
         vocabulary = Vocabulary()
-        found = gathered(texts, cuts, Words().reader(vocabulary), said, most=most)
+        found = gathered(texts, cuts, Words().reader(vocabulary), most)
     words = {
         user: sorted(word for text in of_user for word in text if word)
         for user, of_user in by_user(texts).items()
@@ -95,27 +88,11 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
     assert sorted(spelled) == sorted(held for held in words.values() if held)
     # What stands for a user depends on the name alone; who holds one word needs none.
     user_hashes = [
-        of_spellings(pa.array([SAID[said](user)])).view(np.int64).item() if len(held) > 1 else 0
+        of_spellings(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
         for user, held in words.items()
         if held
     ]
     assert sorted(user_hash for user_hash, _ in found) == sorted(user_hashes)
-
-
-@settings(deadline=None, max_examples=40)
-@given(texts=TEXTS, cuts=CUTS, grouped=st.booleans())
-def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts, grouped):
-    declared = {"DE": 0, "FR": 1, None: 2, "else": 2}
-    names = [[*declared][position % 4] for position in range(len(texts))]
-    items, groups = [("a",), ("a", "b")], ("DE", "FR") if grouped else ()
-    held: dict[int, set[int]] = {}
-    for (user, text), name in zip(texts, names, strict=True):
-        keys = {k for k in (0, 1) if "ab"[: k + 1] in "".join(text)}
-        of_group = {key * 3 + declared[name] for key in keys} if grouped else keys
-        held[user] = held.get(user, set()) | of_group
-    read = GivenItems(GivenGrams(items, 3 if grouped else 1), groups).reader(Vocabulary())
-    found = [sorted(set(ids)) for _, ids in gathered(texts, cuts, read, groups=names)]
-    assert sorted(found) == sorted(sorted(keys) for keys in held.values() if keys)
 
 
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():

@@ -68,19 +68,6 @@ def test_they_are_uniform_over_what_is_valid_and_not_held(pruning):
     assert statistic < chi2.isf(FAILS, len(free))
 
 
-def test_pairs_of_them_come_together_as_often_as_independence_says():
-    valid = grams(words=3, dropped=())
-    every = all_keys(valid)
-    free, runs = every[5:], 3000
-    index = {key: i for i, key in enumerate(free.tolist())}
-    passed = np.zeros((runs, len(free)))
-    for run in range(runs):
-        passed[run, [index[key] for key in drawn(valid, every[:5], 20)[0].tolist()]] = 1
-    correlations = np.corrcoef(passed.T)[np.triu_indices(len(free), 1)]
-    far = norm.isf(FAILS / 2 / len(correlations)) / np.sqrt(runs)
-    assert np.abs(correlations).max() < far
-
-
 @pytest.mark.parametrize("threshold", [30, 90])
 def test_their_number_is_binomial(threshold):
     valid = grams()
