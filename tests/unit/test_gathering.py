@@ -18,8 +18,7 @@ from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
-from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.kernel.reading import GivenItems, Read, Words
+from dphh.udfs.kernel.reading import Read, Words
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 

@@ -1,4 +1,5 @@
-"""Signals: a run's rows go first, and the exit is what a shell expects of the signal."""
+"""Private rows on the disk: for their user alone; they go with the run, with a signal, or by the
+next run's sweep. The exit is what a shell expects of a signal."""
 
 from __future__ import annotations
 
@@ -6,19 +7,24 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from tests.unit.test_private_folder import QUICK
+import dphh
+from dphh.files.private_folder import PREFIX, PrivateFolder, close_all, sweep
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals, and locks of processes")
 
-WAITS = (
-    QUICK
-    + """
+#: Makes a folder and waits. It starts quickly: with these modules alone, without what `dphh`
+#: itself imports.
+WAITS = f"""
+import sys, types
+sys.modules["dphh"] = types.ModuleType("dphh")
+sys.modules["dphh"].__path__ = [{str(Path(dphh.__file__).parent)!r}]
 import signal, time
 # Whoever runs the tests may ignore it, and children inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
@@ -47,13 +53,12 @@ try:
     with stopping.stopping():
         folder = PrivateFolder()
         open(folder.path + "/rows", "w").close()
-        {"swallows": swallows, "deaf": deaf}.get(sys.argv[1], listens)()
+        {{"swallows": swallows, "deaf": deaf}}.get(sys.argv[1], listens)()
 except BaseException as problem:
     folder.close()
     print(type(problem).__name__, stopping.received(), flush=True)
     stopping.end_by(stopping.received())
 """
-)
 
 
 def started(tmp_path: Path, how: str) -> subprocess.Popen[str]:
@@ -67,6 +72,70 @@ def started(tmp_path: Path, how: str) -> subprocess.Popen[str]:
     assert process.stdout.readline() == "ready\n"
     assert len(list(tmp_path.iterdir())) == 1
     return process
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_it_is_for_its_user_alone_and_goes(temporary):
+    umask = os.umask(0)
+    try:
+        folder = PrivateFolder()
+        (Path(folder.path) / "rows").write_text("private")
+        (Path(folder.path) / "more").mkdir()
+    finally:
+        os.umask(umask)
+    assert Path(folder.path).stat().st_mode & 0o777 == 0o700
+    folder.close()
+    folder.close()
+    assert names(temporary) == []
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(temporary):
+    process = started(temporary, "listens")
+    (folder,) = temporary.iterdir()
+    sweep()
+    assert names(folder) == [".lock", "rows"]
+    process.kill()
+    process.communicate()
+    assert names(folder) == [".lock", "rows"]
+    mine = PrivateFolder()  # making one sweeps
+    assert names(temporary) == [Path(mine.path).name]
+    mine.close()
+
+
+def test_a_fork_does_not_remove_its_parents_folder(temporary):
+    folder = PrivateFolder()
+    child = os.fork()
+    if not child:
+        close_all()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert Path(folder.path).is_dir()
+    folder.close()
+
+
+def test_nothing_else_is_swept(temporary):
+    """No folder without a lock, no link to another place, nothing of another name."""
+    (temporary / f"{PREFIX}nolock").mkdir()
+    elsewhere = temporary / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".lock").touch()
+    (temporary / f"{PREFIX}link").symlink_to(elsewhere)
+    linked = temporary / f"{PREFIX}linked-lock"
+    linked.mkdir()
+    (linked / ".lock").symlink_to(elsewhere / ".lock")
+    before = names(temporary)
+    sweep()
+    assert names(temporary) == before
+    assert names(elsewhere) == [".lock"]
 
 
 @pytest.mark.parametrize(
