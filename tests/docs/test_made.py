@@ -1,15 +1,19 @@
-"""What the site makes of the code has all of it, and what pages link to is there."""
+"""What the site makes of the code has all of it; what pages link to is there, and commands are
+taken."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from importlib import import_module
 
+import click
 import pytest
 
 import dphh
 from dphh.asking.macros import macros
+from dphh.cli import cli
 from dphh.registry import VERBS
 from tests.docs.pages import ROOT
 
@@ -59,12 +63,46 @@ def test_every_query_of_the_specification_stands_in_its_page():
         assert text.strip().rpartition("\n")[2] in plain.PLAIN_SQL[f"plain-{name}"]()
 
 
-LINKED = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")]
 
 
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_links_to_is_there(page):
     made = {"contributing.md", "security.md", "changes.md"}
     for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if not link.startswith(("http://", "https://")) and link not in made:
             assert (page.parent / link).exists(), link
+
+
+#: A command, and what stands for something else: `[--json]`, `NAME`, `E`, `...`.
+_COMMAND = re.compile(r"^(?:    |\$ )(?:DPHH_TOKEN=\S+ )?(dphh (?:.*\\\n)*.*)$", re.MULTILINE)
+_STANDS_FOR = re.compile(r"[\[\]]|\b(?:NAME|CORPUS|FILE|DIR|RUN_ID|VERB|[A-Z])\b|\.\.\.")
+
+
+def commands(page) -> list[str]:
+    text = re.sub(r"(DPHH_TOKEN=)\S+", r"\1token", page.read_text(encoding="utf-8"))
+    found = (each[1].replace("\\\n", " ") for each in _COMMAND.finditer(text))
+    return [line for line in found if not _STANDS_FOR.search(re.split(r"\s{2,}", line)[0])]
+
+
+def taken(line: str) -> None:
+    """Read as the shell and the command line would; nothing is run."""
+    words = shlex.split(line, comments=True)[1:]
+    words = words[: words.index("|")] if "|" in words else words
+    command: click.Command = cli
+    context = click.Context(cli)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        _, inner, words = command.resolve_command(context, words)
+        assert inner is not None
+        command, context = inner, click.Context(inner, parent=context)
+    command.make_context(str(command.name), words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_is_taken(page, tmp_path, monkeypatch, ledger):
+    monkeypatch.chdir(tmp_path)
+    for line in commands(page):
+        try:
+            taken(line)
+        except click.ClickException as problem:
+            pytest.fail(f"{page.name}: {line}\n{problem.format_message()}")
