@@ -145,7 +145,7 @@ def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     return counted.with_columns(low=found.low, high=found.high)
 
 
-def _in_columns(groups: Sequence[str | None], bars: Sequence[dict[str, Any]]) -> tuple[Bar, ...]:
+def _in_columns(groups: Sequence[str | None], bars: list[dict[str, Any]]) -> tuple[Bar, ...]:
     of_group = {bar.pop("group"): Bar(**bar) for bar in bars}
     return tuple(of_group.get(group, Bar()) for group in groups)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from dphh.errors import STEERS, UsageError, steerless
+from dphh.errors import UsageError, steerless
 from dphh.report.sentences import Released, Tokens
 from dphh.wording.options import check_whole
 
@@ -27,11 +27,8 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
     )  # fmt: skip
     # Polars prints texts as they are, and so do frames derived from them.
     readable = pl.element().map_elements(steerless, pl.String)
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    if not any(map(STEERS.search, frame["item"])):
-        return frame
     return frame.with_columns(
-        pl.col(texts).map_elements(steerless, pl.String), pl.col("tokens").list.eval(readable)
+        pl.col(pl.String).map_elements(steerless, pl.String), pl.col("tokens").list.eval(readable)
     )
 
 
