@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
+from dphh import BudgetRefused
 from dphh.corpus import Corpus, replace_corpus
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import checked_booking
@@ -34,6 +35,14 @@ def asked(
 def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> Booked:
     request = asked(corpus, *price, **how)
     return book.book(request, SETTING, files="f1", run_id=run_id)
+
+
+def granted(*asking: Any, **how: Any) -> bool:
+    try:
+        ask(*asking, **how)
+    except BudgetRefused:
+        return False
+    return True
 
 
 def items_price(epsilon: float, delta: float) -> list[Event]:

@@ -16,7 +16,7 @@ from dphh.errors import BudgetRefused, UsageError
 from dphh.files.paths import absolute
 from dphh.ledger import Ledger
 from dphh.ledger.places import files_state, holds, places_of
-from tests.ledger.asked import ask, asked
+from tests.ledger.asked import ask
 
 
 @pytest.fixture
@@ -121,11 +121,7 @@ def test_a_file_of_an_account_among_many_is_enough(book, data):
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     book.add("others", paths("other"), 1.0, 0.0)
     both = ("nowhere.parquet", "other/c.parquet", "link.parquet")
-    assert pays(book, *both) == ["reviews", "others"]
-    assert ask(book, "a", paths(*both), 0.6).accounts == ("reviews", "others")
-    for one in ("reviews", "others"):
-        with pytest.raises(BudgetRefused, match=one):
-            ask(book, one, book.status(one).corpus, 0.6)
+    assert ask(book, "a", paths(*both)).accounts == ("reviews", "others")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +163,9 @@ def test_data_that_were_brought_elsewhere_are_another_corpus(book, data):
     shutil.copy2(data / "reviews/year=2024/a.parquet", data / "elsewhere.parquet")
     assert pays(book, "elsewhere.parquet") == []
     ask(book, "there", paths("elsewhere.parquet"), 0.5)
-    account = book.add("reviews", paths("elsewhere.parquet"), 1.0, 0.0, replace=True)
+    account = book.add("reviews", paths("elsewhere.parquet"), 9.0, 0.0, replace=True)
     assert (account.spent.epsilon, account.runs) == (0.9, 2)  # what ran there before counts
+    assert account.cap.epsilon == 1.0
     assert pays(book, "elsewhere.parquet") == ["reviews"]
     assert pays(book, "reviews") == []
 
@@ -195,36 +192,8 @@ def test_a_table_in_memory_names_the_account_that_pays(book, data):
     for table in (unnamed, Corpus(duckdb.sql("FROM frame"), user="who", text="what")):
         with pytest.raises(BudgetRefused, match=r"which account pays\?.*account='reviews'"):
             ask(book, "a", table, 0.1)
-        with pytest.raises(BudgetRefused, match="which account pays"):
-            book.before_reading(asked(table), None)
-        with pytest.raises(BudgetRefused, match="'reviews'"):
-            ask(book, "b", table, 5.0, account="reviews")
-    assert ask(book, "c", unnamed, 0.5, account="reviews").accounts == ("reviews",)
-    assert ask(book, "d", unnamed, 0.5, account="frames").accounts == ("frames",)
-
-
-def test_an_account_that_does_not_hold_the_path_is_refused(book, data):
-    book.add("reviews", paths("reviews"), 1.0, 0.0)
-    book.add("cheap", paths("other"), 100.0, 0.0)
-    for where, name in (("reviews", "cheap"), ("nowhere.parquet", "cheap"), ("other", "reviews")):
-        with pytest.raises(UsageError, match=rf"'{name}' is of .*not of .*{where}.* was spent"):
-            ask(book, "a", paths(where), 0.1, account=name)
-    with pytest.raises(UsageError, match="no account 'typo'"):
-        ask(book, "a", paths("reviews"), 0.1, account="typo")
-    assert book.runs() == []
-
-
-@pytest.mark.parametrize("account", [None, "reviews"])
-def test_another_user_column_is_refused(book, data, account):
-    book.add("reviews", paths("reviews"), 1.0, 0.0)
-    for user in ("row_number", ("who", "week")):
-        source = paths("link.parquet", user=user)
-        with pytest.raises(BudgetRefused, match="protects users by the column 'who'"):
-            ask(book, "a", source, 0.1, account=account)
-    book.add("weeks", paths("other", user=("who", "week")), 1.0, 0.0)
-    with pytest.raises(BudgetRefused, match="combinations of the columns 'who', 'week'"):
-        ask(book, "a", paths("other"), 0.1)
-    assert book.runs() == []
+    for name in ("reviews", "frames"):
+        assert ask(book, name, unnamed, 0.5, account=name).accounts == (name,)
 
 
 def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
@@ -252,17 +221,17 @@ def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
     def state(where: str = "reviews/**") -> str:
         return files_state(paths(where))
 
-    file, seen = data / "reviews/year=2024/a.parquet", [state()]
-    os.utime(file, (1, 1))
-    seen.append(state())
-    file.write_bytes(b"other")
-    os.utime(file, (1, 1))
-    seen.append(state())
-    (data / "reviews/new.parquet").touch()
-    seen.append(state())
-    file.rename(file.with_name("renamed.parquet"))
-    seen.append(state())
-    assert len(set(seen)) == 5
+    file = data / "reviews/year=2024/a.parquet"
+    seen = {state()}
+    for change in (
+        lambda: os.utime(file, (1, 1)),
+        lambda: (file.write_bytes(b"other"), os.utime(file, (1, 1))),
+        (data / "reviews/new.parquet").touch,
+        lambda: file.rename(file.with_name("renamed.parquet")),
+    ):
+        change()
+        seen.add(state())
+    assert len(seen) == 5
     assert state("folder-link/**") == state("reviews")  # the same files in other words
     assert files_state(paths("reviews", "s3://bucket/a")) == ""
     assert files_state(Corpus(pl.DataFrame(), user="who", text="what")) == ""
