@@ -15,7 +15,13 @@ from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
-from dphh.report.sentences import Released, held_by_few, how_many, promise_in_words, promise_to
+from dphh.report.sentences import (
+    Released,
+    how_many,
+    promise_in_words,
+    promise_to,
+    sentence_on_holders,
+)
 from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
 
@@ -61,7 +67,7 @@ def _head(release: Released) -> Lines:
     """What was found and what is promised, in a few lines."""
     privacy = release.privacy
     return [
-        ("what", f"{how_many(release)}. {held_by_few(release.manifest)}"),
+        ("what", f"{how_many(release)}. {sentence_on_holders(release.manifest)}"),
         ("promise", promise_to(privacy)),
         ("in words", promise_in_words(privacy)),
         *(("warning", said) for said in privacy.warnings),

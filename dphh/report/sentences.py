@@ -137,8 +137,9 @@ def what_is_missing(manifest: Manifest) -> str:
     )
 
 
-def held_by_few(manifest: Manifest) -> str:
-    """Which of the items may be held by few people or nobody."""
+def sentence_on_holders(manifest: Manifest) -> str:
+    """How many people hold each item at least, if `min_users` was given; else how many items few
+    people or nobody may hold; "" if none."""
     if floor := counting_of(manifest).get("min_users"):
         return f"Each is held by {floor:,} people or more, as far as its interval shows."
     # n-grams that DPNE's thresholds let in, as expected at most: a share of the level below.

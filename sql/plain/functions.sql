@@ -24,10 +24,9 @@ dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
 
 -- z in units of 2^-15: the estimate of an item's weight from earlier rounds, plus one standard
 -- deviation, over the next threshold; at most 400.
-CREATE OR REPLACE TEMP MACRO dphh_stands(noisy_sum, parts, deviation, threshold) AS
+CREATE OR REPLACE TEMP MACRO dphh_stands(total, parts, deviation, threshold) AS
 least(
-    greatest(noisy_sum + CAST(parts AS BIGINT) * deviation, 0) // parts,
-    400 * CAST(threshold AS BIGINT)
+    greatest(total + CAST(parts AS BIGINT) * deviation, 0) // parts, 400 * CAST(threshold AS BIGINT)
 ) * 32768 // threshold;
 
 -- w, an item's relative weight in a later round of a set union, in units of 2^-15: z^(3/4) below 1,

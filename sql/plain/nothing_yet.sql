@@ -1,5 +1,4 @@
--- Before the first level: nothing is released, no item has a noised weight, and the trie is its
--- root alone. Each level reads the rows of the levels before it, and adds its own.
+-- Before the first level. Each level reads the rows of the levels before it, and adds its own.
 CREATE OR REPLACE TEMP TABLE released (level INTEGER, tokens VARCHAR[], noisy BIGINT);
 
 CREATE OR REPLACE TEMP TABLE earlier_sums (item VARCHAR, noisy_sum BIGINT);

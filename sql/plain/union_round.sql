@@ -3,9 +3,8 @@
 -- In: held_items (user_id, item); earlier_sums (item, noisy_sum), for every item that any user held
 -- in the previous round. $sum_threshold is the round's threshold in the units of noisy_sum.
 -- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
--- 0: the next round's weights depend on these noised weights alone, so every item must have one;
--- otherwise they would depend on who else holds the item. New rows of released (level, tokens,
--- noisy). And earlier_sums, including this round, which is never shown.
+-- 0: otherwise the next round's weights, which follow these, would depend on who else holds the
+-- item. New rows of released (level, tokens, noisy). And earlier_sums with this round, never shown.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
