@@ -1,25 +1,30 @@
-"""One flow, one price: what a run spends, gives back, keeps, and refuses."""
+"""One flow, one price: what a run spends, gives back, keeps and refuses; and the same request on
+the same data gets the release that it had, and spends nothing."""
 
 from __future__ import annotations
 
 import re
+import sqlite3
 
+import duckdb
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from dphh import (
-    BudgetRefused,
-    Ledger,
-    LedgerError,
-    Release,
-    UsageError,
-    items,
-)
+from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.corpus import replace_corpus
-from dphh.replay import Note
+from dphh.engines.duckdb.host import DuckDBHost
+from dphh.errors import CorpusError, Notice
+from dphh.ledger import Request
+from dphh.ledger.places import files_state
+from dphh.replay import Asked, Note
 from dphh.testing import SeededRandomness
 
-ASK = {"epsilon": 1.0, "delta": 1e-7}
-ROWS = [(user, "the same words") for user in range(200)] + [(1, "secret")]
+ROWS = [(user, "the same words") for user in range(300)] + [(1, "secret")]
+
+
+def plan(corpus, **asked):
+    return items(corpus, **{"epsilon": 1.0, "delta": 1e-7} | asked)
 
 
 @pytest.fixture
@@ -27,17 +32,21 @@ def corpus(written):
     return written(ROWS)
 
 
+def frame(rows=ROWS):
+    return pl.DataFrame(rows, schema=["who", "what"], orient="row")
+
+
 def states(ledger):
     return [run.state for run in ledger.runs()]
 
 
 def test_a_run_spends_once_and_is_kept(corpus, ledger):
-    plan = items(corpus, **ASK)
-    release = plan.run(ledger=ledger, run_id="first")
+    asked = plan(corpus)
+    release = asked.run(ledger=ledger, run_id="first")
     assert set(release.to_polars()["item"]) == {"the", "same", "words"}
     (entry,) = ledger.runs()
     assert (entry.run_id, entry.state, entry.verb) == ("first", "settled", "items")
-    assert (entry.epsilon, entry.delta, entry.events) == (1.0, 1e-7, plan.events)
+    assert (entry.epsilon, entry.delta, entry.events) == (1.0, 1e-7, asked.events)
     assert ledger.release("first").manifest == release.manifest
 
 
@@ -45,7 +54,7 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
     items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
     corpus = written([(user, "b") for user in range(300)])
     with pytest.warns(UserWarning, match="run one was made before.*its files have changed since"):
-        again = items(corpus, **ASK).run(ledger=ledger, run_id="one")
+        again = plan(corpus).run(ledger=ledger, run_id="one")
     assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
 
@@ -53,10 +62,10 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
 def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     named = replace_corpus(corpus, account="reviews")
     ledger.add("reviews", named, 1.0, 1e-7)
-    items(named, **ASK).run(ledger=ledger)
+    plan(named).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
-            items(asked, **ASK).run(ledger=ledger, again=True, out=tmp_path / "out")
+            plan(asked).run(ledger=ledger, again=True, out=tmp_path / "out")
     assert states(ledger) == ["settled"]
     assert not (tmp_path / "out").exists()
 
@@ -67,14 +76,14 @@ def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):
         corpus = written(rows)
         ledger.add("reviews", corpus, 0.5, 1e-7, if_missing=True)
         with pytest.raises(BudgetRefused, match="'reviews'"):
-            items(corpus, **ASK).run(ledger=ledger)
+            plan(corpus).run(ledger=ledger)
 
 
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
-    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
+    plan(corpus).run(ledger=ledger, out=tmp_path / "out", run_id="one")
     with pytest.raises(UsageError, match="contains another release"):
-        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", again=True)
-    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
+        plan(corpus).run(ledger=ledger, out=tmp_path / "out", again=True)
+    plan(corpus).run(ledger=ledger, out=tmp_path / "out")
     assert len(ledger.runs()) == 1
     assert Release.load(tmp_path / "out").run_id == "one"
 
@@ -87,7 +96,7 @@ def test_a_release_that_the_ledger_cannot_keep_is_handed_over_all_the_same(
 
     monkeypatch.setattr(Ledger, "settle", fail)
     with pytest.warns(UserWarning, match="Save the release now"):
-        release = items(corpus, **ASK).run(ledger=ledger)
+        release = plan(corpus).run(ledger=ledger)
     assert len(release) == 3
     assert states(ledger) == ["running"]
 
@@ -100,15 +109,15 @@ def test_a_release_that_cannot_be_saved_is_kept_by_the_ledger(
 
     monkeypatch.setattr("dphh.release.write_whole", fail)
     with pytest.raises(UsageError, match="paid for, and the ledger keeps it"):
-        items(corpus, **ASK).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
+        plan(corpus).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
     monkeypatch.undo()
-    release = items(corpus, **ASK).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
+    release = plan(corpus).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
     assert Release.load(tmp_path / "out").to_arrow() == release.to_arrow()
     assert states(ledger) == ["settled"]
 
 
 def test_the_manifest_says_what_was_run(corpus, ledger):
-    plan = items(corpus, method="sips", max_items=7, **ASK)
+    plan = plan(corpus, method="sips", max_items=7)
     found = plan.run(ledger=ledger).manifest
     assert (found["verb"], found["method"]) == ("items", "sips")
     assert (
@@ -140,7 +149,7 @@ def test_rows_come_by_score_and_not_as_they_arrived(written, ledger):
 
 
 def test_a_seeded_run_says_that_it_is_not_private(corpus):
-    release = items(corpus, **ASK).run(randomness=SeededRandomness(1))
+    release = plan(corpus).run(randomness=SeededRandomness(1))
     assert release.manifest["randomness"] == "a test's seed: this release is NOT private"
     assert release.manifest["is_test"] and release.is_test
     assert "NOT private" in repr(release)
@@ -148,8 +157,155 @@ def test_a_seeded_run_says_that_it_is_not_private(corpus):
 
 def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     said = []
-    items(corpus, method="gaussian", **ASK).run(ledger=ledger, progress=said.append)
+    plan(corpus, method="gaussian").run(ledger=ledger, progress=said.append)
     (note,) = (line for line in said if isinstance(line, Note))
     assert note.startswith("note: no account holds this corpus")
     numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
     assert numbers == [1, 3]  # level 1: 3 released
+
+
+def test_a_repeat_needs_no_engine(corpus, ledger, monkeypatch, tmp_path):
+    """An engine may take long to start."""
+    first = plan(corpus).run(ledger=ledger)
+
+    def no_engine(*_):
+        raise AssertionError("an engine was opened")
+
+    monkeypatch.setattr("dphh.run.open_host", no_engine)
+    asked = {"ledger": ledger, "engine": "spark"}
+    for again in (
+        plan(corpus).run(**asked, out=tmp_path / "out"),
+        plan(corpus).run(**asked, run_id=first.run_id),
+    ):
+        assert again.table == first.table
+    assert (tmp_path / "out" / "release.parquet").exists()
+    with pytest.raises(UsageError, match="with another request"):
+        plan(corpus, epsilon=0.5).run(**asked, run_id=first.run_id)
+    with pytest.raises(AssertionError, match="was opened"):
+        plan(corpus).run(**asked, again=True)
+    assert len(ledger.runs()) == 1
+
+
+def test_a_run_is_failed_until_it_is_begun_again(corpus, ledger, monkeypatch):
+    states, closed = [], []
+    close = DuckDBHost.close
+    monkeypatch.setattr(DuckDBHost, "close", lambda self: (closed.append(1), close(self)))
+
+    def stop(said):
+        states.append(ledger.runs()[0].state)
+        if said.startswith("level"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        plan(corpus).run(ledger=ledger, progress=stop)
+    assert (ledger.runs()[0].state, closed) == ("failed", [1])
+    states.clear()
+    plan(corpus).run(ledger=ledger, progress=lambda _: states.append(ledger.runs()[0].state))
+    assert states[-1] == "running"
+    assert [run.state for run in ledger.runs()] == ["settled"]
+
+
+def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(corpus, ledger, tmp_path):
+    plan(corpus).run(ledger=ledger)
+    with sqlite3.connect(ledger.path) as con:
+        ((kept,),) = con.execute("SELECT files FROM runs").fetchall()
+    assert kept == files_state(corpus)[:4]
+    assert len(bytes.fromhex(kept)) * 8 == 16
+    ledger.export(tmp_path / "runs.parquet")
+    exported = pl.read_parquet(tmp_path / "runs.parquet")
+    assert "files" not in exported.columns
+    assert kept not in exported.drop("run_id", "source").write_csv()
+
+
+def test_a_tests_release_is_no_answer(corpus, ledger):
+    seeded = plan(corpus).run(ledger=ledger, randomness=SeededRandomness(1))
+    private = plan(corpus).run(ledger=ledger)
+    assert private.run_id != seeded.run_id
+    assert private.manifest["randomness"] == "operating system"
+
+
+def as_pandas(rows):
+    pytest.importorskip("pandas")
+    return rows.to_pandas()
+
+
+KINDS = {
+    "polars": lambda f: f,
+    "lazy": lambda f: f.lazy(),
+    "arrow": pa.table,
+    "pandas": as_pandas,
+    "relation": lambda f: duckdb.connect().from_arrow(f.to_arrow()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_table_gets_its_release_and_another_one_its_own(ledger, kind):
+    def asked(table):
+        return plan(Corpus(table, user="who", text="what"))
+
+    table, other = (KINDS[kind](frame([(n, word) for n in range(300)])) for word in ("hi", "bye"))
+    first = asked(table).run(ledger=ledger)
+    assert asked(table).run(ledger=ledger).run_id == first.run_id
+    other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
+    assert asked(table).run(ledger=other_ledger).run_id != first.run_id
+    with pytest.warns(Notice, match="this run spends anew") as told:
+        second = asked(other).run(ledger=ledger)
+    assert {each.filename for each in told} == {__file__}  # the line that asked
+    assert [each.to_polars()["item"].to_list() for each in (first, second)] == [["hi"], ["bye"]]
+    assert (len(ledger.runs()), len(other_ledger.runs())) == (2, 1)
+
+
+def test_a_table_at_a_reused_address_is_another_table(ledger, monkeypatch):
+    """As when the first was deleted, and the second is where it was."""
+    monkeypatch.setattr("dphh.replay.id", lambda _: 1, raising=False)
+    found = [
+        plan(Corpus(frame([(n, word) for n in range(300)]), user="who", text="what"))
+        .run(ledger=ledger)
+        .to_polars()["item"]
+        .to_list()
+        for word in ("hello", "goodbye")
+    ]
+    assert found == [["hello"], ["goodbye"]]
+
+
+def test_a_table_that_failed_continues_in_the_same_process(ledger):
+    table = frame([*ROWS, (1, "a" * 1001)])
+    for _ in range(2):
+        with pytest.raises(CorpusError):
+            plan(Corpus(table, user="who", text="what", too_long="error")).run(ledger=ledger)
+    assert len(ledger.runs()) == 1
+
+
+def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile(ledger):
+    """This process remembers the run that the other ledger had, and would pay for a new one."""
+    table = pl.DataFrame({"who": [*range(300), None], "what": ["hello"] * 301})
+    corpus = Corpus(table, user="who", text="what", null_users="refuse")
+    asked = Asked(Request.of(plan(corpus).price, corpus), ledger, "")
+    asked.remember("of the other ledger")
+    with pytest.raises(CorpusError, match="Nothing was spent"):
+        plan(corpus).run(ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_a_release_given_by_its_id_is_not_taken_for_that_of_this_table(ledger):
+    first = plan(Corpus(frame(), user="who", text="what")).run(ledger=ledger)
+    others = Corpus(frame([(n, "goodbye") for n in range(300)]), user="who", text="what")
+    with pytest.warns(UserWarning, match="made before, and this is its release.*is not seen"):
+        assert plan(others).run(ledger=ledger, run_id=first.run_id).table == first.table
+    own = plan(others).run(ledger=ledger)
+    assert own.to_polars()["item"].to_list() == ["goodbye"]
+    assert own.run_id != first.run_id
+
+
+@pytest.mark.filterwarnings("ignore:run .* was made before")
+def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
+    def asked():
+        return plan(Corpus(frame().lazy(), user="who", text="what", account="greetings"))
+
+    ledger.add("greetings", asked().corpus, 5.0, 1e-4)
+    first = asked().run(ledger=ledger)
+    with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
+        asked().run(ledger=ledger)
+    assert asked().run(ledger=ledger, run_id=first.run_id).table == first.table
+    assert asked().run(ledger=ledger, again=True).run_id != first.run_id
+    assert len(ledger.runs()) == 2
