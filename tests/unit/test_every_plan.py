@@ -10,6 +10,7 @@ import pytest
 
 import dphh as api
 from dphh import Corpus, UsageError, plan_from_json
+from dphh.privacy.accounting import compose
 
 COST = {"epsilon": 1.0, "delta": 1e-7}
 REPORTS = {
@@ -59,6 +60,28 @@ def test_plans_go_through_json_and_back_and_are_not_edited_there(name):
 def test_whole_numbers_and_floats_ask_for_the_same(name):
     told = planned(name, epsilon=1).dumps()
     assert told == planned(name, epsilon=1.0).dumps() == planned(name, epsilon=np.int64(1)).dumps()
+
+
+METHODS = {
+    "items": ("auto", "gaussian", "sips", "adaptive"),
+    "ngrams": ("forecast", "dpne"),
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "method"), [(verb, method) for verb in METHODS for method in METHODS[verb]]
+)
+@pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-5), (8.0, 1e-30), (60.0, 1e-4)])
+@pytest.mark.parametrize("max_items", [1, 4, 100])
+def test_what_is_done_costs_no_more_than_what_is_claimed(verb, method, epsilon, delta, max_items):
+    more = {"max_n": 3} if verb == "ngrams" else {}
+    asked = {"epsilon": epsilon, "delta": delta, "max_items": max_items, "method": method}
+    plan = getattr(api, verb)(**asked, **more)
+    assert 0.4 * delta < compose(plan.events).delta(epsilon) <= delta
+    # Of one round no user pays all the shares; of several, the sum.
+    shares = [share for _, share in plan.privacy.delta_shares]
+    together = max if method in ("auto", "gaussian") else sum
+    assert together(shares) <= delta * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("name", ["sips", "dpne", "by hand", "paper", "reports"])

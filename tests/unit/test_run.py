@@ -51,7 +51,7 @@ def test_a_run_spends_once_and_is_kept(corpus, ledger):
 
 
 def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
-    items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
+    plan(written([(1, "a")])).run(ledger=ledger, run_id="one")
     corpus = written([(user, "b") for user in range(300)])
     with pytest.warns(UserWarning, match="run one was made before.*its files have changed since"):
         again = plan(corpus).run(ledger=ledger, run_id="one")
@@ -117,15 +117,15 @@ def test_a_release_that_cannot_be_saved_is_kept_by_the_ledger(
 
 
 def test_the_manifest_says_what_was_run(corpus, ledger):
-    plan = plan(corpus, method="sips", max_items=7)
-    found = plan.run(ledger=ledger).manifest
+    asked = plan(corpus, method="sips", max_items=7)
+    found = asked.run(ledger=ledger).manifest
     assert (found["verb"], found["method"]) == ("items", "sips")
     assert (
         found["parameters"] | {"epsilon": 1.0, "delta": 1e-7, "max_items": 7, "user": "who"}
         == (found["parameters"])
     )
     assert found["parameters"]["content"]["column"] == "what"
-    assert found["privacy"] == plan.privacy.to_json()
+    assert found["privacy"] == asked.privacy.to_json()
     # Three items are few: one round took the place of the second and third.
     assert [level["round"] for level in found["levels"]] == [1, 2]
     assert sum(level["released"] for level in found["levels"]) == 3
@@ -135,7 +135,7 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
 
 
 def test_the_manifest_and_the_ledger_hold_no_item_that_was_not_released(written, ledger):
-    release = items(written([*ROWS, (1, "SENTINEL")]), **ASK).run(ledger=ledger)
+    release = plan(written([*ROWS, (1, "SENTINEL")])).run(ledger=ledger)
     assert "SENTINEL" not in release.dumps() + repr(release) + release._repr_html_()
     assert b"SENTINEL" not in release.parquet() + ledger.path.read_bytes()
 
