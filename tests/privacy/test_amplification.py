@@ -8,11 +8,7 @@ from itertools import combinations, combinations_with_replacement, product
 from math import comb, exp, expm1
 
 import pytest
-from published_amplification import (
-    closed_form_2021,
-    closed_form_2023,
-    epsilon_by_blocks,
-)
+from published_amplification import closed_form_2021, closed_form_2023, epsilon_by_blocks
 
 from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,

@@ -1,15 +1,20 @@
-"""What `import dphh` offers."""
+"""What `import dphh` offers, on frames too; what it imports, and what a plain install lacks."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import dphh
+from dphh.registry import VERBS
+from dphh.wording.extras import EXTRAS
 
 
 def test_public_names_are_complete_and_no_modules_names():
@@ -52,3 +57,63 @@ def test_nothing_slow_is_imported_before_it_is_needed(command, needed, tmp_path)
     loaded = {name.partition(".")[0] for name in out.stdout.split()}
     assert "dphh" in loaded
     assert loaded & SLOW <= needed
+
+
+FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
+
+
+@pytest.mark.parametrize("frame", [FRAME, FRAME.lazy()])
+def test_a_namespaces_verb_is_the_typed_function(frame):
+    cost = {"epsilon": 4.0, "delta": 1e-3, "max_n": 2, "decay": 0.9, "method": "dpne"}
+    plan = frame.dphh.ngrams(user="who", text="what", lower=True, account=None, **cost)
+    typed = dphh.ngrams(dphh.Corpus(frame, user="who", text="what", lower=True), **cost)
+    assert plan.dumps() == typed.dumps()
+    assert {row["item"] for row in plan.run()} >= {"a", "b", "a b"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(verb):
+    of_corpus = dict(inspect.signature(dphh.Corpus).parameters)
+    # `unit` is the verb's; a connection goes with the name of a table.
+    for other in ("source", "connection", "unit"):
+        del of_corpus[other]
+    taken = inspect.signature(getattr(FRAME.dphh, verb)).parameters
+    options = {**of_corpus, **VERBS[verb].options}
+    assert {name: each.default for name, each in taken.items()} == {
+        name: each.default for name, each in options.items()
+    }
+
+
+ROOT = Path(dphh.__file__).parent
+#: What a plain install brings.
+CORE = {"click", "duckdb", "jinja2", "numpy", "polars", "pyarrow", "rich", "scipy"}
+#: What is asked for by its own name, where it is installed.
+CORE |= {"dp_accounting", "pandas"}
+
+
+def imported():
+    for file in (*ROOT.rglob("*.py"), *(ROOT.parent / "udfs").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [str(node.module)]
+            yield from (name.split(".")[0] for name in names)
+
+
+def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
+    known = CORE | EXTRAS.keys() | sys.stdlib_module_names | {"dphh", "_duckdb"}
+    assert {*imported()} - known == set()
+
+
+@pytest.mark.parametrize("command", ["serve", "shell"])
+def test_a_command_without_its_packages_ends_in_one_line(command, tmp_path):
+    blocked = (
+        f"import sys; sys.modules |= dict.fromkeys({sorted(EXTRAS)}); "
+        f"sys.argv = ['dphh', '{command}', '--ledger', r'{tmp_path / 'ledger'}']; "
+        "from dphh.__main__ import command; command()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", blocked], capture_output=True, text=True, timeout=250, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"pip install 'dphh[{command}]'" in done.stderr and "Traceback" not in done.stderr
