@@ -1,13 +1,34 @@
-"""The functions that draw, in a bare DuckDB."""
+"""Words that a test deals, and the functions that draw, in a bare DuckDB."""
 
 from __future__ import annotations
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 from dphh.engines.duckdb.functions import register
-from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness, Words
 from dphh.udfs.functions import functions
 from dphh.udfs.text.vocabulary import Vocabulary
+
+#: How often a sound sampler may fail one statistical test.
+CHANCE = 1e-9
+
+
+class Scripted:
+    """Hands out the words it was given, in order, and remembers for which purpose."""
+
+    is_test = True
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+        self.purposes: list[str] = []
+
+    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+        assert count <= len(self.left), "more words were asked for than the script has"
+        given, self.left = self.left[:count], self.left[count:]
+        self.purposes.append(purpose)
+        return np.array(given, dtype=np.uint64)
 
 
 def register_draws(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:

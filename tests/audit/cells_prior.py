@@ -5,6 +5,7 @@ In each, the user who is there or not is alone in holding what the trial looks a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from dphh.levels.ngrams import ListedWordsLevel
 from dphh.privacy.forecast_rounds import plain_weight
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from tests.audit.cells_union import LADDER, _found
-from tests.audit.measure import WORDS, Measured, counted, released_once, scores, written
+from tests.audit.measure import WORDS, Measured, in_turn, released_once, scores, written
 
 #: A plan reads its prior as it reads a corpus: any that is read so.
 READ = Corpus(pl.DataFrame({"who": ["a"], "what": ["b"]}), user="who", **WORDS)
@@ -25,10 +26,7 @@ PRIOR = {"prior_is_public": True}
 def _measured(
     plan: Plan, neighbours: str, exact: float | None, seen: tuple[int, int, int, int]
 ) -> Measured:
-    privacy = plan.privacy
-    return Measured(
-        "ngrams", "forecast, prior", neighbours, privacy.epsilon, privacy.delta, exact, *seen
-    )  # fmt: skip
+    return replace(Measured.of(plan, neighbours, seen, exact), method="forecast, prior")
 
 
 def list_of(words: list[str], pairs: list[tuple[str, str]]) -> pl.DataFrame:
@@ -44,7 +42,7 @@ def listed_word(engine: str, folder: Path, size: int) -> Measured:
     query = f"SELECT 'extra' || g AS who, g || '/listed' AS what FROM range(0, {groups}, 2) AS a(g)"
     found = scores(released_once(plan, written(folder, query, **WORDS), engine))
     seen = _found(list(found), groups)
-    return _measured(plan, "a user of a listed word", None, counted(seen[0::2], seen[1::2]))
+    return _measured(plan, "a user of a listed word", None, in_turn(seen))
 
 
 def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
@@ -68,7 +66,7 @@ def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
     ):
         missed *= (1 - float(noise.tail(threshold - own))) ** kept
     says = "a user of an unlisted word" if held == 1 else f"a user of {held} unlisted words"
-    return _measured(plan, says, 1 - missed, counted(seen[0::2], seen[1::2]))
+    return _measured(plan, says, 1 - missed, in_turn(seen))
 
 
 def unlisted_word(engine: str, folder: Path, size: int) -> Measured:

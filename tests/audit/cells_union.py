@@ -22,7 +22,15 @@ from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from tests.audit.measure import WORDS, Measured, counted, released_once, scores, written
+from tests.audit.measure import (
+    WORDS,
+    Measured,
+    counted,
+    in_turn,
+    released_once,
+    scores,
+    written,
+)
 
 Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.
@@ -60,10 +68,7 @@ def items_new(engine: str, folder: Path, size: int) -> Measured:
     seen = _found(list(scores(released_once(plan, corpus, engine))), groups)
     (level,) = plan.levels
     assert isinstance(level, SetUnionLevel)
-    return Measured(
-        "items", plan.method, "a user of one new item", plan.privacy.epsilon, plan.privacy.delta,
-        _passes(level, 1), *counted(seen[0::2], seen[1::2]),
-    )  # fmt: skip
+    return Measured.of(plan, "a user of one new item", in_turn(seen), _passes(level, 1))
 
 
 def items_shared(engine: str, folder: Path, size: int) -> Measured:
@@ -98,11 +103,8 @@ def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Meas
     speaks = (loss > epsilon) | _found([name for name in found if name.endswith("new")], groups)
     least = (epsilon - log(1 - passes)) / mu - mu / 2
     exact = passes + (1 - passes) * norm.sf(least) - exp(epsilon) * norm.sf(least + mu)
-    return Measured(
-        "items", plan.method,
-        f"a user of an item of {plural(OTHERS, 'other')}" + (", and a new one" if new else ""),
-        epsilon, plan.privacy.delta, float(exact), *counted(speaks[0::2], speaks[1::2]),
-    )  # fmt: skip
+    says = f"a user of an item of {plural(OTHERS, 'other')}" + (", and a new one" if new else "")
+    return Measured.of(plan, says, in_turn(speaks), float(exact))
 
 
 def _sips_densities(levels: list[SetUnionLevel], users: int, at: Floats) -> tuple[Floats, float]:
@@ -142,10 +144,7 @@ def sips_new(engine: str, folder: Path, size: int) -> Measured:
     found = scores(released_once(plan, corpus, engine))
     seen = _found([name for name in found if name.endswith("/new")], groups)
     none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
-    return Measured(
-        "items", "sips", "a user of one new item", plan.privacy.epsilon, plan.privacy.delta,
-        float(1 - none), *counted(seen[0::2], seen[1::2]),
-    )  # fmt: skip
+    return Measured.of(plan, "a user of one new item", in_turn(seen), float(1 - none))
 
 
 def sips_shared(engine: str, folder: Path, size: int) -> Measured:
@@ -171,11 +170,8 @@ def sips_shared(engine: str, folder: Path, size: int) -> Measured:
         _sips_densities(levels, number, drawn) for number in (others + 1, others)
     )
     speaks = np.where(passed, there > exp(epsilon) * away, never > exp(epsilon) * never_away)
-    return Measured(
-        "items", "sips", f"a user of an item of {plural(others, 'other')}", epsilon,
-        plan.privacy.delta, _sips_delta(levels, others, epsilon),
-        *counted(speaks[0::2], speaks[1::2]),
-    )  # fmt: skip
+    says = f"a user of an item of {plural(others, 'other')}"
+    return Measured.of(plan, says, in_turn(speaks), _sips_delta(levels, others, epsilon))
 
 
 # ngrams
@@ -203,21 +199,11 @@ def _new_text(engine: str, folder: Path, size: int, plan: Plan) -> Measured:
     # Longer grams may be nobody's: words alone give away.
     names = [tokens[0] for tokens in release["tokens"].to_pylist() if len(tokens) == 1]
     seen = _found(names, groups)
-    return Measured(
-        "ngrams", plan.method, "a user of new words",
-        plan.privacy.epsilon, plan.privacy.delta, _new_text_exact(plan),
-        *counted(seen[0::2], seen[1::2]),
-    )  # fmt: skip
-
-
-def _new_text_exact(plan: Plan) -> float | None:
-    if plan.method == "forecast":  # which rounds are run follows from what all users hold
-        return None
-    none = 1.0
-    for level in plan.levels:
-        if isinstance(level, SetUnionLevel):
-            none *= (1 - _passes(level, 2)) ** 2
-    return 1 - none
+    words = [level for level in plan.levels if isinstance(level, SetUnionLevel)]
+    exact = None  # which rounds are run follows from what all users hold
+    if plan.method == "dpne":
+        exact = float(1 - np.prod([(1 - _passes(level, 2)) ** 2 for level in words]))
+    return Measured.of(plan, "a user of new words", in_turn(seen), exact)
 
 
 GRAMS = ("a", "b", "c", "a b", "b c", "a b c")
@@ -246,16 +232,14 @@ def dpne_all_levels(engine: str, folder: Path, size: int) -> Measured:
         loss += step * drawn / level.sigma**2
         squares += (step / level.sigma) ** 2
     speaks = loss - squares / 2 > plan.privacy.epsilon
-    return Measured(
-        "ngrams", "dpne", "a user whose words and grams others hold, all levels",
-        plan.privacy.epsilon, plan.privacy.delta,
-        gaussian_delta(plan.privacy.epsilon, 1 / sqrt(squares)),
-        *counted(speaks[0::2], speaks[1::2]),
-    )  # fmt: skip
+    exact = gaussian_delta(plan.privacy.epsilon, 1 / sqrt(squares))
+    says = "a user whose words and grams others hold, all levels"
+    return Measured.of(plan, says, in_turn(speaks), exact)
 
 
 #: So few words that their pairs pass often by noise alone: what a new pair then tells is most.
 FEW = 8
+NEW_PAIR = "a user of a new pair of words that others hold"
 
 
 def _pairs(alone: int) -> tuple[pl.DataFrame, list[str], list[str]]:
@@ -293,20 +277,12 @@ def dpne_new_pair(engine: str, folder: Path, size: int) -> Measured:
     least = noise.smallest_with_tail_at_most(level.spurious * noise.tail(-(10**9)) / FEW)
     best = max(least, round((epsilon / unit * level.sigma_grid**2) + unit / 2))
     exact = float(noise.tail(best - unit)) - exp(epsilon) * float(noise.tail(best))
-    counts_of = _new_pairs(engine, plan, 12 * size, best / unit)
-    return Measured(
-        "ngrams", "dpne", "a user of a new pair of words that others hold", epsilon,
-        plan.privacy.delta, exact, *counts_of,
-    )  # fmt: skip
+    return Measured.of(plan, NEW_PAIR, _new_pairs(engine, plan, 12 * size, best / unit), exact)
 
 
 def forecast_new_pair(engine: str, folder: Path, size: int) -> Measured:
     plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="forecast")
-    counts_of = _new_pairs(engine, plan, 12 * size, -1e6)
-    return Measured(
-        "ngrams", "forecast", "a user of a new pair of words that others hold",
-        plan.privacy.epsilon, plan.privacy.delta, None, *counts_of,
-    )  # fmt: skip
+    return Measured.of(plan, NEW_PAIR, _new_pairs(engine, plan, 12 * size, -1e6), None)
 
 
 def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
@@ -325,11 +301,8 @@ def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
     # The score is near to its mass + noise of all that level 2 has of the budget.
     speaks = np.array(drawn) - others - 0.5 > 0.2
     present = np.array(there)
-    return Measured(
-        "ngrams", "forecast", f"a user of a pair that {others} others hold, by its score",
-        plan.privacy.epsilon, plan.privacy.delta, None,
-        *counted(speaks[present], speaks[~present]),
-    )  # fmt: skip
+    says = f"a user of a pair that {others} others hold, by its score"
+    return Measured.of(plan, says, counted(speaks[present], speaks[~present]), None)
 
 
 # counts
@@ -354,11 +327,8 @@ def counts_within(engine: str, folder: Path, size: int) -> Measured:
     sigma, epsilon = level.sigma, plan.privacy.epsilon
     drawn = np.array([found[name] for name in names]).reshape(groups, held).sum(axis=1)
     speaks = (drawn - held * OTHERS - held / 2) / sigma**2 > epsilon
-    return Measured(
-        "counts", "gaussian", f"a user of {held} of {held * groups:,} items, who counts whole",
-        epsilon, plan.privacy.delta, gaussian_delta(epsilon, sigma / sqrt(held)),
-        *counted(speaks[0::2], speaks[1::2]),
-    )  # fmt: skip
+    says = f"a user of {held} of {held * groups:,} items, who counts whole"
+    return Measured.of(plan, says, in_turn(speaks), gaussian_delta(epsilon, sigma / sqrt(held)))
 
 
 def counts_over(engine: str, folder: Path, size: int) -> Measured:
@@ -383,10 +353,8 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
             told = users * weighing.unit * step + sum(lost[-1:]) * report
             losses[not there].append(told / level.sigma_grid**2 - mu**2 / 2)
     speaks = [np.array(loss) > epsilon for loss in losses]
-    return Measured(
-        "counts", "gaussian", f"a user of {held} items, who counts for less", epsilon,
-        plan.privacy.delta, gaussian_delta(epsilon, 1 / mu), *counted(*speaks),
-    )  # fmt: skip
+    says = f"a user of {held} items, who counts for less"
+    return Measured.of(plan, says, counted(*speaks), gaussian_delta(epsilon, 1 / mu))
 
 
 CELLS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import comb, exp
 from pathlib import Path
@@ -14,7 +15,7 @@ from dphh import Corpus, ldp_trie, trie
 from dphh.levels.trie import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
-from tests.audit.measure import Measured, counted, released_once, scores, written
+from tests.audit.measure import Measured, counted, in_turn, released_once, scores, written
 
 
 def trie_path(engine: str, folder: Path, size: int) -> Measured:
@@ -29,10 +30,8 @@ def trie_path(engine: str, folder: Path, size: int) -> Measured:
         text="what", as_="list",
     )  # fmt: skip
     grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
-    return Measured(
-        "trie", "path", f"a user of a token that {theta - 1} other holds", epsilon, delta, p**theta,
-        *counted(grown[0::2], grown[1::2]),
-    )  # fmt: skip
+    says = f"a user of a token that {theta - 1} other holds"
+    return replace(Measured.of(plan, says, in_turn(grown), p**theta), method="path")
 
 
 def _grown(names: list[str], groups: int) -> np.ndarray:
@@ -62,11 +61,8 @@ def trie_paper(engine: str, folder: Path, size: int) -> Measured:
     )  # fmt: skip
     grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
     exact = hypergeom.sf(level.theta - 1, users, level.theta, level.batch)
-    return Measured(
-        "trie", "paper", f"a user of a word that {others} others hold, or of nothing",
-        plan.privacy.epsilon, plan.privacy.delta, float(exact),
-        *counted(grown[0::2], grown[1::2]),
-    )  # fmt: skip
+    says = f"a user of a word that {others} others hold, or of nothing"
+    return replace(Measured.of(plan, says, in_turn(grown), float(exact)), method="paper")
 
 
 def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
@@ -81,12 +77,10 @@ def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         corpus = Corpus(frame, user="who", text="what", as_="list")
         failed[row] = [len(released_once(plan, corpus, engine)) == 0 for _ in range(30 * size)]
-    return Measured(
-        "trie", "paper", "the other way: a user of nothing, or of the word of all others but one",
-        plan.privacy.epsilon, None,
-        reverse_delta_at_least(level.users, level.theta, level.batch, plan.privacy.epsilon),
-        *counted(np.array(failed[0]), np.array(failed[1])),
-    )  # fmt: skip
+    says = "the other way: a user of nothing, or of the word of all others but one"
+    seen = counted(np.array(failed[0]), np.array(failed[1]))
+    exact = reverse_delta_at_least(level.users, level.theta, level.batch, plan.privacy.epsilon)
+    return replace(Measured.of(plan, says, seen, exact), method="paper", delta=None)
 
 
 def ldp_trie_sums(engine: str, folder: Path, size: int) -> Measured:
@@ -109,10 +103,9 @@ def ldp_trie_sums(engine: str, folder: Path, size: int) -> Measured:
             of = [_reports(found.get(name), users, mechanism) for name in ("ab", "cd")]
             speaks[row].append(bool(likelier[of[0], of[1]]))
     exact = float(np.maximum(law - exp(epsilon) * other, 0.0).sum())
-    return Measured(
-        "ldp_trie", "ldp-triehh", f"one of {users} contributions replaced, by the counts of both",
-        epsilon, plan.privacy.delta, exact, *counted(*map(np.array, speaks)),
-    )  # fmt: skip
+    says = f"one of {users} contributions replaced, by the counts of both"
+    seen = counted(*map(np.array, speaks))
+    return replace(Measured.of(plan, says, seen, exact), epsilon=epsilon)
 
 
 def _reports(score: float | None, users: int, mechanism) -> int:

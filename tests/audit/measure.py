@@ -60,6 +60,13 @@ class Measured:
     against: int
     trials_against: int
 
+    @classmethod
+    def of(
+        cls, plan: Plan, neighbours: str, seen: tuple[int, int, int, int], exact: float | None
+    ) -> Measured:
+        privacy = plan.privacy
+        return cls(plan.verb, plan.method, neighbours, privacy.epsilon, privacy.delta, exact, *seen)
+
     def bounds(self, fails: float = TABLE) -> tuple[float, float]:
         """Delta at the claimed epsilon, of this event: P - e^epsilon Q, by Clopper and Pearson."""
         p_low, p_high = between(self.seen, self.trials, fails / 2)
@@ -75,6 +82,11 @@ Cell = Callable[[str, Path, int], Measured]
 def counted(likelier: NDArray[np.bool_], against: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """The last four fields of `Measured`."""
     return int(likelier.sum()), len(likelier), int(against.sum()), len(against)
+
+
+def in_turn(speaks: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    """The same of groups of which every other one has the user."""
+    return counted(speaks[0::2], speaks[1::2])
 
 
 def written(folder: Path, query: str, **read: Any) -> Corpus:

@@ -48,50 +48,11 @@ def grown(plan: Plan, engine: str, folder: Path, rows: str) -> pa.Table:
     return plan.run(corpus=corpus, engine=engine).to_arrow()
 
 
-def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np.ndarray:
-    """How many levels each group's path reached."""
-    table = grown(plan, engine, folder, rows)
-    depth = np.zeros(groups, dtype=np.int64)
-    for level, tokens in zip(table["level"].to_pylist(), table["tokens"].to_pylist(), strict=True):
-        group = int(tokens[0])
-        assert depth[group] in (level, level - 1)  # sorted by level; siblings share their depth
-        depth[group] = level
-    return depth
-
-
 def holders(k: int, groups: int, rest: str = "[]", name: str = "h", every: int = 1) -> str:
     return (
         f"SELECT g, '{name}' || g || '/' || h AS who, CAST({rest} AS VARCHAR[]) AS rest "
         f"FROM range(0, {groups}, {every}) AS a(g), range({k}) AS b(h)"
     )
-
-
-# A prefix grows as often as the binomial tail says, and by coins of its own at each level.
-
-
-def audit_survival(
-    plan: Plan, engine: str, folder: Path, k: int, lengths: int, groups: int = 4000
-) -> None:
-    """k users of a group hold one sequence of `lengths` tokens, whose end is one level more."""
-    rest = [str(i) for i in range(lengths - 1)]
-    depth = reached(plan, engine, folder, holders(k, groups, repr(rest)), groups)
-    priced = trie(**dict(plan.parameters)).levels
-    for level in range(1, min(lengths + 1, len(priced)) + 1):
-        exact = prod(binom.sf(one.theta - 1, k, one.p) for one in priced[:level])
-        low, high = between(int((depth >= level).sum()), groups, DAILY)
-        assert low <= exact <= high, f"level {level} is reached more or less often than it should"
-
-
-@pytest.mark.parametrize("p, theta", [(0.3, 4), (0.7, 2), (0.05, 1)])
-@pytest.mark.parametrize("times", [0.5, 1.0, 1.6])
-def test_a_prefix_grows_as_often_as_the_binomial_tail_says(engine, tmp_path, p, theta, times):
-    k = max(theta, round(times * theta / p))
-    audit_survival(plan_of(p, theta, 1, 8.0), engine, tmp_path, k, 1)
-
-
-@pytest.mark.parametrize("k", [10, 14])
-def test_each_level_tosses_coins_of_its_own(engine, tmp_path, k):
-    audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, k, 3)
 
 
 # With and without one user: how far the path of their word reaches is all that depends on them.

@@ -76,6 +76,8 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     with pytest.raises(CorpusError, match="need 21 users") as refused:
         grown(engine, corpus, plan, SeededRandomness(0))
     assert "20" not in str(refused.value)
+    enough = plan_of(5, 1, truthful=True, max_length=4)
+    assert len(grown(engine, corpus, enough, SeededRandomness(0))) == 4
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from dphh import Corpus, items
 from dphh.errors import EngineOutOfMemory
@@ -80,6 +81,7 @@ def peak_of_long_texts(path: str, ledger: str) -> tuple[int, str]:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, ended
 
 
+@pytest.mark.slow
 def test_rows_that_name_one_long_text_are_read_within_the_limit(tmp_path):
     """Each row's text is cut to 100,000 characters; of 2,048 rows, which DuckDB hands on at once,
     the tokens of all would take 3.7 GB."""

@@ -31,10 +31,7 @@ from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
-from dphh.privacy.subset_selection import subset_selection
-from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.draws.subsets import draw_subsets
 from dphh.udfs.kernel.reading import Words
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
@@ -198,27 +195,6 @@ class Dealt:
         return np.array((self.dealt * turns)[:count], dtype=np.uint64)
 
 
-@pytest.mark.parametrize("sigma", [50, 1000, 5347])
-def test_noise_is_inverted_exactly_from_the_systems_own_words(
-    sigma: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words, sizes = zip(*boundaries(sigma), strict=True)
-    bytes_ = np.array(words, dtype=np.uint64).tobytes()
-
-    def served(size: int) -> bytes:
-        assert size == len(bytes_), "more words than the boundaries need"
-        return bytes_
-
-    monkeypatch.setattr(os, "urandom", served)
-    for source in (SystemRandomness(), RunRandomness(SystemRandomness())):
-        assert draw_rounded_gaussian(source, sigma, len(words), "x").tolist() == list(sizes)
-        columns = pl.DataFrame({"key": [str(i) for i in range(len(words))]}).with_columns(
-            sigma=pl.lit(sigma, pl.Int64), purpose=pl.lit("x")
-        )
-        noise = noise_function(source)(*(columns[name].to_arrow() for name in columns.columns))
-        assert noise.to_pylist() == list(sizes)
-
-
 def test_a_levels_noise_is_the_exact_inversion_of_its_words(engine: str, tmp_path: Path) -> None:
     sigma = 1000
     words, sizes = zip(*boundaries(sigma), strict=True)
@@ -327,23 +303,6 @@ def test_two_runs_of_one_name_draw_each_users_sequence_anew(engine: str, tmp_pat
     one, another = sides("one"), sides("another")
     assert agreements(one.count("a"), users, 0.5)
     assert agreements(sum(a == b for a, b in zip(one, another, strict=True)), users, 0.5)
-
-
-def test_reports_of_devices_are_fresh_and_hold_their_own_value_as_often_as_p() -> None:
-    mechanism = subset_selection(40, 2.0)
-    held = np.arange(8_000) % 40
-    source = RunRandomness(SystemRandomness())
-    one, another = (draw_subsets(source, held, mechanism, "ldp_trie/level 1") for _ in range(2))
-    for reports in (one, another):
-        own = (reports == held[:, None]).any(axis=1)
-        assert agreements(int(own.sum()), len(held), mechanism.p)
-        others = np.bincount(((reports - held[:, None]) % 40).ravel(), minlength=40)[1:]
-        # Each report holds different values, so counts vary less than chi-squared allows.
-        assert chisquare(others).pvalue > CHANCE
-    same = (one == another).all(axis=1)
-    assert same.mean() < 0.01
-    both = (one == held[:, None]).any(axis=1) & (another == held[:, None]).any(axis=1)
-    assert agreements(int(both.sum()), len(held), mechanism.p**2)
 
 
 # Processes and forks.

@@ -20,10 +20,9 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
 from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness, Words
-from tests.draws import register_draws
+from tests.draws import CHANCE, Scripted, register_draws
 
 SYSTEM = SystemRandomness()
-CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
 TOP = 2**64 - 1
 
 
@@ -60,22 +59,6 @@ def test_draws_follow_the_exact_distribution(sigma: int) -> None:
     assert chisquare([(drawn > 0).sum(), (drawn < 0).sum()]).pvalue > CHANCE
     if sigma >= 50:  # neighbouring integers are told apart
         assert chisquare(np.bincount(drawn % 16)).pvalue > CHANCE
-
-
-class Scripted:
-    """Hands out the words it was given, in order, and remembers for which purpose."""
-
-    is_test = True
-
-    def __init__(self, *words: int) -> None:
-        self.left = list(words)
-        self.purposes: list[str] = []
-
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
-        assert count <= len(self.left), "more words were asked for than the script has"
-        given, self.left = self.left[:count], self.left[count:]
-        self.purposes.append(purpose)
-        return np.array(given, dtype=np.uint64)
 
 
 class ThenZeros(Scripted):

@@ -16,27 +16,12 @@ from dphh.udfs.draws.randomness import (
     Randomness,
     RunRandomness,
     SystemRandomness,
-    Words,
     uniform_below,
     uniform_big,
 )
+from tests.draws import CHANCE, Scripted
 
 SYSTEM = SystemRandomness()
-CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
-
-
-class Scripted:
-    """Hands out the words it was given, in order."""
-
-    is_test = True
-
-    def __init__(self, *words: int) -> None:
-        self.left = list(words)
-
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
-        assert count <= len(self.left), "more words were asked for than the script has"
-        given, self.left = self.left[:count], self.left[count:]
-        return np.array(given, dtype=np.uint64)
 
 
 def test_system_words_are_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws import votes as votes_module
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness, Words
 from dphh.udfs.draws.votes import draw_votes, surely_enough
+from tests.draws import CHANCE
 
 SYSTEM = SystemRandomness()
-CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
 RATES = [1, 2**40, 2**57, 2**63, 2**64 - 2**60, 2**64 - 1]
 
 
