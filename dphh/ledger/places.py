@@ -99,9 +99,9 @@ def _resolved(place: str) -> str:
 
 def _holds(own: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether the parts of a path are in a folder, match a glob, or are in a folder that does."""
-    if not own:
-        return True
-    if own[0] == "**":
-        return any(_holds(own[1:], parts[skipped:]) for skipped in range(len(parts) + 1))
-    alike = parts and (own[0] == parts[0] or fnmatchcase(parts[0], own[0]))
-    return bool(alike) and _holds(own[1:], parts[1:])
+    for at, part in enumerate(own):
+        if part == "**":
+            return any(_holds(own[at + 1 :], parts[deep:]) for deep in range(at, len(parts) + 1))
+        if at == len(parts) or not (part == parts[at] or fnmatchcase(parts[at], part)):
+            return False
+    return True
