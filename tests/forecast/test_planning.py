@@ -105,13 +105,13 @@ def test_every_round_gets_its_least_share_whatever_is_found(levels, found):
     assert left >= -1e-9
 
 
-@pytest.mark.parametrize("max_items", [1, 2, 4, 100])
-@pytest.mark.parametrize("max_n", [2, 5, 20])
+@pytest.mark.parametrize("max_items", [1, 4, 100])
+@pytest.mark.parametrize("max_n", [2, 20])
 def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
     """In the round of the least share, a user's norm is enough for the list's size to weigh
     something: less would end in a division by zero after the payment."""
     priced = 0
-    for epsilon in np.geomspace(1e-4, 1, 25).tolist():
+    for epsilon in np.geomspace(1e-4, 1, 13).tolist():
         try:
             price = price_ngrams(max_n=max_n, max_items=max_items, epsilon=epsilon, delta=1e-6)
         except UsageError as refused:
@@ -121,7 +121,7 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
         sigma = level.total_sigma * (max_n / LEAST_ROUND) ** 0.5
         assert list_weight(unit_for(sigma, level.sigma_grid)) >= 1
         priced += 1
-    assert priced >= 10
+    assert priced >= 5
 
 
 # The rule of signs

@@ -38,7 +38,6 @@ from dphh.privacy.events import (
     LocalEvent,
     SetUnionEvent,
     cost_of,
-    event_from_json,
     events_from_json,
     events_to_json,
 )
@@ -104,22 +103,16 @@ def planted_plan(unknown: Any) -> Plan:
 
 ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "its cost": cost_of,
-    "composed": lambda event: compose([event]),
-    "composed among others": lambda event: compose(
-        [SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]
-    ),
+    "composed": lambda event: compose([SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]),
     "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
     "drawn": lambda event: drawn([planted([NOISE, event])], 2.0),
     "written": lambda event: events_to_json([event]),
-    "read": lambda event: event_from_json({"kind": "laplace", "epsilon": 0.1}),
-    "read among others": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
+    "read": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
     "a price": lambda event: replace(planted_plan(event).price, verb="items"),
     "a price as JSON": lambda event: planted_plan(event).to_json(),
     "booked": lambda event: Booking((NOISE, event), 0.1, 1e-9),
     "a booking checked": lambda event: checked_booking([NOISE, event], 0.1, 1e-9),
-    "a booking of it alone": lambda event: checked_booking([event], 0.1, 1e-9),
-    "whether it fits": lambda event: fits([planted([event])], CAP),
-    "whether it fits beside": lambda event: fits([planted([NOISE]), planted([event])], CAP),
+    "whether it fits": lambda event: fits([planted([NOISE]), planted([event])], CAP),
     "spent": lambda event: spent([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
     "its part of a cap": lambda event: used([planted([event])], CAP),

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import polars as pl
 import pytest
 
-from dphh import TRIEHH_WORDS, Corpus, UsageError
-from dphh.corpus import corpus_from_json
-
-HERE = {"user": "who", "text": "what"}
-
-
-def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    corpus = Corpus(["a.parquet", Path("b/*.parquet"), "s3://bucket/x.parquet"], **HERE)
-    assert corpus.where == (
-        f"{tmp_path}/a.parquet",
-        f"{tmp_path}/b/*.parquet",
-        "s3://bucket/x.parquet",
-    )
-
-
-def test_a_corpus_of_paths_goes_through_json():
-    corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
-    assert corpus_from_json(corpus.to_json()) == corpus
+from dphh import Corpus, UsageError
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):

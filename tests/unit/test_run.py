@@ -119,11 +119,8 @@ def test_a_release_that_cannot_be_saved_is_kept_by_the_ledger(
 def test_the_manifest_says_what_was_run(corpus, ledger):
     asked = plan(corpus, method="sips", max_items=7)
     found = asked.run(ledger=ledger).manifest
-    assert (found["verb"], found["method"]) == ("items", "sips")
-    assert (
-        found["parameters"] | {"epsilon": 1.0, "delta": 1e-7, "max_items": 7, "user": "who"}
-        == (found["parameters"])
-    )
+    said = {"epsilon": 1.0, "delta": 1e-7, "max_items": 7, "method": "sips", "user": "who"}
+    assert said.items() <= found["parameters"].items()
     assert found["parameters"]["content"]["column"] == "what"
     assert found["privacy"] == asked.privacy.to_json()
     # Three items are few: one round took the place of the second and third.

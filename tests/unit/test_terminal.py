@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dphh import Corpus, Ledger, ngrams
-from dphh.wording.lines import padded, shorten, width_of
+from dphh.wording.lines import width_of
 from tests.report.made import items
 
 ITEMS = [
@@ -38,9 +38,3 @@ def test_plans_and_accounts_fit(columns, tmp_path, monkeypatch):
     plan = ngrams(corpus, max_n=3, epsilon=1, delta=1e-7)
     for said in (plan.describe(book), repr(book.status("notes"))):
         assert max(map(len, said.splitlines())) <= columns
-
-
-@pytest.mark.parametrize("item", ITEMS)
-def test_what_is_cut_is_cut_by_columns(item):
-    assert width_of(shorten(item, 20)) <= 20
-    assert width_of(padded(shorten(item, 20), 20)) == 20
