@@ -2,7 +2,7 @@
 
 Noise and salts follow from the seed and from what they are drawn for. What is drawn for valid grams
 that nobody holds is not compared draw by draw: an engine draws how many pass, the specification
-each by itself. Both have one law (tests/unit/test_spurious.py); which grams those are, is compared.
+each by itself. Both have one law (tests/unit/test_ladder.py); which grams those are, is compared.
 """
 
 from __future__ import annotations

@@ -1,32 +1,65 @@
-"""Events: records that survive JSON and refuse what cannot have happened."""
+"""Events survive JSON and refuse what cannot have happened; one that nobody has priced is refused
+wherever events are read, and never costs nothing; dp_accounting comes to what they cost.
+
+Planted: a class that only looks like an event, one derived from a kind that is known, and one that
+says its cost but is none of the kinds.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import pytest
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.errors import UsageError
+import dphh
+from dphh.errors import UnpricedEventError, UsageError
+from dphh.ledger.budget import (
+    Booking,
+    Cap,
+    checked_booking,
+    drawn,
+    fits,
+    left,
+    number_that_fit,
+    spent,
+    used,
+)
+from dphh.mechanisms.counts.of_found import counts_beside
+from dphh.plan import Plan
+from dphh.privacy import events as known_events
+from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,
+    Cost,
     DeltaEvent,
     EpsilonDeltaEvent,
+    Event,
     GaussianEvent,
+    LocalEvent,
     OneDirectionEvent,
     SetUnionEvent,
+    cost_of,
     event_from_json,
+    events_from_json,
+    events_to_json,
 )
 
 probabilities = st.floats(0, 1)
-noise = st.floats(1e-3, 1e9)
+sigmas = st.floats(1e-3, 1e9)
 events = st.one_of(
     st.builds(GaussianEvent, st.floats(1e-3, 1e9), st.text()),
     st.builds(DeltaEvent, probabilities, st.text()),
     st.builds(SetUnionEvent, st.floats(1e-3, 1e9), probabilities, st.text()),
-    st.builds(ChosenUnionEvent, noise, noise, probabilities, noise, probabilities),
+    st.builds(ChosenUnionEvent, sigmas, sigmas, probabilities, sigmas, probabilities),
     st.builds(EpsilonDeltaEvent, st.floats(0, 1e3), probabilities, st.text()),
     st.builds(OneDirectionEvent, st.floats(0, 1e3), probabilities, st.text()),
 )
@@ -42,3 +75,171 @@ def test_an_event_comes_back_from_json_as_it_was(event):
 def test_a_sigma_that_cannot_be_is_refused(sigma):
     with pytest.raises(UsageError, match=r"sigma of an event of kind gaussian .* above 0"):
         GaussianEvent(sigma)
+
+
+CAP = Cap(1.0, 1e-6, "divergence")
+NOISE = GaussianEvent(500.0)
+
+
+@dataclass(frozen=True)
+class LooksLikeOne:
+    """Of no class of dphh's, with all that events have."""
+
+    kind = "delta"
+    delta: float = 0.0
+    note: str = ""
+    cost = Cost(delta=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "delta": self.delta, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Twice(GaussianEvent):
+    """Two releases of this noise, which would be priced as one."""
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """A kind of its own, not yet among the kinds."""
+
+    kind = "laplace"
+    epsilon: float
+    note: str = ""
+
+    @cached_property
+    def cost(self) -> Cost:
+        return Cost(response=self.epsilon)
+
+
+UNKNOWN: tuple[Any, ...] = (LooksLikeOne(), Twice(500.0), Laplace(0.1))
+#: The same, where it is read back: of a newer dphh, say.
+WRITTEN = '[{"kind": "laplace", "epsilon": 0.1, "note": ""}]'
+
+
+@pytest.fixture(params=UNKNOWN, ids=lambda event: type(event).__name__)
+def unknown(request):
+    return request.param
+
+
+def planted(events: Sequence[Any]) -> Booking:
+    """A booking past its own check."""
+    booking = Booking((NOISE,), 0.1, 1e-9)
+    object.__setattr__(booking, "events", tuple(events))
+    return booking
+
+
+def planted_plan(unknown: Any) -> Plan:
+    """A plan whose price is past its own check."""
+    plan = dphh.items(epsilon=0.1, delta=1e-7, max_items=2)
+    object.__setattr__(plan.price, "events", (*plan.price.events, unknown))
+    return plan
+
+
+ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
+    "its cost": cost_of,
+    "composed": lambda event: compose([SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]),
+    "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
+    "drawn": lambda event: drawn([planted([NOISE, event])], 2.0),
+    "written": lambda event: events_to_json([event]),
+    "read": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
+    "a price": lambda event: replace(planted_plan(event).price, verb="items"),
+    "a price as JSON": lambda event: planted_plan(event).to_json(),
+    "booked": lambda event: Booking((NOISE, event), 0.1, 1e-9),
+    "a booking checked": lambda event: checked_booking([NOISE, event], 0.1, 1e-9),
+    "whether it fits": lambda event: fits([planted([NOISE]), planted([event])], CAP),
+    "spent": lambda event: spent([planted([event])], CAP),
+    "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
+    "its part of a cap": lambda event: used([planted([event])], CAP),
+    "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
+}
+
+
+@pytest.mark.parametrize("what", ONE_BY_ONE)
+def test_what_nobody_has_priced_is_refused(what, unknown):
+    with pytest.raises(UnpricedEventError, match="kind"):
+        ONE_BY_ONE[what](unknown)
+
+
+def test_a_plan_of_a_newer_dphh_is_refused():
+    found = dphh.items(epsilon=1.0, delta=1e-7).to_json()
+    found["events"] += json.loads(WRITTEN)
+    with pytest.raises(UnpricedEventError, match="newer dphh"):
+        dphh.plan_from_json(found)
+
+
+#: Each amount that a cost can have, and what of it is worth seeing.
+AMOUNTS: dict[str, float] = {"sigma": 2.0, "delta": 1e-3, "response": 1.0, "certain": 1.0}
+
+#: What is not charged; and how two others are.
+NO_AMOUNTS = {"beside", "either", "chosen"}
+
+
+@pytest.mark.parametrize("name", sorted({field.name for field in fields(Cost)} - NO_AMOUNTS))
+def test_every_amount_of_a_cost_is_charged_by_both_accountants(name, monkeypatch):
+    """Whoever adds an amount to `Cost` has to say here what it is, and to charge it in both."""
+    charged = Cost(**{name: AMOUNTS[name]})
+
+    @dataclass(frozen=True)
+    class Planted(Event):
+        kind = "planted"
+        note: str = ""
+
+        @property
+        def cost(self) -> Cost:
+            return charged
+
+    monkeypatch.setitem(known_events.KINDS, "planted", Planted)
+    assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
+    taken, nothing = drawn([planted([Planted()])], 2.0), drawn([], 2.0)
+    assert not taken.within(nothing)
+    booked = checked_booking([Planted()], 50.0, 0.5)
+    assert booked.events == (Planted(),)  # and no claim in the place of what is free
+
+
+ASK = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def delta_by_dp_accounting(*events: Any, epsilon: float = 1.0) -> float:
+    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-3)
+    for event in events:
+        accountant.compose(event)
+    return float(accountant.get_delta(epsilon))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        dphh.ngrams(max_n=3, **ASK),
+        dphh.ngrams(max_n=2, method="dpne", **ASK),
+        dphh.items(method="sips", **ASK),
+        dphh.counts(of=[["a"]], **ASK),
+        dphh.trie(max_length=3, **ASK),
+    ],
+    ids=lambda plan: f"{plan.verb} {plan.method}",
+)
+def test_dp_accounting_comes_to_the_plans_delta(plan):
+    assert delta_by_dp_accounting(plan.dp_event()) == pytest.approx(1e-6, rel=3e-3)
+
+
+@pytest.mark.parametrize("method", ["auto", "gaussian"])
+def test_of_joint_events_it_has_a_bound(method):
+    """No user pays a set union's noise and its threshold in full; their sum is a bound."""
+    found = delta_by_dp_accounting(dphh.items(method=method, **ASK).dp_event())
+    assert 1e-6 < found < 2.5e-6
+
+
+def test_it_composes_with_what_other_systems_spend():
+    plan = dphh.counts(of=[["a"]], **ASK)
+    (sigma,) = (cost.sigma for cost in (event.cost for event in plan.events) if cost.sigma)
+    from dp_accounting import GaussianDpEvent
+
+    both = delta_by_dp_accounting(plan.dp_event(), GaussianDpEvent(sigma), epsilon=2.0)
+    alone = delta_by_dp_accounting(GaussianDpEvent(sigma / 2**0.5), epsilon=2.0)
+    assert both == pytest.approx(alone, rel=1e-2)
+
+
+def test_what_its_events_cannot_say_is_refused():
+    plan = dphh.trie(max_length=3, epsilon=4.0, delta=1e-6, accounting="paper", users=100_000)
+    with pytest.raises(UsageError, match="one direction only"):
+        plan.dp_event()

@@ -306,3 +306,10 @@ def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     assert asked().run(ledger=ledger, run_id=first.run_id).table == first.table
     assert asked().run(ledger=ledger, again=True).run_id != first.run_id
     assert len(ledger.runs()) == 2
+
+
+def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
+    frame = pl.DataFrame({"who": [1], "what": ["a"]})
+    ledger.add("frames", Corpus(frame, user="who", text="what"), 1.0, 1e-6)
+    with pytest.raises(UsageError, match="table in memory"):
+        ledger.corpus("frames")

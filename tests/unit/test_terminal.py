@@ -1,7 +1,9 @@
-"""What is printed fits the terminal, in characters of one column and of two."""
+"""What is printed fits the terminal, in characters of one column and of two, and has no row."""
 
 from __future__ import annotations
 
+import duckdb
+import polars as pl
 import pytest
 
 from dphh import Corpus, Ledger, ngrams
@@ -38,3 +40,16 @@ def test_plans_and_accounts_fit(columns, tmp_path, monkeypatch):
     plan = ngrams(corpus, max_n=3, epsilon=1, delta=1e-7)
     for said in (plan.describe(book), repr(book.status("notes"))):
         assert max(map(len, said.splitlines())) <= columns
+
+
+def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
+    frame = pl.DataFrame({"who": [1], "what": ["a secret"]})
+    for source in (frame, frame.lazy(), frame.to_arrow(), duckdb.sql("SELECT * FROM frame")):
+        printed = repr(Corpus(source, user="who", text="what", lower=False, account="diary"))
+        assert "secret" not in printed
+        assert "user='who', text='what', lower=False, account='diary')" in printed
+    assert repr(Corpus("/a.parquet", user="u", item="i", unit=2)) == (
+        "Corpus('/a.parquet', user='u', item='i', unit=2)"
+    )
+    listed = repr(Corpus(["/a", "/b"], user="u", text="t", as_="characters"))
+    assert listed == "Corpus(['/a', '/b'], user='u', text='t', as_='characters')"

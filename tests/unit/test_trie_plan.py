@@ -1,14 +1,20 @@
-"""Plans of `trie`: what they cost, and how many users a sequence needs."""
+"""Plans of `trie` and `ldp_trie`: what they fix, promise and cost, and what they find."""
 
 from __future__ import annotations
+
+import string
 
 import pytest
 from scipy.stats import binom, hypergeom
 
-from dphh import trie
+from dphh import ldp_trie, plan_from_json, trie
 from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.mechanisms.trie.path import path_delta, path_guarantee
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
+from dphh.privacy.subset_selection import subset_selection
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
 PAPER = {
@@ -59,3 +65,90 @@ def test_theta_and_p_by_hand_are_priced():
     assert plan.levels[0].numerator == int(0.2 * 2.0**64)
     assert path_delta(1.0, 0.2, 20, 10) <= 1e-8
     assert (plan.privacy.epsilon, plan.privacy.delta) == (1.0, 1e-8)
+
+
+GBOARD = {
+    "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
+    "max_length": 15, "keep": 10_000, "sampling": "greedy", "passes": 2,
+}  # fmt: skip
+SMALL = {
+    "local_epsilon": 4.0, "delta": 1e-6, "users_per_level": 2_000, "contributions": 2,
+    "max_length": 3, "keep": 50, "character_set": "abc",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gboard():
+    return ldp_trie(**GBOARD)
+
+
+def test_gboards_plan_has_the_papers_numbers(gboard):
+    assert len(gboard.levels) == 30
+    assert [level.first_seat for level in gboard.levels] == [i * 500_000 for i in range(30)]
+    first, second, *_, last = gboard.levels
+    # P_0 is every character; after that eta_max prefixes, with 100 characters or the end.
+    # To each of a user's 60 reports its own "nothing".
+    assert first.domain == 100 * 101 + 60
+    assert second.domain == last.domain == 10_000 * 101 + 60
+    assert (last.level, last.pass_number, last.size) == (15, 2, 46)
+    assert gboard["character_set"] == string.printable
+    assert gboard.privacy.epsilon == 10
+    assert 0.106 < gboard.privacy.central_epsilon < 0.107
+    assert 0.890 < gboard.privacy.user_epsilon < 0.895
+    assert 0.148 < gboard.privacy.shuffled_epsilon < 0.150
+    assert 12.2 < gboard.privacy.shuffled_user_epsilon < 12.3
+    assert any("of any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
+    assert second.mechanism == subset_selection(second.domain, 10.0)
+    assert 10 - 1e-9 < second.mechanism.epsilon <= 10
+
+
+def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
+    published, curators = gboard.events
+    assert published == EpsilonDeltaEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
+    assert isinstance(curators, LocalEvent)
+    assert curators.epsilon == 600
+    # Beside it, for messages: group privacy over 60 reports, at the delta that each of them leaves.
+    each = gboard.privacy.shuffled_user_epsilon / 60
+    growth = sum(2.718281828459045 ** (i * each) for i in range(60))
+    for level in gboard.levels[:2]:
+        hidden = blanket_of_subsets(level.mechanism)
+        assert central_delta(hidden, 30_000_000, each, left_out=1e-32) <= 1e-10 / growth * 1.001
+    assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
+
+
+def test_reports_that_tell_nearly_all_are_planned():
+    plan = ldp_trie(**SMALL | {"local_epsilon": 45.0, "users_per_level": 300})
+    assert 1 < plan.privacy.central_epsilon <= 45
+    assert plan.privacy.user_epsilon <= 90
+
+
+def test_one_contribution_costs_a_user_what_it_costs_an_item():
+    plan = ldp_trie(**SMALL | {"contributions": 1})
+    assert plan.privacy.user_epsilon == plan.privacy.central_epsilon
+
+
+def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it():
+    many = SMALL | {"users_per_level": 20_000, "max_length": 2}
+    asked = {name: value for name, value in many.items() if name != "local_epsilon"}
+    plan = ldp_trie(**asked, central_epsilon=0.5)
+    assert 0.49 < plan.privacy.central_epsilon <= 0.5
+    for_user = ldp_trie(**asked, user_epsilon=0.5)
+    assert 0.49 < for_user.privacy.user_epsilon <= 0.5
+    assert for_user.privacy.epsilon < plan.privacy.epsilon
+    more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon)
+    assert more.privacy.central_epsilon > 0.5
+    assert plan_from_json(plan.dumps()) == plan
+
+
+def test_what_it_finds_is_found():
+    """One level, one report a user: votes against the bar, by another sum."""
+    plan = ldp_trie(**SMALL | {"max_length": 1, "contributions": 1, "keep": 4})
+    (level,) = plan.levels
+    n, p, q = level.users, level.mechanism.p, level.mechanism.q
+    bar = binom.isf(4 / 12, n, q)
+
+    def kept(holders):
+        chance = holders / n * p + (1 - holders / n) * q
+        return binom.sf(bar, n, chance)
+
+    assert kept(plan.finds.users) >= 0.9 > kept(plan.finds.users - 1)
