@@ -36,15 +36,26 @@ def reviews(tmp_path):
     pl.DataFrame(asked).write_parquet(tmp_path / "queries.parquet")
 
 
+def page_of(name):
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def ran(text, compare=False, **given):
+    """All that a page shows is run; what it prints is compared with what the page says."""
+    running = Running(**given)
+    with same_noise():
+        for what in shown(text):
+            printed = running.run(what)
+            if compare and what.printed is not None:
+                assert alike(printed, what.printed), f"line {what.line}:\n{printed}"
+    return running
+
+
 @pytest.mark.usefixtures("reviews")
 def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    running = Running()
-    with same_noise():
-        for what in shown(text):
-            running.run(what)
-    assert {"counted", "plan", "con"} <= running.names.keys()
+    assert {"counted", "plan", "con"} <= ran(text).names.keys()
     assert (tmp_path / "out" / "release.json").exists()
     assert len(text.splitlines()) < 150
 
@@ -71,33 +82,16 @@ def test_snippets_of_a_page_run(page, tmp_path, monkeypatch, ledger):
         "public_menu": pl.DataFrame({"dish": ["soup"]}),
         "release": release,
     }
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    blocks = list(shown(text.partition("\n## Spark\n")[0]))
-    running = Running(**given)
-    with same_noise():
-        for what in blocks:
-            running.run(what)
-    assert blocks
+    ran(page_of(page).partition("\n## Spark\n")[0], **given)
 
 
-PAGES = (
-    "index", "tutorial", "budget", "why-not-found", "weekly", "choose", "prior",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", ["index", "tutorial", "budget", "why-not-found", "weekly", "choose", "prior"]
+)
 def test_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    running = Running()
-    said = 0
-    with same_noise():
-        for what in shown((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
-            printed = running.run(what)
-            if what.printed is not None:
-                said += 1
-                assert alike(printed, what.printed), f"line {what.line}:\n{printed}"
-    assert said
+    ran(page_of(page), compare=True)
 
 
 @pytest.mark.usefixtures("reviews")
@@ -105,7 +99,7 @@ def test_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
 def test_the_spark_page_runs(spark, tmp_path, monkeypatch, ledger):
     monkeypatch.chdir(tmp_path)
     spark.read.parquet(str(tmp_path / "reviews")).createOrReplaceTempView("reviews")
-    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8").partition("\n## Spark\n")[2]
+    text = page_of("engines").partition("\n## Spark\n")[2]
     blocks = list(shown(text.replace("s3a://bucket", str(tmp_path))))
     running = Running(spark=spark)
     for what in blocks:
@@ -114,8 +108,7 @@ def test_the_spark_page_runs(spark, tmp_path, monkeypatch, ledger):
     assert len(blocks) == 2
 
 
-_WEEKLY = (Path(__file__).parents[2] / "docs" / "weekly.md").read_text(encoding="utf-8")
-PAGE = _WEEKLY.partition("\n## From cron, Airflow or dbt\n")[2]
+JOBS = page_of("weekly").partition("\n## From cron, Airflow or dbt\n")[2]
 
 
 def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatch, ledger):
@@ -123,7 +116,7 @@ def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatc
     Path("reviews").mkdir()
     rows = {"author": range(400), "body": ["see you later"] * 400}
     pl.DataFrame(rows).write_parquet("reviews/1.parquet")
-    (code,) = re.findall("```python\n(.*?)```", PAGE, re.DOTALL)
+    (code,) = re.findall("```python\n(.*?)```", JOBS, re.DOTALL)
     names: dict = {}
     exec(code, names)
     dbt = SimpleNamespace(config=lambda **_: None)
@@ -138,7 +131,7 @@ def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatc
 
 
 def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
-    (code,) = re.findall("```text\n(from airflow.*?)```", PAGE, re.DOTALL)
+    (code,) = re.findall("```text\n(from airflow.*?)```", JOBS, re.DOTALL)
     code = code.replace("/srv/notes", str(tmp_path))
     # So many users that chance loses no phrase: a run that finds less gives some of its price back.
     rows = {"who": range(4_000), "what": ["see you later"] * 4_000}
