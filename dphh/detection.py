@@ -19,8 +19,8 @@ from dphh.errors import UsageError
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
-from dphh.mechanisms.set_union.price import ways
-from dphh.mechanisms.terms import FOUND_WITH
+from dphh.mechanisms.set_union.price import possible_runs
+from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
@@ -113,7 +113,7 @@ def detection_of(price: Price, by: Profile) -> Detection:
         )
     if longer:
         note += f", all of which are found, and at most {ASSUMED_WORDS:,} words are released"
-    return Detection(scenarios, float(FOUND_WITH), note)
+    return Detection(scenarios, float(FINDING_PROBABILITY), note)
 
 
 def _users_needed(
@@ -127,7 +127,7 @@ def _users_needed(
     # The round in which an item is most likely to pass decides. In the forecast ladder only the
     # last round is certain. Where weights depend on earlier rounds, an item's weight in later ones
     # depends on its holders' other items; if there are any, only the first round is certain.
-    runs = ways(first)
+    runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]
     elif price.method in ("auto", "adaptive") and words > 1:
@@ -154,7 +154,7 @@ def _users_needed(
             failure += pieces * one
         return failure
 
-    allowed = 1 - float(FOUND_WITH)
+    allowed = 1 - float(FINDING_PROBABILITY)
     most = 1
     while misses(most) > allowed:
         most *= 2

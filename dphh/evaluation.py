@@ -16,7 +16,7 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Limits
 from dphh.errors import UsageError, withholding
-from dphh.mechanisms.released_rows import whole
+from dphh.mechanisms.released_rows import as_array
 from dphh.release import Release, as_polars
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.options import check_whole
@@ -79,9 +79,9 @@ def exact_ngrams(
         refuse_rows_without_user(corpus, host)
         for length in range(1, max_n + 1):
             counts = host.take("exact_counts", length=length, at_least=at_least)
-            tokens = whole(counts.column("tokens"), pa.list_(pa.string()))
+            tokens = as_array(counts.column("tokens"), pa.list_(pa.string()))
             item = pc.binary_join(tokens, corpus.content.joiner)
-            users = whole(counts.column("users"), pa.int64())
+            users = as_array(counts.column("users"), pa.int64())
             level = pa.array([length] * len(item), pa.int32())
             levels.append(
                 pa.table({"level": level, "item": item, "tokens": tokens, "users": users})

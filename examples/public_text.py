@@ -22,7 +22,7 @@ import dphh
 
 WORDS, OWN_WORDS, FOLLOWERS = 20_000, 500, 30
 MAX_N, DELTA = 4, 1e-7
-PLAIN, PRIOR = "#999999", "#0072B2"  # Okabe and Ito's: told apart by all eyes
+PLAIN_WEIGHT, PRIOR = "#999999", "#0072B2"  # Okabe and Ito's: told apart by all eyes
 
 
 def speech(seed: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def picture(path: Path, epsilons: list[float], found: dict[str, list[float]]) ->
     from matplotlib.ticker import FuncFormatter
 
     figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-    labels = {"plain": ("without", PLAIN), "prior": ("with a public\ntext as prior", PRIOR)}
+    labels = {"plain": ("without", PLAIN_WEIGHT), "prior": ("with a public\ntext as prior", PRIOR)}
     for name, (label, colour) in labels.items():
         axes.plot(epsilons, found[name], marker="o", color=colour)
         last = (epsilons[-1], found[name][-1])

@@ -13,8 +13,8 @@ from scipy.stats import binom
 
 from dphh.errors import UsageError
 from dphh.mechanisms.ldp_trie.amplification import (
-    CLOSE,
-    CUT,
+    BISECTION_PRECISION,
+    LEFT_OUT_PART,
     Blanket,
     any_randomiser,
     central_delta,
@@ -85,7 +85,7 @@ def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 
     def suffices(reports: int) -> bool:
-        return central_delta(hidden, reports, epsilon, CUT * delta) <= delta
+        return central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta) <= delta
 
     high = 1
     while not suffices(high):
@@ -96,7 +96,7 @@ def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
                 f"delta {delta!r}; ask for a smaller local epsilon"
             )
     low = high // 2
-    while high - low > max(1, int(CLOSE * high)):
+    while high - low > max(1, int(BISECTION_PRECISION * high)):
         middle = (low + high) // 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
@@ -118,7 +118,8 @@ def local_epsilon(
     def keeps(local: float) -> bool:
         found = blanket(local)
         return (
-            found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
+            found.epsilon <= epsilon
+            or central_delta(found, reports, epsilon, LEFT_OUT_PART * delta) <= delta
         )
 
     low = high = epsilon  # a local epsilon holds centrally too
@@ -126,7 +127,7 @@ def local_epsilon(
         low, high = high, high * 1.5
         if high > 600:
             return low
-    while high - low > CLOSE * low:
+    while high - low > BISECTION_PRECISION * low:
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low

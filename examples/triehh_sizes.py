@@ -14,9 +14,9 @@ from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
     LARGEST_POPULATION,
     FixedSizePlan,
-    batched,
     fixed_size_plan,
     fixed_size_price,
+    plan_with_theta,
     published_theta,
 )
 from dphh.privacy.search import least
@@ -25,7 +25,7 @@ from dphh.privacy.search import least
 def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> FixedSizePlan:
     """Without a delta, theta = ceil(log10 n + 6)."""
     if delta is None:
-        return batched(users, epsilon, levels, log10_theta(users))
+        return plan_with_theta(users, epsilon, levels, log10_theta(users))
     return fixed_size_plan(users, epsilon, levels, delta)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Object
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
@@ -96,7 +96,7 @@ class RecordingHost(Host):
     def released_grams(self, threshold: int) -> Columns:
         keys = self._valid.keys(np.arange(len(self._valid)))
         # Those that begin or end with gram 0: at no length are all valid grams released.
-        keys = keys[(keys >> PAIR == 0) | (keys % 2**PAIR == 0)]
+        keys = keys[(keys >> PAIR_BITS == 0) | (keys % 2**PAIR_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
     def forecast_rows(self) -> Columns:

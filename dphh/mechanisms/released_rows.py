@@ -23,7 +23,7 @@ class LevelDone:
         return {**self.level.to_json(), "released": self.rows.num_rows}
 
 
-def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
+def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
     """Released rows (SCORED), with the noised weight as a score in users."""
     scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
     return pa.table(
@@ -32,7 +32,7 @@ def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any
     )
 
 
-def whole(column: Any, kind: Any) -> Any:
+def as_array(column: Any, kind: Any) -> Any:
     """A column of an Arrow table as a single array of this type."""
     chunks = column.cast(kind).combine_chunks()
     return (
@@ -44,7 +44,7 @@ def whole(column: Any, kind: Any) -> Any:
     )
 
 
-def singles(items: Any) -> Any:
+def as_single_tokens(items: Any) -> Any:
     """Each item as a list of one token."""
     offsets = pa.array(np.arange(len(items) + 1, dtype=np.int32))
     return pa.ListArray.from_arrays(offsets, items)

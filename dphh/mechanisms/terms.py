@@ -6,12 +6,16 @@ from fractions import Fraction
 from math import isfinite
 
 from dphh.errors import UsageError
+from dphh.levels.level import Level
+from dphh.privacy.events import Event
 from dphh.wording.options import check_whole
 
+#: Levels, the events that they cost, and how delta is divided: (purpose, amount).
+LevelsAndCost = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 #: The probability in `finds` of a price.
-FOUND_WITH = Fraction(9, 10)
+FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 BUDGET_HELP = {
     "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
@@ -41,7 +45,7 @@ def check_max_items(max_items: int) -> None:
     check_whole("max_items", max_items, advice=advice)
 
 
-def set_aside(spare: float, epsilon: float, delta: float) -> float:
+def small_delta(spare: float, epsilon: float, delta: float) -> float:
     """The delta for the noise's arithmetic; refused if it is not a small part of delta."""
     if spare >= delta / 4:
         if 8 * spare >= 1:

@@ -27,7 +27,7 @@ from dphh.errors import CorpusError
 from dphh.files.paths import folder_of_user
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_state
-from dphh.mechanisms.released_rows import whole
+from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Integers, Prior
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -111,7 +111,7 @@ def counted(text: Corpus, max_n: int) -> Prior:
         least = 2 if total < LARGE_TEXT else 3
         run.run("public_places", least=least, longest=text.content.max_text_length)
         listed = run.take("public_listed")
-        vocabulary = whole(listed.column("word"), pa.string())
+        vocabulary = as_array(listed.column("word"), pa.string())
         grams = [np.arange(len(vocabulary), dtype=np.int64)[:, None]]
         counts = _numbers(listed, "occurs")
         for _ in range(2, max_n + 1):
@@ -126,7 +126,7 @@ def counted(text: Corpus, max_n: int) -> Prior:
 
 
 def _numbers(table: pa.Table, *names: str) -> list[Integers]:
-    return [whole(table.column(name), pa.int64()).to_numpy() for name in names]
+    return [as_array(table.column(name), pa.int64()).to_numpy() for name in names]
 
 
 def of_table(source: Any, content: Content, max_n: int) -> Prior:

@@ -13,7 +13,7 @@ from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.released_rows import whole
+from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import Words
@@ -77,7 +77,7 @@ def in_rounds(
         host.gather("users", Words())
         for level in levels:
             passed = draw_words(host, level, f"round {level.round}", released)
-            released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
+            released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
             keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
     return found

@@ -34,14 +34,14 @@ from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ldp_trie.levels import Growth, reports_of_seats, seat_users
-from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ldp_trie.levels import TrieGrowth, reports_of_seats, seat_users
+from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import draw_grams
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.trie.levels import hold_walkers, votes_by_coins, walk_on
+from dphh.mechanisms.trie.levels import place_walkers, votes_by_coins, walk_on
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.conftest import NoNoise
@@ -124,7 +124,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
         ladder = first_ladder(pa.array(WORDS), pruning)
         with opened(engine, rows, Quiet()) as host:
             host.gather("users", Words(ends=True))
-            placed = Placed(host)
+            placed = PlacedRungs(host)
             for number in (2, 3, 4):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=200)
@@ -176,7 +176,7 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
 
     def steps(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, SeededRandomness(3)) as host:
-            hold_walkers(host, choice)
+            place_walkers(host, choice)
             for number, token in enumerate(["w0", "w1", "w2"], start=1):
                 level = VoteLevel(number, 1 << 63, 2)
                 votes_by_coins(host, level, f"level {number}")
@@ -244,7 +244,7 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
             opened(engine, rows, InTheirSeat(3), text=None, item="what") as host,
         ):
             seat_users(host, "abc", seats, pad=True)
-            growth = Growth(tuple("abc"), ("\x01", "\x02", "\x03"), ("\x02",))
+            growth = TrieGrowth(tuple("abc"), ("\x01", "\x02", "\x03"), ("\x02",))
             for seat in range(seats):
                 level = replace(plan.levels[0], first_seat=seat, users=1)
                 reports_of_seats(host, level, growth, f"seat {seat}")
@@ -262,7 +262,7 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
 class AllRounds(AdaptiveRounds):
     """All of the planned rounds, whatever they release."""
 
-    def left(self, ran: Any, planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+    def remaining(self, ran: Any, planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
         return planned
 
 

@@ -126,7 +126,7 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
     ]
     with (
         patch("dphh.mechanisms.set_union.adaptive.SIPS_COMMON", common),
-        patch("dphh.mechanisms.set_union.adaptive.round_alone", lambda levels: levels[-1]),
+        patch("dphh.mechanisms.set_union.adaptive.merged_round", lambda levels: levels[-1]),
     ):
         found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
     ran = levels if len(found) == 3 else [levels[0], levels[2]]
@@ -291,7 +291,7 @@ def valid_by_list(prior):
 def passed_of(told, grams):
     """Class, bin and both noised weights of each gram that passed."""
     out = told.passing
-    columns = (grams, told.valid.of(out.keys), out.bins, out.first, out.second)
+    columns = (grams, told.valid.class_of(out.keys), out.bins, out.first, out.second)
     passed = {gram: [*map(int, row)] for gram, *row in zip(*columns, strict=True)}
     assert (np.diff(out.keys) > 0).all()  # another order could show which of them are held
     if told.level == 1:

@@ -19,7 +19,7 @@ import pytest
 from dphh import Corpus, Ledger, items
 from dphh.levels.set_union import CHOICE_COMMON, SetUnionLevel, WeighedLevel
 from dphh.mechanisms.items.levels import items_levels
-from dphh.mechanisms.set_union.rounds import new_delta, round_alone
+from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from tests.engines.levels import host_on, unstored
@@ -38,12 +38,12 @@ def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method,
     of their deltas, so one threshold may not cost that sum."""
     plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method)
     first, *later = plan.levels
-    both = first, round_alone(later)
+    both = first, merged_round(later)
     others = plan.events[2 * len(plan.levels) :]  # which are of no round
     alone = compose(
         [
             *(GaussianEvent(level.sigma) for level in both),
-            *(DeltaEvent(new_delta(level)) for level in both),
+            *(DeltaEvent(threshold_delta(level)) for level in both),
             *others,
         ]
     )
@@ -97,7 +97,7 @@ def test_later_rounds_thresholds_cover_any_weights() -> None:
     for level in later:
         assert isinstance(level, WeighedLevel)
         equal = SetUnionLevel(**asdict(level))
-        assert new_delta(level) > 1.0003 * new_delta(equal)
+        assert threshold_delta(level) > 1.0003 * threshold_delta(equal)
 
 
 # Method "auto": a first round chooses, and releases nothing.

@@ -38,7 +38,7 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
 
 def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
     valid, held, thresholds, law = small()
-    supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
+    supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
     absent = np.array([bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
     negatives = np.zeros_like(absent)
@@ -60,7 +60,7 @@ def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int
     first, second = (
         draw_rounded_gaussian(SYSTEM, SIGMA_GRID, len(keys), purpose) for _ in range(2)
     )
-    at = valid.of(keys), law.of(first)
+    at = valid.class_of(keys), law.of(first)
     absent, negatives = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
     np.add.at(absent, at, 1)
     np.add.at(negatives, at, second <= 0)
@@ -115,7 +115,7 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
     """What a sample would hardly tell: that 0 is not above 0, that what passes is at a threshold or
     above, and that a first weight stays in its bin. Both are asked of the exact table here."""
     valid, held, thresholds, law = small()
-    supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
+    supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     with recorded("polars") as asked:
         for _ in range(20):
             drawn_lazily("test")

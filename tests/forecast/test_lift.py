@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, begun
+from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, climb_start
 from dphh.mechanisms.ngrams.ladder.classes import STEP, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
 from dphh.mechanisms.ngrams.ladder.rungs import (
-    PAIR,
+    PAIR_BITS,
     Rung,
     first_ladder,
     first_rung,
@@ -56,12 +56,12 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
         told_apart = max(s for s in (*range(-7, 5), 6, 8, 10, 12) if s <= step_of_lift)
         expected[i << 32 | j] = forecast + told_apart, forecast
     # A class's forecast is its middle, seen in each way.
-    found = dict(zip(expected, valid.of(np.array([*expected])).tolist(), strict=True))
+    found = dict(zip(expected, valid.class_of(np.array([*expected])).tolist(), strict=True))
     for key, of_class in found.items():
-        for way, forecast in zip(valid.ways, expected[key], strict=True):
-            told = way.forecasts[way.merged[of_class]]
+        for way, forecast in zip(valid.partitions, expected[key], strict=True):
+            told = way.forecasts[way.part_of_class[of_class]]
             assert told == pytest.approx(np.exp(0.5 * (forecast + 1)))
-    for way in valid.ways:
+    for way in valid.partitions:
         assert way.summed(valid.sizes).sum() == len(pairs)
         assert len(np.unique(way.forecasts)) == len(way.forecasts)
     assert len(valid) == len(pairs) == valid.sizes.sum()
@@ -80,9 +80,9 @@ class Truth:
 
     def first_round(self, level, valid, law, unit):
         self.valid = valid
-        way = valid.ways[self.way]
+        way = valid.partitions[self.way]
         counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
-        heavy = (way.forecasts[way.merged] * unit).astype(np.int64)
+        heavy = (way.forecasts[way.part_of_class] * unit).astype(np.int64)
         counts[np.arange(len(counts)), law.of(heavy)] += valid.sizes
         return FirstRound(counts, np.full(19, unit))
 
@@ -106,10 +106,10 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
     engine = Truth(way)
-    begun(60, masses, 0.8, 3, 1.0, 0.01, 2**13).step(lift).run(engine)
+    climb_start(60, masses, 0.8, 3, 1.0, 0.01, 2**13).step(lift).run(engine)
 
     def is_seen(by):
-        merged = engine.valid.ways[by].merged
+        merged = engine.valid.partitions[by].part_of_class
         return all(
             len(np.unique(table[merged == part], axis=0)) == 1
             for table in (engine.weights, engine.thresholds)
@@ -178,9 +178,9 @@ def test_a_class_holds_the_pairs_of_its_forecast(levels):
     rung, _, masses, before = ladder(levels)
     valid = valid_classes(rung, masses, before)
     for group, keys in enumerate(all_keys(valid)):
-        assert (valid.of(keys) == group).all()
-        left, right = keys >> PAIR, keys & (2**PAIR - 1)
-        overlap = before[0] if rung.level == 1 else before[rung.keys[left] & (2**PAIR - 1)]
+        assert (valid.class_of(keys) == group).all()
+        left, right = keys >> PAIR_BITS, keys & (2**PAIR_BITS - 1)
+        overlap = before[0] if rung.level == 1 else before[rung.keys[left] & (2**PAIR_BITS - 1)]
         independent = masses[left] * masses[right] / overlap
         # Two floors, so at most a step below and a step above the middle.
         assert (np.abs(np.log(independent / valid.forecasts[group])) <= STEP + 1e-9).all()

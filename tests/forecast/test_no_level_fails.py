@@ -19,8 +19,8 @@ from dphh.engines.host import Limits
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ngrams.forecast.climb import begun
-from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.mechanisms.ngrams.forecast.climb import climb_start
+from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_rounds
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
@@ -77,13 +77,13 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     words, levels, max_items, epsilon, delta, spurious, heaviest, times, used, seed
 ):
     try:
-        budget = budget_of(epsilon, delta, levels, max_items, Counting())
+        budget = ladder_budget(epsilon, delta, levels, max_items, Counting())
         grid = words_rounds(budget, levels, max_items)[0].sigma_grid
     except UsageError:
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     left = 1 - used / levels
-    climb = begun(words, masses, left, levels, 1 / budget.sigma, spurious, grid)
+    climb = climb_start(words, masses, left, levels, 1 / budget.sigma, spurious, grid)
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number

@@ -12,7 +12,7 @@ from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.masses import deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
-from dphh.mechanisms.ngrams.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
+from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, list_weight, unit_for
@@ -95,12 +95,12 @@ some_finds = st.floats(0, 1e7)
 
 @given(st.integers(2, 20), st.lists(st.tuples(some_finds, st.floats(1, 3)), min_size=20))
 def test_every_round_gets_its_least_share_whatever_is_found(levels, found):
-    used = WORDS_ROUNDS[0] + min(WORDS_ALONE, levels - WORDS_ROUNDS[0])
+    used = ROUND_PARTS[0] + min(ONE_ROUND_PART, levels - ROUND_PARTS[0])
     left, below = 1 - used / levels, 1_000
     for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
         shares = Shares(left, level, levels)
         second = shares.second_round(finds, finds * growth, below)
-        assert min(shares.first_round(), second) >= LEAST_ROUND / levels * (1 - 1e-9)
+        assert min(shares.first_round(), second) >= LEAST_PART / levels * (1 - 1e-9)
         left, below = left - shares.first_round() - second, int(finds)
     assert left >= -1e-9
 
@@ -118,7 +118,7 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
             assert "larger epsilon" in str(refused)
             continue
         level = next(level for level in price.levels if isinstance(level, ForecastLevel))
-        sigma = level.total_sigma * (max_n / LEAST_ROUND) ** 0.5
+        sigma = level.total_sigma * (max_n / LEAST_PART) ** 0.5
         assert list_weight(unit_for(sigma, level.sigma_grid)) >= 1
         priced += 1
     assert priced >= 5

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.mechanisms.ngrams.forecast.climb import Climb, FirstRound, Passed, Step, begun
+from dphh.mechanisms.ngrams.forecast.climb import Climb, FirstRound, Passed, Step, climb_start
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers
 from dphh.privacy.forecast_rounds import Bins
 
 SIGMA = 2**13
@@ -54,7 +54,7 @@ class Told:
 
     def passed(self, thresholds: Integers) -> Passed:
         self.thresholds = thresholds
-        group = self.valid.of(KEYS)
+        group = self.valid.class_of(KEYS)
         self.masses = self.valid.forecasts[group]
         first = (self.masses * self.units[0]).astype(np.int64)
         column = self.law.of(first)
@@ -64,11 +64,11 @@ class Told:
 
 
 #: Three grams that come out, as heavy as is foretold.
-KEYS = np.array([0 << PAIR | 1, 1 << PAIR | 0, 1 << PAIR | 2])
+KEYS = np.array([0 << PAIR_BITS | 1, 1 << PAIR_BITS | 0, 1 << PAIR_BITS | 2])
 
 
 def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
-    return begun(len(MASSES), MASSES, left, levels, mu, spurious, SIGMA)
+    return climb_start(len(MASSES), MASSES, left, levels, mu, spurious, SIGMA)
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
@@ -126,7 +126,7 @@ def test_scores_are_masses_in_plain_weights():
     released = start().step().run(engine)
     assert released.keys.tolist() == KEYS.tolist()
     assert released.masses == pytest.approx(engine.masses, rel=0.02)
-    group = engine.valid.of(KEYS)
+    group = engine.valid.class_of(KEYS)
     rows = group, engine.law.of((engine.masses * engine.units[0]).astype(np.int64))
     assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 

@@ -33,7 +33,7 @@ from dphh.ledger.budget import (
     spent,
     used,
 )
-from dphh.mechanisms.counts.of_found import counts_beside
+from dphh.mechanisms.counts.of_found import counts_event_within
 from dphh.plan import Plan
 from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose
@@ -139,7 +139,7 @@ def planted_plan(unknown: Any) -> Plan:
 ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "its cost": cost_of,
     "composed": lambda event: compose([SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]),
-    "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
+    "noise beside it": lambda event: counts_event_within([event], 1.0, 1e-6),
     "drawn": lambda event: drawn([planted([NOISE, event])], 2.0),
     "written": lambda event: events_to_json([event]),
     "read": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),

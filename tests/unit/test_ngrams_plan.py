@@ -14,7 +14,7 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
-from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_rounds
+from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round, words_rounds
 
 METHODS = ("forecast", "dpne")
 GRID = 1 / 1024
@@ -29,9 +29,9 @@ def joint(sigmas):
 @pytest.mark.parametrize("max_items", [1, 30])
 def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
     """Of a user of t new words, some pass; on either way that level 1 can go."""
-    budget = budget_of(1.0, 1e-7, 5, max_items, Counting())
+    budget = ladder_budget(1.0, 1e-7, 5, max_items, Counting())
     first, second, third = words_rounds(budget, 5, max_items)
-    alone = words_alone(budget, 5, max_items)
+    alone = words_in_one_round(budget, 5, max_items)
 
     def passing(level):
         t = np.arange(1, max_items + 1)

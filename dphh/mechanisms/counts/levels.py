@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
 from dphh.engines.host import Host, Object, Once
 from dphh.levels.counts import CountsLevel, FoundCounts
-from dphh.mechanisms.released_rows import LevelDone, whole
+from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.kernel.given_grams import END, GivenGrams
@@ -53,8 +53,8 @@ def counted_items(
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and for each item and group, the columns users, low and high."""
     drawn = once("counts", lambda: draw_counts(host, level, items, groups))
-    keys = whole(drawn.column("key"), pa.int64()).to_numpy()
-    noisy = whole(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
+    keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
+    noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])
     said = count_intervals(
         counts,

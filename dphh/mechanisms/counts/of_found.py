@@ -100,11 +100,11 @@ class Counting:
             "`counts` of the same budget (docs/counts.md)"
         )
 
-    def spare(self, epsilon: float) -> float:
+    def arithmetic_delta(self, epsilon: float) -> float:
         """The delta for the distance of the counts' noise table from the exact Gaussian."""
         return arithmetic_delta(2 * MOST_KEYS, epsilon) if self.share else 0.0
 
-    def finding(self, total: float) -> float:
+    def sigma_of_finding(self, total: float) -> float:
         """The sigma of finding."""
         return split_sigma(total, [1 - self.share])[0] if self.share else total
 
@@ -129,7 +129,7 @@ def counts_event(sigma: float) -> GaussianEvent:
     return GaussianEvent(sigma, NOTE, of_counts=True)
 
 
-def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
+def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
     """The counts' event with the least noise that composes with the others to (epsilon, delta)."""
 
     def suffices(sigma: float) -> bool:
@@ -138,7 +138,7 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
     return counts_event(smallest_positive(suffices))
 
 
-def how_found_is_counted(
+def found_counts_of(
     events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
     """How a run counts the users of what it finds, with the sigma of the event of counts among

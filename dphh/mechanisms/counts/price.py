@@ -28,10 +28,10 @@ from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
-    FOUND_WITH,
+    FINDING_PROBABILITY,
     UNIT,
     check_budget,
-    set_aside,
+    small_delta,
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import MOST_KEYS
@@ -108,7 +108,7 @@ def price_counts(
             f"of, groups: found {keys:,} counts; give fewer items or groups, for at most "
             f"{MOST_KEYS:,} counts"
         )
-    spare = set_aside(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
+    spare = small_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     level = CountsLevel.of(
         gaussian_sigma(epsilon, delta - spare), keys, max_held, confidence, simultaneous
     )
@@ -144,10 +144,10 @@ def price_counts(
 
 def finds(level: CountsLevel) -> Finds:
     """The least number of users with which an item's low end is above 0 with this probability."""
-    luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
+    luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
     users = ceil((level.reach.below + 1 - luck) / level.weighing.unit)
     return Finds(
-        probability=float(FOUND_WITH),
+        probability=float(FINDING_PROBABILITY),
         users=max(1, users),
         what="an item's interval lies above 0",
         note="every item of the list is released, whether or not any user holds it",

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dphh.errors import UsageError
-from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
+from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.counts.price import Of, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
-    FILTERED,
-    finds_words,
+    FILTER_THEOREM,
     price_forecast,
     spurious_words,
+    users_needed_for_words,
 )
 from dphh.mechanisms.set_union.price import METHODS, Method, price_set_union
 from dphh.mechanisms.terms import (
@@ -45,7 +45,7 @@ HELP = {
 }
 THEOREM_WITH_LIST = (
     "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
-    f"and, within the same norm, over other items, which have thresholds, {FILTERED}"
+    f"and, within the same norm, over other items, which have thresholds, {FILTER_THEOREM}"
 )
 #: At most this share of the prior's items that are released is expected to be spurious.
 SPURIOUS = 0.01
@@ -139,9 +139,9 @@ def _price_with_prior(
             delta_shares=delta_shares,
             caveats=(given.caveat, spurious_words(f"{SPURIOUS:g}")),
         ),
-        finds=replace(finds_words(levels), users_by_length=()),
+        finds=replace(users_needed_for_words(levels), users_by_length=()),
         events=events,
-        counting=how_found_is_counted(events, max_items, counting),
+        counting=found_counts_of(events, max_items, counting),
         prior=given,
     )
 

@@ -48,11 +48,11 @@ from dphh.privacy.subset_selection import SubsetSelection
 FloatArray = NDArray[np.float64]
 
 #: The part of delta that sums may cut off; it is charged.
-CUT = 1e-6
+LEFT_OUT_PART = 1e-6
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9
 #: Bisections stop when the ends agree to this, relatively.
-CLOSE = 1e-5
+BISECTION_PRECISION = 1e-5
 _ROUND_DOWN = 1 - 1e-15  # rounds a probability down
 # How many blocks of values of m: fewer if C has more than `_NARROW` values, when m matters less.
 _MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
@@ -175,7 +175,9 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
     return _smallest_epsilon(
         lambda epsilon: (
             _near_linear(
-                _log_or_minus_infinity(central_delta(hidden, reports, epsilon, CUT * delta))
+                _log_or_minus_infinity(
+                    central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta)
+                )
             )
             - wanted
         ),
@@ -199,7 +201,7 @@ def group_epsilon(
         log_each = math.log(delta) - growth - 1e-12
         if log_each < math.log(_TINY):
             return -_near_linear(log_each)
-        found = central_delta(hidden, reports, epsilon, CUT * math.exp(log_each))
+        found = central_delta(hidden, reports, epsilon, LEFT_OUT_PART * math.exp(log_each))
         return _near_linear(_log_or_minus_infinity(found)) - _near_linear(log_each)
 
     def guess() -> float:
@@ -226,12 +228,12 @@ def _smallest_epsilon(
         if high == most:
             return most
         low, high = high, min(1.5 * high, most)
-    return crossing(slack, low, high, CLOSE, relative=True)[1]
+    return crossing(slack, low, high, BISECTION_PRECISION, relative=True)[1]
 
 
 def _guess_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
     """A first guess: epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
-    variation = central_delta(hidden, reports, 0.0, CUT * delta)
+    variation = central_delta(hidden, reports, 0.0, LEFT_OUT_PART * delta)
     return 2.5 * variation * _near_linear(math.log(delta)) * math.sqrt(2)
 
 

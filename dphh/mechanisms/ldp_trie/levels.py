@@ -27,7 +27,7 @@ from dphh.udfs.draws.randomness import SEATS
 
 
 @dataclass(frozen=True)
-class Grown:
+class GrownPrefix:
     """The characters of a prefix that was kept or, if `ended`, of a word that was found."""
 
     tokens: tuple[str, ...]
@@ -36,7 +36,7 @@ class Grown:
 
 
 @dataclass(frozen=True)
-class Growth:
+class TrieGrowth:
     """What a level starts from. It is public: it follows from reports that were randomised."""
 
     characters: tuple[str, ...]
@@ -48,13 +48,13 @@ class Growth:
     #: The words that this pass has found; the next pass treats them as known.
     found: tuple[str, ...] = ()
 
-    def of_next_pass(self) -> Growth:
+    def of_next_pass(self) -> TrieGrowth:
         """Each character is a prefix again (P_0 = X), and words found so far are known."""
         first = tuple(chr(number + 1) for number in range(len(self.characters)))
         known = tuple(sorted({*self.known, *self.found}))
-        return Growth(self.characters, first, known)
+        return TrieGrowth(self.characters, first, known)
 
-    def grown(self, kept: Any) -> tuple[Growth, list[Grown]]:
+    def grown(self, kept: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
         """After a level: what the next one starts from, and what grew.
 
         `kept` is an Arrow table (value, reports): the values in the most reports.
@@ -62,14 +62,14 @@ class Growth:
         width = len(self.characters) + 1
         prefixes: list[str] = []
         found: list[str] = []
-        steps: list[Grown] = []
+        steps: list[GrownPrefix] = []
         rows = (kept.column(name).to_pylist() for name in ("value", "reports"))
         for value, reports in sorted(zip(*rows, strict=True)):
             below, character = self.prefixes[value // width], value % width
             ended = character == width - 1
             word = below if ended else below + chr(character + 1)
             (found if ended else prefixes).append(word)
-            steps.append(Grown(self.decoded(word), ended, reports))
+            steps.append(GrownPrefix(self.decoded(word), ended, reports))
         now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
         return now, steps
 
@@ -91,12 +91,12 @@ class Growth:
         return tuple(self.characters[ord(code) - 1] for code in word)
 
 
-def planted(price: Price) -> Growth:
+def first_growth(price: Price) -> TrieGrowth:
     """What the first level starts from."""
     characters = tuple(price["character_set"])
     number = {character: place for place, character in enumerate(characters)}
     known = (_coded(tuple(word), number) for word in price["known"])
-    return Growth(characters, (), tuple(word for word in known if word)).of_next_pass()
+    return TrieGrowth(characters, (), tuple(word for word in known if word)).of_next_pass()
 
 
 def _coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
@@ -114,7 +114,7 @@ def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
     seat_users(host, price["character_set"], seats, pad=price["pad"])
-    growth = planted(price)
+    growth = first_growth(price)
     #: What earlier passes released; later passes do not release it again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
@@ -147,7 +147,7 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
     host.drop("local_words", "draws")
 
 
-def reports_of_seats(host: Host, level: LocalLevel, growth: Growth, purpose: str) -> Any:
+def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
     """Ask the level's users: an Arrow table (value, reports) of the values in the most reports."""
     seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
     host.put("prefixes", growth.prefix_table())
@@ -179,7 +179,7 @@ def reports_of_seats(host: Host, level: LocalLevel, growth: Growth, purpose: str
     return kept
 
 
-def _released_rows(level: LocalLevel, steps: Sequence[Grown], joiner: str) -> Any:
+def _released_rows(level: LocalLevel, steps: Sequence[GrownPrefix], joiner: str) -> Any:
     """The released rows. The score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))

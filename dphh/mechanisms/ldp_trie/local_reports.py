@@ -1,8 +1,8 @@
 """How each level of `ldp_trie` randomises, and the epsilons of its reports for different observers.
 
 An observer sees one of three: a user's own messages (local epsilon); all messages, shuffled and
-without senders (`shuffled`); or only how many reports contain each value (`of_sums`), from which
-alone a release is computed. Theorems and proofs: docs/ldp_trie.md.
+without senders (`epsilons_of_shuffled`); or only how many reports contain each value
+(`epsilon_of_sums`), from which alone a release is computed. Theorems and proofs: docs/ldp_trie.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Goal:
 
 @lru_cache(maxsize=256)
 def randomisers(
-    domains: frozenset[int], local_epsilon: float, of: Reports, goal: Goal | None = None
+    domains: frozenset[int], local_epsilon: float, sent: Reports, goal: Goal | None = None
 ) -> dict[int, SubsetSelection]:
     """A randomiser for each domain. The run costs as much as its most expensive level, so no level
     may cost more than the goal, or without a goal more than the level with the most values.
@@ -43,28 +43,28 @@ def randomisers(
     """
     widest = subset_selection(max(domains), local_epsilon)
     if goal is None:
-        goal = Goal(of.contributions, _epsilon_of_sums_roughly(widest, of, of.contributions))
+        goal = Goal(sent.contributions, _epsilon_of_sums_roughly(widest, sent, sent.contributions))
     return {
         domain: widest
         if domain == widest.domain
-        else _randomiser_within_goal(domain, local_epsilon, of, goal)
+        else _randomiser_within_goal(domain, local_epsilon, sent, goal)
         for domain in domains
     }
 
 
 def _randomiser_within_goal(
-    domain: int, local_epsilon: float, of: Reports, goal: Goal
+    domain: int, local_epsilon: float, sent: Reports, goal: Goal
 ) -> SubsetSelection:
     """The randomiser with the least noise within the goal, of sets of the usual size or one more,
     at a smaller local epsilon if necessary."""
     usual = subset_selection(domain, local_epsilon)
-    if (found := _epsilon_of_sums_roughly(usual, of, goal.replaced)) <= goal.epsilon:
+    if (found := _epsilon_of_sums_roughly(usual, sent, goal.replaced)) <= goal.epsilon:
         return usual
 
     def within_goal(size: int) -> SubsetSelection:
         def price(local: float) -> float:
             return _epsilon_of_sums_roughly(
-                subset_selection(domain, local, size), of, goal.replaced
+                subset_selection(domain, local, size), sent, goal.replaced
             )
 
         start = local_epsilon
@@ -75,15 +75,15 @@ def _randomiser_within_goal(
 
     # At most half of all values: larger sets are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
-    return min(map(within_goal, sizes), key=lambda made: float(made.variance(of.number)))
+    return min(map(within_goal, sizes), key=lambda made: float(made.variance(sent.number)))
 
 
 @lru_cache(maxsize=256)
-def largest_local(widest: int, goal: Goal, of: Reports) -> float:
+def largest_local(widest: int, goal: Goal, sent: Reports) -> float:
     """The largest local epsilon with which the level of the most values is within the goal."""
 
     def price(local: float) -> float:
-        return _epsilon_of_sums_roughly(subset_selection(widest, local), of, goal.replaced)
+        return _epsilon_of_sums_roughly(subset_selection(widest, local), sent, goal.replaced)
 
     return _largest_local_epsilon(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
 
@@ -127,36 +127,38 @@ def _step_towards_goal(found: float, goal: float) -> float:
     return 2 * math.log(goal * (1 - _SEARCH_PRECISION / 2) / max(found, 1e-300))
 
 
-def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
+def epsilon_of_sums(made: SubsetSelection, sent: Reports, replaced: int) -> float:
     """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
     by Theorem B, or that of shuffled messages if it does not apply."""
     from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
 
-    finely = epsilon_of_subsets(made, of, replaced)
-    return min(_epsilon_of_sums_roughly(made, of, replaced), finely)
+    finely = epsilon_of_subsets(made, sent, replaced)
+    return min(_epsilon_of_sums_roughly(made, sent, replaced), finely)
 
 
-def _epsilon_of_sums_roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
-    """`of_sums` with wider blocks, for searches; an upper bound too."""
-    from dphh.mechanisms.ldp_trie.sums import WIDE, epsilon_of_subsets
+def _epsilon_of_sums_roughly(made: SubsetSelection, sent: Reports, replaced: int) -> float:
+    """`epsilon_of_sums` with wider blocks, for searches; an upper bound too."""
+    from dphh.mechanisms.ldp_trie.sums import WIDE_BLOCKS, epsilon_of_subsets
 
-    found = epsilon_of_subsets(made, of, replaced, WIDE)
-    return found if found < math.inf else _epsilon_of_shuffled(made, of, replaced, 0.0)
+    found = epsilon_of_subsets(made, sent, replaced, WIDE_BLOCKS)
+    return found if found < math.inf else _epsilon_of_shuffled(made, sent, replaced, 0.0)
 
 
-def shuffled(made: Iterable[SubsetSelection], of: Reports) -> tuple[float, float]:
+def epsilons_of_shuffled(made: Iterable[SubsetSelection], sent: Reports) -> tuple[float, float]:
     """The epsilons of shuffled messages for one report, and for all of a user's reports by group
     privacy: the largest over these levels."""
     one = several = 0.0
     for each in sorted(set(made), key=lambda each: each.domain):
-        one = max(one, _epsilon_of_shuffled(each, of, 1, one))
-        if of.contributions > 1:
-            several = max(several, _epsilon_of_shuffled(each, of, of.contributions, several))
+        one = max(one, _epsilon_of_shuffled(each, sent, 1, one))
+        if sent.contributions > 1:
+            several = max(several, _epsilon_of_shuffled(each, sent, sent.contributions, several))
     return one, max(one, several)
 
 
 @lru_cache(maxsize=1024)
-def _epsilon_of_shuffled(made: SubsetSelection, of: Reports, replaced: int, least: float) -> float:
+def _epsilon_of_shuffled(
+    made: SubsetSelection, sent: Reports, replaced: int, least: float
+) -> float:
     from dphh.mechanisms.ldp_trie.amplification import (
         blanket_of_subsets,
         central_epsilon,
@@ -165,5 +167,5 @@ def _epsilon_of_shuffled(made: SubsetSelection, of: Reports, replaced: int, leas
 
     hidden = blanket_of_subsets(made)
     if replaced == 1:
-        return central_epsilon(hidden, of.number, of.delta, least)
-    return group_epsilon(hidden, of.number, of.delta, replaced, least)
+        return central_epsilon(hidden, sent.number, sent.delta, least)
+    return group_epsilon(hidden, sent.number, sent.delta, replaced, least)

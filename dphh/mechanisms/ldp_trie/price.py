@@ -34,12 +34,12 @@ from dphh.errors import UsageError
 from dphh.levels.ldp_trie import LocalLevel, Sampling
 from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
+    epsilon_of_sums,
+    epsilons_of_shuffled,
     largest_local,
-    of_sums,
     randomisers,
-    shuffled,
 )
-from dphh.mechanisms.terms import FOUND_WITH, check_budget
+from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least
@@ -126,15 +126,15 @@ def price_ldp_trie(
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
-    of = Reports(users_per_level, contributions, delta)
-    if of.number > MOST_REPORTS:
+    sent = Reports(users_per_level, contributions, delta)
+    if sent.number > MOST_REPORTS:
         raise UsageError(
-            f"users_per_level, contributions: found {of.number:,} reports a level; give fewer, for "
-            f"at most {MOST_REPORTS:,}"
+            f"users_per_level, contributions: found {sent.number:,} reports a level; give fewer, "
+            f"for at most {MOST_REPORTS:,}"
         )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
-    local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, of)
+    local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, sent)
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -153,7 +153,7 @@ def price_ldp_trie(
             list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    one_report, whole_user, one_shuffled, user_shuffled = _promised(drawn.values(), of)
+    one_report, whole_user, one_shuffled, user_shuffled = _run_epsilons(drawn.values(), sent)
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -188,7 +188,7 @@ def price_ldp_trie(
                 "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
                 "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
                 "(for one report, by the 2021 analysis of any local randomiser: "
-                f"{_shuffled_epsilon_of_2021(local_epsilon, of.number, delta):.4g})",
+                f"{_shuffled_epsilon_of_2021(local_epsilon, sent.number, delta):.4g})",
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),
@@ -222,13 +222,14 @@ THEOREM = (
 )
 
 
-def _promised(drawn: Iterable[SubsetSelection], of: Reports) -> tuple[float, float, float, float]:
+def _run_epsilons(drawn: Iterable[SubsetSelection], sent: Reports) -> tuple[float, ...]:
     """The epsilons of the most expensive level, of one report and of a whole user: for sums, and
     for shuffled messages."""
     levels = list(drawn)
-    mixed, mixed_user = shuffled(levels, of)
+    mixed, mixed_user = epsilons_of_shuffled(levels, sent)
     one, all_of_them = (
-        max(of_sums(each, of, replaced) for each in levels) for replaced in (1, of.contributions)
+        max(epsilon_of_sums(each, sent, replaced) for each in levels)
+        for replaced in (1, sent.contributions)
     )
     # Sums are computed from shuffled messages, so their guarantee holds for sums too.
     return min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user
@@ -239,18 +240,18 @@ def _randomisers_of_run(
     local: float | None,
     central: float | None,
     of_user: float | None,
-    of: Reports,
+    sent: Reports,
 ) -> tuple[float, dict[int, SubsetSelection]]:
     """The local epsilon, as given or as a goal allows, and each level's randomiser."""
     if local is not None:
-        return local, randomisers(domains, local, of)
+        return local, randomisers(domains, local, sent)
     if central is not None:
         goal = Goal(1, central)
     else:
         assert of_user is not None
-        goal = Goal(of.contributions, of_user)
-    local = largest_local(max(domains), goal, of)
-    return local, randomisers(domains, local, of, goal)
+        goal = Goal(sent.contributions, of_user)
+    local = largest_local(max(domains), goal, sent)
+    return local, randomisers(domains, local, sent, goal)
 
 
 def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:
@@ -309,7 +310,7 @@ def _holders_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) 
         )
         return 1 - (1 - once) ** passes
 
-    wanted = float(FOUND_WITH)
+    wanted = float(FINDING_PROBABILITY)
     if found(everyone) < wanted:
         raise UsageError(
             f"users_per_level: with {one_pass[0].users:,} users per level, even an item that all "

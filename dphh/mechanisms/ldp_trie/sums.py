@@ -30,26 +30,26 @@ _SLACK = 1e-9
 _STEPS_PER_DEVIATION = 25
 _ROUND_DOWN = 1 - 1e-12
 #: The width of blocks of counts, each treated as its worst, in standard deviations; for searches.
-NARROW, WIDE = 0.15, 0.6
+NARROW_BLOCKS, WIDE_BLOCKS = 0.15, 0.6
 
 
 @lru_cache(maxsize=256)
 def epsilon_of_subsets(
-    mechanism: SubsetSelection, of: Reports, replaced: int, narrow: float = NARROW
+    mechanism: SubsetSelection, sent: Reports, replaced: int, narrow: float = NARROW_BLOCKS
 ) -> float:
-    """The epsilon if `replaced` reports of one user, for different values, change. `WIDE` blocks
+    """The epsilon if `replaced` reports of one user, for different values, change. `WIDE_BLOCKS`
     take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
     nothing at this delta."""
-    cut = _CUT * of.delta / (8 * replaced)
-    one = _losses_of_triple(mechanism, of, replaced, cut, narrow)
+    cut = _CUT * sent.delta / (8 * replaced)
+    one = _losses_of_triple(mechanism, sent, replaced, cut, narrow)
     if one is None:
         return math.inf
     # `with_more`: the probability that more reports than expected fell into earlier triples, once.
-    return one.times(replaced, cut / replaced).with_more(cut).epsilon(of.delta)
+    return one.times(replaced, cut / replaced).with_more(cut).epsilon(sent.delta)
 
 
 def _losses_of_triple(
-    mechanism: SubsetSelection, of: Reports, replaced: int, cut: float, narrow: float
+    mechanism: SubsetSelection, sent: Reports, replaced: int, cut: float, narrow: float
 ) -> Losses | None:
     """The losses of one replaced report, which falls on a triple's three values as T others do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
@@ -70,8 +70,8 @@ def _losses_of_triple(
     )  # the own value is one of them
     throws_if_held = (1 - marked) * plain * 3 * _ROUND_DOWN
     throws = throws_if_held + marked * beside * 3 * _ROUND_DOWN
-    others = of.number - replaced
-    holders = min(3 * of.users, others)
+    others = sent.number - replaced
+    holders = min(3 * sent.users, others)
     taken = 0
     if replaced > 1:
         earlier = min(special * max(plain, beside, held) / _ROUND_DOWN, 1.0)
@@ -108,14 +108,14 @@ def _reports_over_two_values(
         [_likely_range(int(most), 0.5, cut) for most in rest], dtype=np.float64
     ).reshape(-1, 2)
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
-    x, of = reach[:, :1] + width, rest[:, None].astype(np.float64)
-    some = x <= of
+    x, number = reach[:, :1] + width, rest[:, None].astype(np.float64)
+    some = x <= number
     amiss = wrong[:, None]
     there, back = (
-        (2 * ((1 - amiss) * one + amiss * other) / of)[some]
-        for one, other in ((x, of - x), (of - x, x))
+        (2 * ((1 - amiss) * one + amiss * other) / number)[some]
+        for one, other in ((x, number - x), (number - x, x))
     )
-    law = (chances[:, None] * np.asarray(binom.pmf(x, of, 0.5)))[some]
+    law = (chances[:, None] * np.asarray(binom.pmf(x, number, 0.5)))[some]
     return law * there, np.log(there) - np.log(back)
 
 
@@ -149,7 +149,7 @@ def _thrown_in_blocks(
 
 def _block_starts(mean: float, sd: float, narrow: float) -> FloatArray:
     """The starts of blocks in standard deviations, as fine as changes results by a thousandth."""
-    narrow = max(narrow, narrow / NARROW * mean / (400 * sd)) if sd else 1.0
+    narrow = max(narrow, narrow / NARROW_BLOCKS * mean / (400 * sd)) if sd else 1.0
     return np.concatenate([np.arange(-12.0, -4), np.arange(-4, 4, narrow), np.arange(4.0, 13, 2)])
 
 

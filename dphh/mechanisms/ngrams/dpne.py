@@ -27,7 +27,7 @@ from dphh.levels.level import Level
 from dphh.levels.ngrams import PrunedLevel, Pruning
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import FOUND_WITH, set_aside
+from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, small_delta
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -51,8 +51,6 @@ THEOREM = (
     "2018); integer thresholds from the rounded Gaussian's own tail; both directions"
 )
 
-Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
-
 
 def price_dpne(
     epsilon: float,
@@ -63,16 +61,16 @@ def price_dpne(
     decay: float,
     shares: Sequence[float] | None,
     counting: Counting,
-) -> Priced:
-    spare = set_aside(
+) -> LevelsAndCost:
+    spare = small_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + (len(bounds) - 1) * spurious_delta(epsilon)
-        + counting.spare(epsilon),
+        + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
-    finding = counting.finding(total)
+    finding = counting.sigma_of_finding(total)
     if shares is None:  # sigma_k = decay sigma_(k-1)
         shares = [decay ** (-2 * k) for k in range(len(bounds))]
     sigmas = split_sigma(finding, [share / sum(shares) for share in shares])
@@ -124,7 +122,7 @@ def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:
     return rounded_gaussian(level.sigma_grid).smallest_with_tail_at_most(share)
 
 
-def finds_grams(levels: Sequence[Level]) -> Finds:
+def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
     """How many users who hold nothing but one n-gram make it found, by its length.
 
     The gram is found if all its pieces are: k - j + 1 of length j, each failing with its own
@@ -147,7 +145,7 @@ def finds_grams(levels: Sequence[Level]) -> Finds:
             pieces = length - j + 1
             own = weight(level.grid_bits, min(pieces, level.max_items))
             failure += pieces * (1 - noise.tail_lower(threshold - users * own))
-        return failure <= 1 - FOUND_WITH
+        return failure <= 1 - FINDING_PROBABILITY
 
     # Where a user may not count for all pieces of a gram, no number is promised.
     counted = [
@@ -160,7 +158,7 @@ def finds_grams(levels: Sequence[Level]) -> Finds:
     if len(steps) > 1:
         note += f", and at most {ASSUMED_WORDS:,} words are released"
     return Finds(
-        probability=float(FOUND_WITH),
+        probability=float(FINDING_PROBABILITY),
         users=by_length[0][1],
         users_by_length=by_length,
         note=note,

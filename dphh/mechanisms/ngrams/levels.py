@@ -17,10 +17,10 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
-from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, spelled
-from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
-from dphh.mechanisms.set_union.levels import bounds, draw_words
+from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.set_union.levels import draw_words, step_bounds
 from dphh.price import Price
 from dphh.udfs.kernel.reading import Words
 
@@ -36,14 +36,16 @@ def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
     host.gather("users", Words(ends=True))
     # users (user_hashes, lengths, ids, words)
     passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
-    keys = whole(passed.column("key"), pa.string())
+    keys = as_array(passed.column("key"), pa.string())
     order = pc.sort_indices(keys)
     vocabulary = keys.take(order)
-    noisy = whole(passed.column("noisy"), pa.int64()).take(order)
-    yield LevelDone(base, rows(1, vocabulary, singles(vocabulary), noisy, base.grid_bits))
+    noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
+    yield LevelDone(
+        base, scored_rows(1, vocabulary, as_single_tokens(vocabulary), noisy, base.grid_bits)
+    )
 
     ladder: Ladder | None = None
-    placed = Placed(host)
+    placed = PlacedRungs(host)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         ladder = ladder or first_ladder(vocabulary, planned.pruning)
@@ -55,23 +57,23 @@ def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
             continue
         purpose = f"ngrams/level {level.level}"
         passed = once(purpose, partial(draw_grams, placed, level, ladder, valid, purpose))
-        keys = whole(passed.column("key"), pa.int64()).to_numpy()
+        keys = as_array(passed.column("key"), pa.int64()).to_numpy()
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
-        noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()[order]
+        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()[order]
         items, tokens = spelled(ladder.top, vocabulary, joiner)
-        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
+        yield LevelDone(level, scored_rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
 def draw_grams(
-    placed: Placed, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+    placed: PlacedRungs, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
 ) -> Any:
     """The level above a ladder of releases: an Arrow table (key, noisy) of the valid grams that
     passed, including those that no user holds."""
     host = placed.host
     placed.climb(ladder)
     # positions (user_hashes, lengths, keys, ends), where valid grams stand
-    host.run("grams_level", **bounds(host, level, purpose))
+    host.run("grams_level", **step_bounds(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}
     host.run("lifted", valid=Object(valid), sigma=level.sigma_grid, **reached)

@@ -9,15 +9,15 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import Pruning
-from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
+from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
-from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne
+from dphh.mechanisms.ngrams.dpne import price_dpne, users_needed_for_grams
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.ngrams.forecast.price import (
     THEOREM_WITH_LIST,
-    finds_words,
     price_forecast,
     spurious_words,
+    users_needed_for_words,
 )
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -133,12 +133,12 @@ def price_ngrams(
             counting,
             given,
         )
-        found = finds_words(levels)
+        found = users_needed_for_words(levels)
     else:
         levels, events, delta_shares = price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares, counting
         )
-        found = finds_grams(levels)
+        found = users_needed_for_grams(levels)
     return Price(
         verb="ngrams",
         method=method,
@@ -155,7 +155,7 @@ def price_ngrams(
         ),
         finds=found,
         events=events,
-        counting=how_found_is_counted(events, sum(bounds), counting),
+        counting=found_counts_of(events, sum(bounds), counting),
         prior=given,
     )
 

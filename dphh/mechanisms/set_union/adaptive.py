@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
-from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
+from dphh.mechanisms.released_rows import as_array
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
 from dphh.privacy.following import Following
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
-Ran = tuple[SetUnionLevel, Any]
+Drawn = tuple[SetUnionLevel, Any]
 SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
 
 
@@ -32,37 +32,39 @@ class AdaptiveRounds:
 
     levels: tuple[SetUnionLevel, ...]
 
-    def next(self, ran: Sequence[Ran]) -> SetUnionLevel | None:
+    def next(self, ran: Sequence[Drawn]) -> SetUnionLevel | None:
         left: Sequence[SetUnionLevel] = self.levels
         for number in range(1, len(ran) + 1):
-            left = self.left(ran[:number], left[1:])
+            left = self.remaining(ran[:number], left[1:])
         return left[0] if left else None
 
-    def following(self, ran: Sequence[Ran], level: SetUnionLevel) -> Following | None:
+    def following(self, ran: Sequence[Drawn], level: SetUnionLevel) -> Following | None:
         return follows([each for each, _ in ran], level)
 
-    def table(self, ran: Sequence[Ran]) -> Any:
+    def table(self, ran: Sequence[Drawn]) -> Any:
         """All that the rounds released: (round, key, noisy)."""
         return pa.concat_tables([_with_round(level, released) for level, released in ran])
 
-    def read(self, drawn: Any) -> Iterator[Ran]:
+    def read(self, drawn: Any) -> Iterator[Drawn]:
         """From that table: each round as it was run, with (key, noisy) that it released."""
-        numbers = whole(drawn.column("round"), pa.int64()).to_numpy()
-        ran: list[Ran] = []
+        numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
+        ran: list[Drawn] = []
         while (level := self.next(ran)) is not None:
             ran.append((level, drawn.filter(pa.array(numbers == level.round))))
             yield ran[-1]
 
-    def left(self, ran: Sequence[Ran], planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+    def remaining(
+        self, ran: Sequence[Drawn], planned: Sequence[SetUnionLevel]
+    ) -> Sequence[SetUnionLevel]:
         """The rounds that follow those that ran: what they released decides."""
         few = len(ran) == 1 and ran[0][1].num_rows < SIPS_COMMON
-        return [round_alone(planned)] if few and planned else planned
+        return [merged_round(planned)] if few and planned else planned
 
 
 def _with_round(level: SetUnionLevel, released: Any) -> Any:
     numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
-    keys = whole(released.column("key"), pa.string())
-    noisy = whole(released.column("noisy"), pa.int64())
+    keys = as_array(released.column("key"), pa.string())
+    noisy = as_array(released.column("noisy"), pa.int64())
     return pa.table([numbers, keys, noisy], schema=SCHEMA)
 
 

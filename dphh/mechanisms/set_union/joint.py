@@ -16,8 +16,14 @@ from math import ceil, fsum, nextafter
 from dphh.errors import UsageError
 from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.set_union.rounds import Rounds, level_of, levels_of, new_delta, sips_shares
-from dphh.mechanisms.terms import set_aside
+from dphh.mechanisms.set_union.rounds import (
+    RoundsAndCost,
+    round_level,
+    round_levels,
+    sips_shares,
+    threshold_delta,
+)
+from dphh.mechanisms.terms import small_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
@@ -38,13 +44,13 @@ PARTS = 256
 TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
-def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
+def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
     """One round, priced jointly: its level, the events it costs, and how delta is divided."""
-    spare = arithmetic_delta(max_items, epsilon) + counting.spare(epsilon)
-    spare = set_aside(spare, epsilon, delta)
+    spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
+    spare = small_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
     total = gaussian_sigma(epsilon, for_curve * delta - spare)
-    sigma = counting.finding(total)
+    sigma = counting.sigma_of_finding(total)
     bits = grid_bits(sigma, max_items)
     sigma_grid = ceil(sigma * 2**bits)
     noise = rounded_gaussian(sigma_grid)
@@ -82,23 +88,23 @@ def _delta_shares(
     for_curve, for_new = delta_shares(epsilon, delta)
     if counting.share:
         total = gaussian_sigma(epsilon, for_curve * delta - spare)
-        found = SetUnionEvent(counting.finding(total), for_new * delta)
+        found = SetUnionEvent(counting.sigma_of_finding(total), for_new * delta)
         if compose([found, *counting.events(total), DeltaEvent(spare)]).delta(epsilon) > delta:
             return 1 / 2, 1 / 2
     return for_curve, for_new
 
 
 @lru_cache(maxsize=64, typed=True)  # nine compositions; a ledger or a shell asks again
-def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
+def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
     """The first round, the one round and the rounds, of which only one follows, and their cost."""
     spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
-    spare = set_aside(spare + counting.spare(epsilon), epsilon, delta)
+    spare = small_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
     def priced(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
         """With this part of delta for the one round, and for the rounds."""
         rounds = gaussian_sigma(epsilon, part * delta / 2)
-        finding = counting.finding(rounds) ** -2
+        finding = counting.sigma_of_finding(rounds) ** -2
         counted = rounds**-2 - finding if counting.share else 0.0
         one = gaussian_sigma(epsilon, for_curve * part * delta) ** -2 - counted
         choosing = CHOICE_SHARE * finding
@@ -127,9 +133,9 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     event, counts = priced(most / PARTS)
     # So much noise may need so coarse a grid that users count for fewer items.
     bits = grid_bits(event.before, 1)
-    first = level_of(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
+    first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
     shares = sips_shares()
-    rounds = levels_of(
+    rounds = round_levels(
         split_sigma(event.rounds_sigma, shares),
         [share * event.rounds_delta for share in shares],
         [max_items] * len(shares),
@@ -137,16 +143,16 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         first=2,
     )
     bits = rounds[0].grid_bits
-    alone = level_of(AloneLevel, bits, event.sigma, max_items, event.delta, 2)
+    alone = round_level(AloneLevel, bits, event.sigma, max_items, event.delta, 2)
     chosen = ChosenUnionEvent(
         first.sigma,
         alone.sigma,
-        new_delta(alone),
+        threshold_delta(alone),
         compose_sigmas([level.sigma for level in rounds]),
-        nextafter(fsum(new_delta(level) for level in rounds), 1.0),
+        nextafter(fsum(threshold_delta(level) for level in rounds), 1.0),
         "a first round, and then one round or several, as it shows",
     )
-    new = DeltaEvent(new_delta(first), "new items over the first round's threshold")
+    new = DeltaEvent(threshold_delta(first), "new items over the first round's threshold")
     shared_out = (
         (
             "the noise, if one round follows, of users without new items",

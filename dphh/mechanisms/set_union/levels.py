@@ -13,16 +13,13 @@ import pyarrow as pa
 
 from dphh.engines.host import Host, Object, Once
 from dphh.levels.set_union import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
-from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
+from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
 from dphh.price import Price
 from dphh.privacy.following import parts_of_round
 from dphh.udfs.kernel.reading import Words
 from dphh.udfs.kernel.words import numbers_of
-
-#: A level as it was run, and an Arrow table (key, noisy) of what it released.
-Drawn = tuple[SetUnionLevel, Any]
 
 
 def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[LevelDone]:
@@ -37,12 +34,14 @@ def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[L
         drawn = _run_separately(planned, host, once)
     most: int | None = None
     for level, passed in drawn:
-        items = whole(passed.column("key"), pa.string())
-        noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
+        items = as_array(passed.column("key"), pa.string())
+        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
         # An item that the previous round did not release scores at most that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
-        yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
+        yield LevelDone(
+            level, scored_rows(level.level, items, as_single_tokens(items), scored, level.grid_bits)
+        )
 
 
 def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
@@ -69,14 +68,14 @@ def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iter
         purpose = f"items/round {level.round}"
         passed = once(purpose, partial(draw_words, host, level, purpose, released))
         yield level, passed
-        released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
+        released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
-            levels = [round_alone(levels)]
+            levels = [merged_round(levels)]
 
 
 def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
     """One round of the weighted Gaussian policy over `users`, without the words in `released`."""
-    host.run("words_level", released=_known(released), **bounds(host, level, purpose))
+    host.run("words_level", released=_known(released), **step_bounds(host, level, purpose))
     # noised (key, noisy)
     passed = host.take("released_words", threshold=level.threshold_grid)
     # (key, noisy), those that reach the threshold
@@ -93,7 +92,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
     holds has a noised weight in every round, whether or not any user put weight on it. To be
     released, an item also needs some user's weight.
     """
-    ran: list[Ran] = []
+    ran: list[Drawn] = []
     released = pa.array([], pa.string())
     while (level := rounds.next(ran)) is not None:
         if ran:
@@ -105,14 +104,14 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             # sums_so_far (key, noisy_sum), of every word that a user holds
             host.rename("sums_so_far", "earlier_sums")
             host.drop("noised")
-            released = pa.concat_arrays([released, whole(passed.column("key"), pa.string())])
+            released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         weights = {}
         if (following := rounds.following(ran, level)) is not None:
             host.bring("w", "weights_of_round", to="users", **asdict(following))
             # w of each word, at the users
         else:
             weights = {"w": Object(None)}
-        within = bounds(host, level, f"{purpose}/round {level.round}")
+        within = step_bounds(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_known(released), **weights, **within)
         # noised (key, given, noisy)
         passed = host.take("released_of_round", threshold=level.threshold_grid)
@@ -122,19 +121,19 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
     return rounds.table(ran)
 
 
-def bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
+def step_bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
     """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
     return {
         "max_items": level.max_items,
         "grid_bits": level.grid_bits,
-        "salt": salt_of(host, purpose),
+        "salt": drawn_salt(host, purpose),
         "sigma": level.sigma_grid,
         "purpose": purpose,
         "is_test": host.randomness.is_test,
     }
 
 
-def salt_of(host: Host, purpose: str) -> Object:
+def drawn_salt(host: Host, purpose: str) -> Object:
     """64 random bits, with which users choose the keys that count."""
     return Object(int(host.randomness.words(1, f"{purpose}/salt")[0]))
 

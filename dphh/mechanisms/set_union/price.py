@@ -31,12 +31,12 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting, how_found_is_counted
+from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
 from dphh.mechanisms.terms import (
     ADJACENCY,
-    FOUND_WITH,
+    FINDING_PROBABILITY,
     UNIT,
 )
 from dphh.price import Finds, Price, Privacy
@@ -81,9 +81,9 @@ def price_set_union(
             theorem=THEOREMS[method] + counting.theorem,
             delta_shares=shared_out,
         ),
-        finds=finds(levels, max_items, ALIKE if method in ("auto", "adaptive") else ""),
+        finds=finds(levels, max_items, NOTE_ON_ADAPTIVE if method in ("auto", "adaptive") else ""),
         events=events,
-        counting=how_found_is_counted(events, max_items, counting),
+        counting=found_counts_of(events, max_items, counting),
     )
 
 
@@ -119,7 +119,7 @@ THEOREMS = {
 
 
 #: The addition to `finds` for method "adaptive".
-ALIKE = "; if they hold other items too, those are assumed as near the threshold"
+NOTE_ON_ADAPTIVE = "; if they hold other items too, those are assumed as near the threshold"
 
 
 def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
@@ -133,24 +133,24 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Fi
                     level.grid_bits,
                     level.threshold_grid,
                     held,
-                    FOUND_WITH,
+                    FINDING_PROBABILITY,
                 )
                 for level in some
             )
-            for some in ways(levels)
+            for some in possible_runs(levels)
         )
 
     ladder = [held for held in (1, 3, 10, 30, 100, 300, 1000) if held < max_items]
     by_held = tuple((held, needed(held)) for held in [*ladder, max_items])
     return Finds(
-        probability=float(FOUND_WITH),
+        probability=float(FINDING_PROBABILITY),
         users=by_held[0][1],
         users_by_held=by_held,
         note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{said}",
     )
 
 
-def ways(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:
+def possible_runs(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:
     """The levels that release items, for each way that a run may go: one round, or several."""
     released = [level for level in levels if not isinstance(level, ChoiceLevel)]
     rounds = [level for level in released if not isinstance(level, AloneLevel)]

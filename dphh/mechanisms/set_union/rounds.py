@@ -8,7 +8,7 @@ from math import ceil, isqrt, nextafter, prod
 
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import set_aside
+from dphh.mechanisms.terms import small_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -27,7 +27,7 @@ SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 #: gains nothing, and one round spends the rest of the budget instead of several.
 SIPS_COMMON = 5
 
-Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
 def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
     return tuple(part / sum(parts) for part in parts)
 
 
-def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
+def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     """One round that replaces these, within their budget of 1/sigma^2 and delta. Its weights are
     equal, because if nothing is common, the first round's noised weights say almost nothing.
 
@@ -45,7 +45,7 @@ def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     precision = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
     # The least sigma with 1 / sigma^2 <= precision.
     noise = rounded_gaussian(isqrt(ceil(1 / precision) - 1) + 1)
-    together = 1 - prod(1 - Fraction(new_delta(level)) for level in rounds)
+    together = 1 - prod(1 - Fraction(threshold_delta(level)) for level in rounds)
     delta = nextafter(float(together), 0.0)
     bits, max_items = first.grid_bits, first.max_items
     threshold = new_item_threshold(noise, bits, max_items, delta)
@@ -62,7 +62,7 @@ def least_threshold(
     return new_item_threshold(noise, bits, max_items, delta)
 
 
-def new_delta(level: SetUnionLevel) -> float:
+def threshold_delta(level: SetUnionLevel) -> float:
     """The delta that a level's threshold costs."""
     noise = rounded_gaussian(level.sigma_grid)
     if isinstance(level, WeighedLevel):
@@ -71,7 +71,7 @@ def new_delta(level: SetUnionLevel) -> float:
     return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
 
 
-def levels_of(
+def round_levels(
     sigmas: Sequence[float],
     deltas: Sequence[float],
     bounds: Sequence[int],
@@ -82,12 +82,14 @@ def levels_of(
     bits = grid_bits(max(sigmas), max(bounds))
     rounds = zip(sigmas, bounds, deltas, strict=True)
     return tuple(
-        level_of(WeighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index)
+        round_level(
+            WeighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index
+        )
         for index, each in enumerate(rounds)
     )
 
 
-def level_of(
+def round_level(
     kind: type[SetUnionLevel], bits: int, sigma: float, max_items: int, delta: float, number: int
 ) -> SetUnionLevel:
     """A round on the grid of 2^bits, with the least threshold that costs at most delta."""
@@ -103,25 +105,26 @@ def price_rounds(
     bounds: Sequence[int],
     counting: Counting,
     weighed: bool = False,
-) -> Rounds:
+) -> RoundsAndCost:
     """The rounds' levels, the events they cost, and how delta is divided.
 
     weighed: whether the later rounds' weights depend on the earlier ones.
     """
-    spare = set_aside(
-        sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon),
+    spare = small_delta(
+        sum(arithmetic_delta(bound, epsilon) for bound in bounds)
+        + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
-    sigmas = split_sigma(counting.finding(total), shares)
-    levels = levels_of(sigmas, [share * delta / 2 for share in shares], bounds, weighed)
+    sigmas = split_sigma(counting.sigma_of_finding(total), shares)
+    levels = round_levels(sigmas, [share * delta / 2 for share in shares], bounds, weighed)
     events: list[Event] = []
     for level in levels:
         said = f"round {level.round}"
         events += [
             GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
-            DeltaEvent(new_delta(level), f"new items over the threshold, {said}"),
+            DeltaEvent(threshold_delta(level), f"new items over the threshold, {said}"),
         ]
     events += counting.events(total)
     events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))

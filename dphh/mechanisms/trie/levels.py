@@ -15,7 +15,7 @@ from dphh.columns import GROWN
 from dphh.engines.host import Host, Once
 from dphh.errors import CorpusError
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.mechanisms.released_rows import LevelDone, whole
+from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 
@@ -46,9 +46,9 @@ class Trie:
 def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
     if isinstance(levels[0], BatchLevel):
-        hold_sequences(host, price["choice"], levels[0].users)
+        keep_one_sequence_a_user(host, price["choice"], levels[0].users)
     else:
-        hold_walkers(host, price["choice"])
+        place_walkers(host, price["choice"])
     trie = Trie()
     for level in levels:
         if not trie.paths:  # the trie has stopped growing, so no user is asked
@@ -60,7 +60,7 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
         else:
             grown = once(purpose, partial(votes_by_coins, host, level, purpose))
         # (node, token, ended)
-        ended = whole(grown.column("ended"), pa.bool_())
+        ended = as_array(grown.column("ended"), pa.bool_())
         yield LevelDone(level, _released_rows(level.level, trie.longer(grown), ended, joiner))
         going = _numbered(grown)
         trie = Trie(tuple(trie.longer(going)))
@@ -68,7 +68,7 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
             walk_on(host, level, going)
 
 
-def hold_walkers(host: Host, choice: Choice) -> None:
+def place_walkers(host: Host, choice: Choice) -> None:
     """Put users' sequences at the root."""
     _choose_sequences(host, choice)
     host.run("walkers")
@@ -76,7 +76,7 @@ def hold_walkers(host: Host, choice: Choice) -> None:
     host.drop("contents_of_users", "chosen")
 
 
-def hold_sequences(host: Host, choice: Choice, users: int) -> None:
+def keep_one_sequence_a_user(host: Host, choice: Choice, users: int) -> None:
     """Keep one sequence a user. More users than declared are refused: the theorem is for those."""
     _choose_sequences(host, choice)
     host.run("one_each")

@@ -162,9 +162,9 @@ class _Search:
     def __init__(self, epsilon: float, delta: float, levels: int) -> None:
         self.epsilon, self.delta, self.levels = epsilon, delta, levels
         self._rates: dict[int, float] = {}
-        cap = _multiple(min(-math.expm1(-epsilon), 1 - 2.0**-20))
+        cap = _rate_rounded_down(min(-math.expm1(-epsilon), 1 - 2.0**-20))
         while removal(cap, 1 - cap) > epsilon:
-            cap = _multiple(cap * (1 - 2.0**-50))
+            cap = _rate_rounded_down(cap * (1 - 2.0**-50))
         self.cap = cap
 
     def rate(self, theta: int) -> float:
@@ -186,7 +186,7 @@ class _Search:
         costs: dict[float, float] = {}
 
         def slack(log_p: float) -> float:
-            p = min(_multiple(math.exp(log_p)), self.cap)
+            p = min(_rate_rounded_down(math.exp(log_p)), self.cap)
             if p not in costs:
                 costs[p] = delta_bound(self.epsilon, p, theta, self.levels, resolution)
             return math.log(self.delta / costs[p])
@@ -206,7 +206,7 @@ class _Search:
             low, high = crossing(slack, low, high, precision)
         else:
             low = high
-        p = min(_multiple(math.exp(low)), self.cap)
+        p = min(_rate_rounded_down(math.exp(low)), self.cap)
         return p, costs[p]
 
 
@@ -237,6 +237,6 @@ def _miss_of_one_level(levels: int, probability: float) -> float:
     return -math.expm1(math.log(probability) / levels)
 
 
-def _multiple(p: float) -> float:
+def _rate_rounded_down(p: float) -> float:
     """p rounded down to a multiple of 2^-64, at least one unit."""
     return math.ldexp(max(math.floor(math.ldexp(p, RATE_BITS)), 1), -RATE_BITS)

@@ -30,18 +30,18 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.levels.level import Level
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
-from dphh.mechanisms.counts.of_found import Counting, counts_beside, how_found_is_counted
+from dphh.mechanisms.counts.of_found import Counting, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
-    FOUND_WITH,
+    FINDING_PROBABILITY,
     UNIT,
     check_budget,
     check_max_items,
-    set_aside,
+    small_delta,
 )
 from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
-from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan, holders_needed
+from dphh.mechanisms.trie.triehh import THEOREM, fixed_size_plan, holders_needed
 from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
 from dphh.wording.options import check_choice
@@ -119,7 +119,7 @@ def price_trie(
             "max_items: applies only to counts=; in the trie itself each user has one sequence. "
             "Give counts=, or leave max_items out"
         )
-    spare = set_aside(counting.spare(epsilon), epsilon, delta)
+    spare = small_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     levels, privacy, found = (
         _price_by_path(*growing, max_length, theta, p, users)
@@ -130,7 +130,7 @@ def price_trie(
     events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
     if counting.share:
         table = DeltaEvent(spare, "noise table's distance from the exact Gaussian")
-        events = (*events, counts_beside([*events, table], epsilon, delta), table)
+        events = (*events, counts_event_within([*events, table], epsilon, delta), table)
         privacy = replace(
             privacy,
             epsilon=epsilon,
@@ -162,7 +162,7 @@ def price_trie(
         privacy=privacy,
         finds=found,
         events=events,
-        counting=how_found_is_counted(events, counted, counting, beginnings=True),
+        counting=found_counts_of(events, counted, counting, beginnings=True),
     )
 
 
@@ -194,7 +194,7 @@ def _price_by_path(
     if delta < LEAST_DELTA:
         raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
     if theta is None or p is None:
-        chosen = choose_path(epsilon, delta, max_length, float(FOUND_WITH))
+        chosen = choose_path(epsilon, delta, max_length, float(FINDING_PROBABILITY))
         theta, numerator = chosen.theta, chosen.numerator
     else:
         numerator = _rate_numerator(p)
@@ -205,12 +205,12 @@ def _price_by_path(
                 f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
                 "available; give a larger theta or a smaller p, or leave both out"
             )
-    needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
+    needed = users_needed(numerator, theta, max_length, float(FINDING_PROBABILITY))
     return (
         tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
         Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_ADVICE),
         Finds(
-            float(FOUND_WITH),
+            float(FINDING_PROBABILITY),
             needed,
             note=f"a sequence of {max_length} levels, with its end, that shares no prefix",
         ),
@@ -243,7 +243,7 @@ def _price_by_paper(
             "bound of the number of users, not taken from the private data"
         )
     plan = fixed_size_plan(users, epsilon, max_length, delta)
-    needed = holders_needed(plan, float(FOUND_WITH))
+    needed = holders_needed(plan, float(FINDING_PROBABILITY))
     return (
         tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
         Privacy(
@@ -252,12 +252,12 @@ def _price_by_paper(
             UNIT,
             "one user's data replaced by nothing, the number of users staying the same; "
             "one direction",
-            STATEMENT,
+            THEOREM,
             caveats=(plan.caveat, *_ITEMS_ADVICE),
             both_directions=False,
         ),
         Finds(
-            float(FOUND_WITH),
+            float(FINDING_PROBABILITY),
             needed,
             note=f"of {users:,} users; a sequence of {max_length} levels, with its end, that "
             "shares no prefix",

@@ -27,11 +27,11 @@ from dphh.privacy.search import float_above, least
 from dphh.wording.options import check_whole
 
 #: What the theorem proves, in words.
-DIRECTION = (
+PROVED_DIRECTION = (
     "one user's data replaced by nothing, the number of users staying the same; "
     "the other direction is not proved, and fails where theta is close to the batch"
 )
-STATEMENT = (
+THEOREM = (
     "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
 )
 #: More than there are people; tails of larger populations are slow to compute.
@@ -57,7 +57,7 @@ class FixedSizePlan:
     def caveat(self) -> str:
         """The caveat that a plan shows beside its epsilon and delta."""
         return (
-            f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {DIRECTION}. "
+            f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {PROVED_DIRECTION}. "
             "The path accountant covers both directions."
         )
 
@@ -119,10 +119,10 @@ def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> Fi
     The plan states what it spends, which is never more than `epsilon` and `delta`.
     """
     check_whole("users", users, most=LARGEST_POPULATION)
-    return batched(users, epsilon, levels, published_theta(delta))
+    return plan_with_theta(users, epsilon, levels, published_theta(delta))
 
 
-def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePlan:
+def plan_with_theta(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePlan:
     """The plan with this theta and the largest batch within epsilon."""
     batch = largest_batch(users, theta, levels, epsilon)
     if batch * batch < users:

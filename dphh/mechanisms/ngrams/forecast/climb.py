@@ -28,7 +28,7 @@ from dphh.mechanisms.ngrams.forecast.masses import (
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
-from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, Way, valid_classes
+from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast_rounds import (
@@ -41,7 +41,7 @@ from dphh.privacy.forecast_rounds import (
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
-PLAIN = 64
+PLAIN_WEIGHT = 64
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class Step:
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
-        views = self._views_of_round_1(seen.counts, lists, first_sigma, seen_first)
+        views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
 
         @cache
         def planned(place: int, budget: float, share: float) -> RoundPlan:
             view, sigma = views[place], 1 / (self.mu * share**0.5)
-            of_way = view.way.summed(nulls).ravel()
+            of_way = view.partition.summed(nulls).ravel()
             posterior = blurred(view.prior.by_bin).reshape(of_way.size, -1)
             rows = view.counts.ravel(), of_way, posterior
             return plan_round(*rows, view.prior.masses, sigma, budget, saturated)
@@ -137,24 +137,24 @@ class Step:
         # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
         even, places = self.shares.even(), range(len(views))
         place = max(places, key=lambda place: planned(place, budget, even).finds)
-        budget = self.budget_of_finds(budget, planned(place, budget, even).finds)
+        budget = self.budget_after_planning(budget, planned(place, budget, even).finds)
         second_share = self.second_share(partial(planned, place, budget))
         view, plan = views[place], planned(place, budget, second_share)
-        merged, shape = view.way.merged, view.counts.shape
-        weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
+        merged, shape = view.partition.part_of_class, view.counts.shape
+        weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
-        negatives = view.way.summed(rounds.second_round(weights, second_unit))
+        negatives = view.partition.summed(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
         passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
-        group = self.valid.of(passed.keys)
+        group = self.valid.class_of(passed.keys)
         sigmas = first_sigma, self.sigma_grid / second_unit
         masses = estimated_masses(
             passed.first / first_unit,
             passed.second / second_unit,
             seen_first,
-            saturated(weights[group, passed.bins] / PLAIN),
+            saturated(weights[group, passed.bins] / PLAIN_WEIGHT),
             sigmas,
             view.prior.by_class,
             view.prior.masses,
@@ -162,23 +162,23 @@ class Step:
         )
         others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
         shares = first_share, second_share
-        return self.released(Ran(passed, masses, others, shares, plan.finds, budget))
+        return self.released(LevelOutcome(passed, masses, others, shares, plan.finds, budget))
 
-    def released(self, ran: Ran) -> Any:
+    def released(self, ran: LevelOutcome) -> Any:
         return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
 
-    def _views_of_round_1(
+    def _partitions_in_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
-    ) -> list[View]:
+    ) -> list[PartitionView]:
         """What round 1 shows of the classes, for each partition of them."""
         forecasts, largest = self.foretold(lists)
         grid = mass_grid(first_sigma, largest)
-        ways = self.valid.ways or (Way(np.arange(len(forecasts)), forecasts),)
+        partitions = self.valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),)
         views = []
-        for way in ways:
-            seen = way.summed(counts.astype(np.float64))
-            prior = deconvolved(seen, way.forecasts, grid, seen_first * grid / first_sigma)
-            views.append(View(way, seen, prior))
+        for partition in partitions:
+            seen = partition.summed(counts.astype(np.float64))
+            prior = deconvolved(seen, partition.forecasts, grid, seen_first * grid / first_sigma)
+            views.append(PartitionView(partition, seen, prior))
         return views
 
     def foretold(self, lists: Floats) -> tuple[Floats, float]:
@@ -190,7 +190,7 @@ class Step:
         """The largest allowed expected number of spurious grams, from what round 1 has shown."""
         return self.spurious * self.below
 
-    def budget_of_finds(self, budget: float, finds: float) -> float:
+    def budget_after_planning(self, budget: float, finds: float) -> float:
         """The same, from the number of grams that the first budget is expected to find."""
         return budget
 
@@ -210,7 +210,7 @@ class Step:
         thresholds."""
         if not isinstance(passed, PassedWords) or self.valid.others is None:
             return np.empty(0)
-        others, weight = passed.others, np.array([self.valid.others.weight / PLAIN])
+        others, weight = passed.others, np.array([self.valid.others.weight / PLAIN_WEIGHT])
         return precision_weighted(
             others.first / first_unit,
             others.second / second_unit,
@@ -221,17 +221,17 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class PartitionView:
     """Classes in one partition: the number of grams in each bin, and the masses that follow from
     it."""
 
-    way: Way
+    partition: Partition
     counts: Floats
     prior: Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class LevelOutcome:
     """The outcome of both rounds of a level: the grams that passed, the masses of these and of
     words that the list lacks, the shares of mu^2 that were spent, the expected number of finds, and
     the bound on the expected number of spurious ones."""
@@ -314,7 +314,7 @@ class Climb:
         )
 
 
-def begun(
+def climb_start(
     words: int,
     masses: Floats,
     left: float,

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from dphh.columns import SCORED
 from dphh.engines.host import Host, Once
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, climb_start
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.ngrams.ladder.lift import public_lift
-from dphh.mechanisms.ngrams.ladder.placed import Placed
+from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, spelled
-from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
-from dphh.mechanisms.set_union.levels import draw_rounds, salt_of
+from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
 from dphh.price import Price
 from dphh.prior import Prior
 from dphh.udfs.kernel.reading import Words as Texts
@@ -73,7 +73,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     if not above:
         return
     ladder = first_ladder(found.words, "both")
-    run = begun(
+    run = climb_start(
         len(found),
         found.masses,
         1 - found.used / max_n,
@@ -82,7 +82,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         above[0].spurious,
         above[0].sigma_grid,
     )
-    placed = Placed(host)
+    placed = PlacedRungs(host)
     numbers = None if price.prior is None else _numbers_of(price.prior, found.words)
     for planned in above:
         lift = None
@@ -99,7 +99,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         level = _level_as_run(planned, released_grams, len(step.valid))
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
-        yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
+        yield LevelDone(level, scored_rows(level.level, *spelling, released_grams.masses, 0))
 
 
 def _numbers_of(prior: Prior, words: Any) -> Integers:
@@ -121,7 +121,7 @@ def listed_words(
     table = once(purpose, partial(draw_words_by_list, host, step, words, level.max_items, purpose))
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.budget)
-    released = rows(1, found.words, singles(found.words), found.masses, 0)
+    released = scored_rows(1, found.words, as_single_tokens(found.words), found.masses, 0)
     yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
@@ -131,10 +131,10 @@ def _levels_of_words(
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     for (level, passed), share in words_rounds_run(rounds, drawn, max_n):
-        words = whole(passed.column("key"), pa.string())
-        noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
+        words = as_array(passed.column("key"), pa.string())
+        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
-        released = rows(1, words, singles(words), noisy, level.grid_bits)
+        released = scored_rows(1, words, as_single_tokens(words), noisy, level.grid_bits)
         yield LevelDone(level, released), found
 
 
@@ -143,7 +143,7 @@ def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 
 
-def draw_level(placed: Placed, step: Step, ladder: Ladder, purpose: str) -> Any:
+def draw_level(placed: PlacedRungs, step: Step, ladder: Ladder, purpose: str) -> Any:
     """Both rounds of a level above a ladder of releases: a `ForecastRelease` as a table."""
     placed.climb(ladder)
     # positions (user_hashes, lengths, keys, ends), where valid grams stand
@@ -158,7 +158,7 @@ def draw_words_by_list(host: Host, step: Step, words: Any, max_items: int, purpo
     # other_words (word, key), of the words that the list lacks
     host.bring("keys", "keys_by_list", to="users")
     # the key of each word, at the users
-    salt = salt_of(host, purpose)
+    salt = drawn_salt(host, purpose)
     host.run("positions_of_listed", others=len(words), max_items=max_items, salt=salt)
     # positions (user_hashes, lengths, keys)
     released = _in_two_rounds(host, step, purpose)

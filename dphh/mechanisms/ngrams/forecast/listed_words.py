@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN, PassedWords, Ran, Step
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, PassedWords, Step
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
@@ -22,10 +22,10 @@ from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
 
-#: The weight in round 2 of words that the list lacks, where `PLAIN` is a weight of 1.
-OUTSIDE = PLAIN // 2
+#: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
+UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
 #: A word is taken as held if its noised weight in round 1 is at least this many deviations.
-SURELY = 6.0
+HELD_DEVIATIONS = 6.0
 #: No forecast is less, since its logarithm is taken.
 _LEAST_FORECAST = 1e-9
 
@@ -37,7 +37,7 @@ class WordsStep(Step):
     #: Of the list, as Arrow has them.
     words: Any
 
-    def released(self, ran: Ran) -> WordsRelease:
+    def released(self, ran: LevelOutcome) -> WordsRelease:
         listed = self.words.take(pa.array(ran.passed.keys))
         assert isinstance(ran.passed, PassedWords)
         words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])
@@ -50,9 +50,9 @@ class WordsStep(Step):
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def budget(self, counts: Integers) -> float:
-        return max(1.0, self.spurious * float(counts[:, EDGES >= SURELY].sum()))
+        return max(1.0, self.spurious * float(counts[:, EDGES >= HELD_DEVIATIONS].sum()))
 
-    def budget_of_finds(self, budget: float, finds: float) -> float:
+    def budget_after_planning(self, budget: float, finds: float) -> float:
         return max(budget, self.spurious * finds)
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
@@ -60,7 +60,9 @@ class WordsStep(Step):
 
 
 def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) -> WordsStep:
-    others = RuleForUnlisted(level.first_threshold_grid, level.second_threshold_grid, OUTSIDE)
+    others = RuleForUnlisted(
+        level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
+    )
     return WordsStep(
         level=1,
         below=0,

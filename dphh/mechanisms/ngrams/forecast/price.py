@@ -24,15 +24,15 @@ from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
-    NEW_WORDS,
-    WORDS_ALONE,
-    WORDS_DELTA,
-    WORDS_DELTA_OF_OTHERS,
-    WORDS_ROUNDS,
+    NEW_WORDS_DELTA_SHARE,
+    ONE_ROUND_PART,
+    ROUND_PARTS,
+    UNLISTED_WORDS_DELTA_SHARES,
+    WORDS_DELTA_SHARES,
     Shares,
 )
-from dphh.mechanisms.set_union.rounds import least_threshold, new_delta
-from dphh.mechanisms.terms import FOUND_WITH, set_aside
+from dphh.mechanisms.set_union.rounds import least_threshold, threshold_delta
+from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, small_delta
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -48,7 +48,7 @@ from dphh.privacy.set_union import (
     users_needed,
 )
 
-FILTERED = (
+FILTER_THEOREM = (
     "each chosen by earlier outputs, within one budget of 1/sigma^2 (Gaussian filter, Smith & "
     "Thakurta 2022; Dong, Roth & Su 2019; Balle & Wang 2018); integer thresholds from the rounded "
     "Gaussian's own tail; both directions"
@@ -56,12 +56,12 @@ FILTERED = (
 THEOREM = (
     "forecast ladder (docs/ngrams.md): rounds of set union for words, whose weights "
     "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
-    f"rounds over the valid grams for every longer length, {FILTERED}"
+    f"rounds over the valid grams for every longer length, {FILTER_THEOREM}"
 )
 THEOREM_WITH_LIST = (
     "forecast ladder with a prior (docs/prior.md): two Gaussian rounds for every length, "
     "over the words of a list, where other words have thresholds, and over the valid grams, "
-    f"{FILTERED}"
+    f"{FILTER_THEOREM}"
 )
 
 
@@ -78,11 +78,9 @@ def spurious_words(share: str) -> str:
 #: In grid units: noise up to this has a table of moderate size.
 _LARGEST_SIGMA = 2**15
 #: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
-#: less than LEAST_ROUND of an even share, so a user has a norm of 12 units or more there: enough to
-#: weigh something on a list of grams, and for the list's size (`list_weight`).
+#: less than LEAST_PART of an even share, so a user's norm there is 12 units or more: enough
+#: to weigh something on a list of grams, and for the list's size (`list_weight`).
 _LEAST_BITS = 3
-
-Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class LadderBudget:
     spare: float
 
 
-def budget_of(
+def ladder_budget(
     epsilon: float,
     delta: float,
     max_n: int,
@@ -110,17 +108,17 @@ def budget_of(
 ) -> LadderBudget:
     """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
     n-grams are."""
-    words = len(WORDS_DELTA_OF_OTHERS) if with_list else len(WORDS_ROUNDS)
-    spare = set_aside(
+    words = len(UNLISTED_WORDS_DELTA_SHARES) if with_list else len(ROUND_PARTS)
+    spare = small_delta(
         words * arithmetic_delta(max_items, epsilon)
         + (max_n if with_list else max_n - 1) * draws_delta(epsilon)
-        + counting.spare(epsilon),
+        + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,
     )
-    rounds, new_words = (1 - NEW_WORDS) * delta, NEW_WORDS * delta
+    rounds, new_words = (1 - NEW_WORDS_DELTA_SHARE) * delta, NEW_WORDS_DELTA_SHARE * delta
     total = gaussian_sigma(epsilon, rounds - spare)
-    return LadderBudget(counting.finding(total), total, rounds, new_words, spare)
+    return LadderBudget(counting.sigma_of_finding(total), total, rounds, new_words, spare)
 
 
 def price_forecast(
@@ -131,16 +129,17 @@ def price_forecast(
     spurious: float,
     counting: Counting,
     prior: Prior | None = None,
-) -> Priced:
-    budget = budget_of(epsilon, delta, max_n, max_items, counting, prior is not None)
+) -> LevelsAndCost:
+    budget = ladder_budget(epsilon, delta, max_n, max_items, counting, prior is not None)
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
         words = rounds = words_rounds(budget, max_n, max_items)
-        new = [new_delta(level) for level in rounds]
-        new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
+        new = [threshold_delta(level) for level in rounds]
+        # The last round's, or that of one alone.
+        new[-1] = WORDS_DELTA_SHARES[-1] * budget.new_words
     else:
         listed = listed_words(budget, max_n, max_items, len(prior), spurious)
-        words, new = (listed,), [*new_other_words(listed)]
+        words, new = (listed,), [*delta_of_unlisted_words(listed)]
     levels: tuple[Level, ...] = (
         *words,
         *(
@@ -183,7 +182,7 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
             max_items,
             index + 1,
         )
-        for index, part in enumerate(WORDS_DELTA)
+        for index, part in enumerate(WORDS_DELTA_SHARES)
     )
 
 
@@ -200,7 +199,7 @@ def listed_words(
         for share in (shares.first_round(), shares.even())
     )
     of_first, of_second = _new_words_weights(first, second, max_items)
-    part_1, part_2 = WORDS_DELTA_OF_OTHERS
+    part_1, part_2 = UNLISTED_WORDS_DELTA_SHARES
     return ListedWordsLevel(
         level=1,
         listed=listed,
@@ -215,7 +214,7 @@ def listed_words(
     )
 
 
-def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
+def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
     """The delta that the thresholds of both rounds cost."""
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     noise = rounded_gaussian(level.sigma_grid)
@@ -243,7 +242,7 @@ def _new_words_weights(
 def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something, and for one of longer n-grams."""
-    (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
+    (sigma,) = split_sigma(budget.sigma, [ROUND_PARTS[0] / max_n])
     grid_bits(sigma, max_items)  # refuses what no table is large enough for
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
@@ -257,22 +256,22 @@ def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[
     return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), needed)
 
 
-def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
+def words_in_one_round(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
     """The round that replaces the second and third one if the first round finds very few words."""
-    (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
-    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    (sigma,) = split_sigma(budget.sigma, [share_of_one_round(max_n) / max_n])
+    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(ROUND_PARTS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)
+    delta, number = WORDS_DELTA_SHARES[-1], len(ROUND_PARTS)
     return _level_of_words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
 
 
-def words_alone_share(max_n: int) -> float:
+def share_of_one_round(max_n: int) -> float:
     """The part of an even share for that round; with max_n = 1 it is all that the first round
     left."""
-    return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
+    return min(ONE_ROUND_PART, max_n - ROUND_PARTS[0])
 
 
-def enough_words(new: int, near: int, words: int) -> bool:
+def may_stop_rounds(new: int, near: int, words: int) -> bool:
     """Whether level 1 stops after a later round: few words are new and near the threshold, so
     few are left to find.
 
@@ -299,20 +298,20 @@ def _level_of_words_round(
 MANY_WORDS = 30
 
 
-def finds_words(levels: Sequence[Level]) -> Finds:
+def users_needed_for_words(levels: Sequence[Level]) -> Finds:
     """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
 
     if isinstance(levels[0], ListedWordsLevel):
-        return _finds_other_words(levels[0])
+        return _users_needed_for_unlisted_words(levels[0])
 
     def needed(level: SetUnionLevel, held: int = 1) -> int:
         noise = rounded_gaussian(level.sigma_grid)
-        return users_needed(noise, level.grid_bits, level.threshold_grid, held, FOUND_WITH)
+        return users_needed(noise, level.grid_bits, level.threshold_grid, held, FINDING_PROBABILITY)
 
     first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
     many = min(MANY_WORDS, last.max_items)
     return Finds(
-        probability=float(FOUND_WITH),
+        probability=float(FINDING_PROBABILITY),
         users=needed(last),
         users_by_length=((1, needed(last)),),
         # Of words that people hold, at most two thirds or so are found before the last round.
@@ -325,13 +324,13 @@ def finds_words(levels: Sequence[Level]) -> Finds:
     )
 
 
-def _finds_other_words(level: ListedWordsLevel) -> Finds:
+def _users_needed_for_unlisted_words(level: ListedWordsLevel) -> Finds:
     """How many users an unlisted word needs, if each holds no other word and so gives it the whole
     norm of round 2."""
-    worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
+    worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
     users = max(1, -((worst_luck - level.second_threshold_grid) // level.second_unit))
     return Finds(
-        probability=float(FOUND_WITH),
+        probability=float(FINDING_PROBABILITY),
         users=users,
         users_by_length=((1, users),),
         note=(

@@ -7,22 +7,22 @@ from math import log2
 
 #: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS. Each
 #: round has half the noise of the one before it.
-WORDS_ROUNDS = (1 / 21, 4 / 21, 16 / 21)
-WORDS_DELTA = (0.02, 0.03, 0.95)
+ROUND_PARTS = (1 / 21, 4 / 21, 16 / 21)
+WORDS_DELTA_SHARES = (0.02, 0.03, 0.95)
 #: With a prior, level 1 has two rounds: the same of the words that its list lacks.
-WORDS_DELTA_OF_OTHERS = (0.05, 0.95)
+UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
 #: Of the whole run's delta, what these thresholds have; the Gaussian rounds have the rest. A half
 #: would serve words alone best. All lengths need little noise, and one length needs thresholds.
-NEW_WORDS = 0.25
+NEW_WORDS_DELTA_SHARE = 0.25
 #: Where round 1 finds fewer words than LEAST_COMMON_WORDS, no word is common: one more round takes
-#: all, with WORDS_ALONE of an even share, a little more than DPNE's for half the delta.
+#: all, with ONE_ROUND_PART of an even share, a little more than DPNE's for half the delta.
 LEAST_COMMON_WORDS = 5
-WORDS_ALONE = 1.05
+ONE_ROUND_PART = 1.05
 #: The part of a level's even share that round 1 gets.
-FIRST_ROUND = 0.25
+FIRST_ROUND_PART = 0.25
 #: Finds per gram of the level below: what each next level is expected to have of this level's.
-LATER_FINDS = {3: 0.25, 4: 0.35}
-STILL_LATER_FINDS = 0.65
+FINDS_PER_GRAM_BELOW = {3: 0.25, 4: 0.35}
+FINDS_PER_GRAM_ABOVE_4 = 0.65
 #: The worth of a gram of a later level, where one of this level is worth 1.
 LATER_WORTH = 0.3
 #: How much a level gains from twice the budget, in doublings, is never put below this.
@@ -39,10 +39,10 @@ EVEN_SHARE_FINDS_IF_MORE = 120
 #: Proof. Before a level above the first, with A levels after it, at least (A + 1) part / 2 is left.
 #: It is so before level 2, since level 1 takes 1.1 parts at most. If it is so before a level, then
 #: even() <= most, so round 2 gets `most` or less, which leaves the A later levels A part / 2. Round
-#: 1 therefore gets FIRST_ROUND / 2 of a part or more. Round 2 of the last level gets the rest,
-#: (1 - FIRST_ROUND) / 2 of a part or more; that of another a mean of even(), which is no less, and
-#: of `least` or `most`, which are .16 and .37 of a part at least.
-LEAST_ROUND = FIRST_ROUND / 2
+#: 1 therefore gets FIRST_ROUND_PART / 2 of a part or more. Round 2 of the last level gets the rest,
+#: (1 - FIRST_ROUND_PART) / 2 of a part or more; that of another a mean of even(), which is no less,
+#: and of `least` or `most`, which are .16 and .37 of a part at least.
+LEAST_PART = FIRST_ROUND_PART / 2
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Shares:
         return self.levels - self.level
 
     def first_round(self) -> float:
-        return FIRST_ROUND * self.left / (self.after + 1)
+        return FIRST_ROUND_PART * self.left / (self.after + 1)
 
     def even(self) -> float:
         """Round 2's share if all remaining levels got the same."""
-        return (1 - FIRST_ROUND) * self.left / (self.after + 1)
+        return (1 - FIRST_ROUND_PART) * self.left / (self.after + 1)
 
     def second_round(self, finds: float, finds_twice: float, below: int) -> float:
         """Round 2's share, from the expected finds at an even share and at twice that."""
@@ -73,12 +73,12 @@ class Shares:
         gain = min(max(log2(max(finds_twice, 1) / max(finds, 1)), LEAST_GAIN), 1.0)
         rate, later, ahead = finds / max(below, 1), finds, 0.0
         for level in range(self.level + 1, self.levels + 1):
-            rate *= LATER_FINDS.get(level, STILL_LATER_FINDS)
+            rate *= FINDS_PER_GRAM_BELOW.get(level, FINDS_PER_GRAM_ABOVE_4)
             later *= rate
             ahead += LATER_WORTH * later
         wanted = left * finds * gain / max(finds * gain + ahead, 1e-9)
         part = 1 / self.levels
-        least = (part / 2) * (1 - FIRST_ROUND) * min(1, 0.3 + 3 * gain)
+        least = (part / 2) * (1 - FIRST_ROUND_PART) * min(1, 0.3 + 3 * gain)
         share = max(min(wanted, 2 * part) - first, least)
         most = left - first - self.after * part / 2
         if most <= 0:

@@ -20,9 +20,9 @@ from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 
 #: A threshold that every noised weight reaches.
-ALWAYS = -(2**62)
+REACHED_BY_ALL = -(2**62)
 #: Where there is no list, no word is beside it.
-NO_WORDS = pa.schema([("word", pa.string()), ("key", pa.int64())])
+NO_UNLISTED_WORDS = pa.schema([("word", pa.string()), ("key", pa.int64())])
 #: The tables of a level.
 TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "plain_sums", "list_sizes", "noised",
@@ -51,7 +51,7 @@ class TwoRounds:
         ):  # fmt: skip
             host.put(table, public)
         if others is None:
-            host.put("other_words", NO_WORDS.empty_table())
+            host.put("other_words", NO_UNLISTED_WORDS.empty_table())
         host.run(
             "forecast_round_1",
             norm=unit,
@@ -80,7 +80,7 @@ class TwoRounds:
 
     def passed(self, thresholds: Integers) -> Passed:
         others = self.valid.others
-        beside = None if others is None else (others.second_threshold, ALWAYS)
+        beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
         self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))
         self.host.run("forecast_lifted", valid=Object(self.valid), **self._noise())
         # lifted (class, position, key, bin, first, second), of absent grams

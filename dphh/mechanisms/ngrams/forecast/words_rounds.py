@@ -15,14 +15,14 @@ import pyarrow as pa
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.price import (
-    budget_of,
-    enough_words,
-    words_alone,
-    words_alone_share,
+    ladder_budget,
+    may_stop_rounds,
+    share_of_one_round,
+    words_in_one_round,
 )
-from dphh.mechanisms.ngrams.forecast.shares import LEAST_COMMON_WORDS, WORDS_ROUNDS
-from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
+from dphh.mechanisms.ngrams.forecast.shares import LEAST_COMMON_WORDS, ROUND_PARTS
+from dphh.mechanisms.released_rows import as_array
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
 from dphh.price import Price
 
 
@@ -38,25 +38,27 @@ class WordsRounds(AdaptiveRounds):
         def rest_in_one_round() -> SetUnionLevel:
             max_n, max_items = price["max_n"], price["max_items"]
             counting = Counting.of(price["counts"])
-            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
-            return words_alone(budget, max_n, max_items)
+            budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
+            return words_in_one_round(budget, max_n, max_items)
 
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
         return cls(rounds, rest_in_one_round=rest_in_one_round)
 
-    def left(self, ran: Sequence[Ran], planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+    def remaining(
+        self, ran: Sequence[Drawn], planned: Sequence[SetUnionLevel]
+    ) -> Sequence[SetUnionLevel]:
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
             return [self.rest_in_one_round()] if words < LEAST_COMMON_WORDS else planned
-        noisy = whole(found.column("noisy"), pa.int64()).to_numpy()
+        noisy = as_array(found.column("noisy"), pa.int64()).to_numpy()
         near = int((noisy < 2 * level.threshold_grid).sum())
-        return [] if enough_words(found.num_rows, near, words) else planned
+        return [] if may_stop_rounds(found.num_rows, near, words) else planned
 
 
-def words_rounds_run(rounds: WordsRounds, drawn: Any, max_n: int) -> Iterator[tuple[Ran, float]]:
+def words_rounds_run(rounds: WordsRounds, drawn: Any, max_n: int) -> Iterator[tuple[Drawn, float]]:
     """Each drawn round as it was run, and what it took of an even share."""
     for number, (level, found) in enumerate(rounds.read(drawn), start=1):
         planned = level.round == number
-        share = WORDS_ROUNDS[number - 1] if planned else words_alone_share(max_n)
+        share = ROUND_PARTS[number - 1] if planned else share_of_one_round(max_n)
         yield (level, found), share

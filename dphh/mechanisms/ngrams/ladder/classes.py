@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS, STEP, Lift, lift_index
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung, ValidGrams
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers, Rung, ValidGrams
 
 Floats = NDArray[np.float64]
-_RIGHT_HALF = np.int64(2**PAIR - 1)
+_RIGHT_HALF = np.int64(2**PAIR_BITS - 1)
 _LEAST_FORECAST_MASS = 1e-3
 
 
@@ -39,17 +39,17 @@ class RuleForUnlisted:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Partition:
     """A partition of the classes: each part is treated as one class with one forecast."""
 
     #: For each class, the number of the part that it belongs to.
-    merged: Integers
+    part_of_class: Integers
     forecasts: Floats
 
     def summed(self, of_classes: Any) -> Any:
         """The sums of these values over the classes of each part."""
         sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
-        np.add.at(sums, self.merged, of_classes)
+        np.add.at(sums, self.part_of_class, of_classes)
         return sums
 
 
@@ -76,10 +76,10 @@ class ValidClasses:
     public: PublicClasses | None = None
     #: For a list of words: the rule for words that it lacks.
     others: RuleForUnlisted | None = None
-    #: With a prior: two ways to merge classes, by the forecast times the lift and by the forecast
-    #: alone. The lift says how much more often the public text has a gram than its parts let
-    #: expect; a class has one lift.
-    ways: tuple[Way, ...] = ()
+    #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. The
+    #: lift says how much more often the public text has a gram than its parts let expect; a class
+    #: has one lift.
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def sizes(self) -> Integers:
@@ -94,8 +94,8 @@ class ValidClasses:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    def of(self, keys: Integers) -> Integers:
-        one, other = keys >> PAIR, keys & _RIGHT_HALF
+    def class_of(self, keys: Integers) -> Integers:
+        one, other = keys >> PAIR_BITS, keys & _RIGHT_HALF
         group: Integers = self.left[one] + self.right[other]
         if self.public is None:
             return group
@@ -176,7 +176,7 @@ def valid_classes(
     words = below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
     suf = nothing if words else below.keys & _RIGHT_HALF
-    pre = nothing if words else below.keys >> PAIR
+    pre = nothing if words else below.keys >> PAIR_BITS
     a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
     lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
     a, b = a - a.min(initial=0), b - b.min(initial=0)
@@ -203,13 +203,13 @@ def valid_classes(
 
     listed = moved = nothing[:0]
     if lift is not None:
-        ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT_HALF
+        ends, begins = lift.keys >> PAIR_BITS, lift.keys & _RIGHT_HALF
         sums = e[ends] + f[begins]
         moved = listed = lifts * (a[ends] + b[begins])
         moved = moved + shifts[sums]
         listed = listed + lift_index(sums + lowest_expected, lift.counts_of_keys)
     classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
-    ways = () if lift is None else _ways_to_merge(classes, lowest)
+    partitions = () if lift is None else _two_partitions(classes, lowest)
     order = np.argsort(group, kind="stable")
     sizes = (end_counts[one] * begin_counts[other])[order]
     cumulative = np.cumsum(sizes)
@@ -236,18 +236,18 @@ def valid_classes(
         ),
         ends=np.searchsorted(group, np.arange(classes), side="right"),
         public=public,
-        ways=ways,
+        partitions=partitions,
     )
 
 
-def _ways_to_merge(classes: int, lowest: int) -> tuple[Way, ...]:
+def _two_partitions(classes: int, lowest: int) -> tuple[Partition, ...]:
     """Two partitions of the classes: by the forecast times the lift, and by the forecast alone. A
     class number encodes the forecast's step and the index of the lift."""
     steps, places = np.divmod(np.arange(classes), len(LIFTS))
-    ways = []
+    partitions = []
     for by_lift in (LIFTS, np.zeros_like(LIFTS)):
         foretold = steps + by_lift[places]
         least, most = int(foretold.min()), int(foretold.max())
         forecasts = np.exp(STEP * (np.arange(least, most + 1) + lowest + 1))
-        ways.append(Way(foretold - least, forecasts))
-    return tuple(ways)
+        partitions.append(Partition(foretold - least, forecasts))
+    return tuple(partitions)

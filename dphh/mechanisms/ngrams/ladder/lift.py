@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR, Integers, Rung
+from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers, Rung
 from dphh.prior import Prior
 
 Floats = NDArray[np.float64]
@@ -77,10 +77,10 @@ def _released_pairs(
     parts, counts = [part[some] for part in parts], prior.counts[length - 1][some]
     for rung in rungs[1 : length - 1]:
         pairs = pairwise(parts)
-        parts = [_index_or_minus_1(rung.keys, (left << PAIR) | right) for left, right in pairs]
+        parts = [_index_or_minus_1(rung.keys, (left << PAIR_BITS) | right) for left, right in pairs]
         some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
         parts, counts = [part[some] for part in parts], counts[some]
-    return (parts[0] if length == 1 else (parts[0] << PAIR) | parts[1]), counts
+    return (parts[0] if length == 1 else (parts[0] << PAIR_BITS) | parts[1]), counts
 
 
 def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:

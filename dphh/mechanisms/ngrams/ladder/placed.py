@@ -8,7 +8,7 @@ from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.words import numbers_of
 
 
-class Placed:
+class PlacedRungs:
     """How many rungs of a ladder are placed in the table `positions` of a host.
 
     A continued run does not ask for levels that it drew before: the next one that it draws places

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dphh.levels.ngrams import Pruning
 
 Integers = NDArray[np.int64]
-PAIR = 32
-_RIGHT_HALF = np.int64(2**PAIR - 1)
+PAIR_BITS = 32
+_RIGHT_HALF = np.int64(2**PAIR_BITS - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
 
 def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
     """The rung of the released pairs `keys`, which must be ascending."""
-    left, right = keys >> PAIR, keys & _RIGHT_HALF
+    left, right = keys >> PAIR_BITS, keys & _RIGHT_HALF
     last = (below if pruning == "both" else words).words[right, -1:]
     return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
 
@@ -116,7 +116,7 @@ class ValidGrams:
         within = indices - np.where(overlap > 0, self.cumulative[overlap - 1], 0)
         left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
         right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
-        return (left << PAIR) | right
+        return (left << PAIR_BITS) | right
 
 
 def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
@@ -124,7 +124,9 @@ def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
     everything_meets = pruning == "single" or below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
     ends_in = nothing if everything_meets else below.keys & _RIGHT_HALF
-    begins_with = np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR
+    begins_with = (
+        np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR_BITS
+    )
     overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
     ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
     begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
