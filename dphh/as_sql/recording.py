@@ -112,8 +112,9 @@ class RecordingHost(Host):
 
     def forecast_released(self) -> Columns:
         sizes = enumerate(self._valid.sizes.tolist())
-        keys = [self._valid.keys(group, np.arange(min(size, self.rows))) for group, size in sizes]
-        found = np.sort(np.concatenate(keys)[: self.rows])
+        keys = [self._valid.keys(group, np.arange(size)) for group, size in sizes]
+        # The first of all, so that grams of gram 0 alone go on at every length.
+        found = np.sort(np.concatenate(keys))[: self.rows]
         zero = np.zeros(len(found), np.int64)
         words = pa.nulls(len(found), pa.string())
         return {"key": found, "word": words, "bin": zero, "first": zero, "second": zero}

@@ -1,4 +1,5 @@
-"""Runs of every verb and every method, recorded where they ask their generator (`asked.py`)."""
+"""Runs of every verb and every method, whichever way they go: a table of cases for several tests;
+and these runs, recorded where they ask their generator (`asked.py`)."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ CASES = {
         [*NEAR, *((user, ["a", "b", "c"]) for user in range(2_000, 2_900))],
         ((1, 1), (1, 2), (1, 3), (1, 4)),
     ),
-    "auto, one round": Case(
+    "auto of nothing, one round": Case(
         partial(items, max_items=4, method="auto", counts=0.3, **LOOSE),
         ALONE,
         ((1, 1), (1, 2)),
@@ -136,7 +137,11 @@ CASES = {
         SPELLED,
         (1, 2, 3),
     ),
+    "trie, most frequent": Case(
+        partial(trie, max_length=4, choice="most-frequent", **LOOSE), SPELLED, (1, 2, 3, 4)
+    ),
     "ldp_trie": Case(LOCAL, SPELLED, (1, 2)),
+    "ldp_trie, greedy": Case(partial(LOCAL, sampling="greedy", passes=2), SPELLED, (1, 2, 1, 2)),
 }
 
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 import click.testing
 import duckdb
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,25 +26,13 @@ from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.sql import query
 from dphh.testing import SeededRandomness
-from tests.engines.test_engines_agree import VERBS
+from tests.engines.recorded_runs import CASES, corpus_of
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 
 
-@pytest.fixture(scope="module")
-def rows():
-    rng = np.random.default_rng(7)
-    words = [f"w{i}" for i in range(12)]
-    return [
-        (user, [words[i] for i in rng.zipf(1.6, 8) % len(words)])
-        for user in range(3000)
-        for _ in range(1 + user % 3)
-    ]
-
-
-def corpus_of(rows, path):
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    return Corpus(path, user="who", text="what", as_="list")
+#: Of a run that ends early some steps are left out.
+WHOLE = [name for name in CASES if not re.search("nothing|one round|ends|alone|stops", name)]
 
 
 @contextmanager
@@ -65,10 +52,10 @@ def watched(monkeypatch) -> Iterator[list]:
         yield seen
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, rows, verb):
+@pytest.mark.parametrize("case", WHOLE)
+def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
     """The made-up releases let levels ask what real ones do, and no value of theirs is shown."""
-    plan = VERBS[verb](corpus_of(rows, tmp_path / "corpus.parquet"))
+    plan = CASES[case].plan(corpus_of(tmp_path, CASES[case].rows))
     sections = sections_of(plan.price)
     with watched(monkeypatch) as executed:
         plan.run(engine="duckdb", randomness=SeededRandomness(11))
@@ -86,10 +73,10 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, rows, verb)
     assert steps <= {name for name, _ in executed}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_queries_of_a_run_are_free_and_leave_nothing_open_without_a_word(verb):
+@pytest.mark.parametrize("case", CASES)
+def test_the_queries_of_a_run_are_free_and_leave_nothing_open_without_a_word(case):
     """The files are not there: nothing is read. What stays a parameter has its comment."""
-    text = VERBS[verb](NOWHERE).sql()
+    text = CASES[case].plan(NOWHERE).sql()
     without_comments = re.sub("--.*", "", text)
     opened = set(re.findall(r"\$([a-z_]\w*)", without_comments))
     assert opened <= set(re.findall(r"^-- \$(\w+): ", text, re.MULTILINE))
@@ -132,8 +119,8 @@ def test_the_threshold_of_a_level_follows_from_what_is_released_below(
 # Who asks
 
 
-def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path, rows):
-    corpus_of(rows, tmp_path / "corpus.parquet")
+def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path):
+    corpus_of(tmp_path, [(1, ["a"])])
     asked = ["items", str(tmp_path / "corpus.parquet"), "--user", "who", "--text", "what",
              "--epsilon", "1", "--delta", "1e-6", "--ledger", str(tmp_path / "ledger")]  # fmt: skip
     runner = click.testing.CliRunner()

@@ -18,8 +18,6 @@ from tests.engines.test_content import (
 
 # Its SQL and the functions registered in it: against the specification, and against Polars.
 from tests.engines.test_engines_agree import (
-    frame,
-    rows,
     test_a_seeds_release_is_the_same_on_every_engine,
 )
 

@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
-from dphh import Corpus, items, ldp_trie, ngrams, trie
+from dphh import Corpus
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
@@ -35,18 +34,12 @@ from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.kernel.reading import Words
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
+from tests.engines.recorded_runs import CASES, corpus_of
 from tests.engines.tries import plan_of
 
 #: How often a test of chance may fail a right mechanism.
 CHANCE = 1e-9
 ROOT = Path(__file__).parents[2]
-
-
-def corpus_of(folder: Path, rows: list[tuple[Any, list[str]]], name: str = "corpus") -> Corpus:
-    path = folder / f"{name}.parquet"
-    frame = {"who": [user for user, _ in rows], "what": [tokens for _, tokens in rows]}
-    pl.DataFrame(frame, schema_overrides={"what": pl.List(pl.String)}).write_parquet(path)
-    return Corpus(path, user="who", text="what", as_="list")
 
 
 class Counted:
@@ -69,34 +62,11 @@ def agreements(count: int, of: int, chance: float) -> bool:
 
 # Nothing but the operating system is asked.
 
-VERBS = {
-    "items": lambda c: items(c, epsilon=4, delta=1e-3, max_items=5),
-    "items sips": lambda c: items(c, epsilon=6, delta=1e-3, max_items=5, method="sips"),
-    "items adaptive": lambda c: items(c, epsilon=6, delta=1e-3, max_items=5, method="adaptive"),
-    "ngrams": lambda c: ngrams(c, max_n=3, epsilon=20, delta=1e-2, max_items=5, spurious=0.5),
-    "ngrams dpne": lambda c: ngrams(
-        c, max_n=3, epsilon=20, delta=1e-2, max_items=5, spurious=0.5, method="dpne"
-    ),
-    "trie": lambda c: trie(c, epsilon=6, delta=1e-2, max_length=3),
-    "trie paper": lambda c: trie(
-        c, epsilon=8, delta=1e-2, max_length=3, accounting="paper", users=2_000
-    ),
-    "ldp_trie": lambda c: ldp_trie(
-        c, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=1, max_length=2, keep=8,
-        character_set=list("abcdefgh"), pad=True,
-    ),
-}  # fmt: skip
-
-
-def several(folder: Path) -> Corpus:
-    """Users of several rows, of few words: every verb draws all that it ever draws."""
-    words = "abcdefgh"
-    rows = [
-        (user, [words[(user * step) % 7], words[(user + step) % 5], words[step]])
-        for user in range(400)
-        for step in (1, 2)
-    ]
-    return corpus_of(folder, rows)
+#: One of each way to draw.
+DRAWING = (
+    "items", "sips", "adaptive", "forecast, three rounds of words", "forecast with a prior",
+    "dpne", "counts", "trie", "trie of the paper", "ldp_trie",
+)  # fmt: skip
 
 
 class Bytes:
@@ -124,11 +94,11 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, name, forbidden)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("case", DRAWING)
 def test_the_systems_bytes_decide_every_release_and_no_other_generator_is_touched(
-    engine: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = VERBS[verb](several(tmp_path))
+    plan = CASES[case].plan(corpus_of(tmp_path, CASES[case].rows))
     poison(monkeypatch)
     threads = 1 if engine == "duckdb" else None  # or rows would come in another order each time
 
