@@ -1,13 +1,9 @@
-"""Runs of `ldp_trie` whose randomisers a test sets, and the same in plain Python."""
+"""Runs of `ldp_trie` whose randomisers a test sets."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import pyarrow as pa
 
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
@@ -15,7 +11,6 @@ from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.privacy.subset_selection import subset_selection
-from dphh.testing import SeededRandomness
 from tests.engines.levels import host_on, unstored
 
 Prefix = tuple[tuple[str, ...], bool]
@@ -57,48 +52,4 @@ def prefixes(done: LevelDone) -> dict[Prefix, float]:
     rows = done.rows.to_pylist()
     found = {(tuple(row["tokens"]), row["ended"]): row["score"] for row in rows}
     assert len(found) == len(rows)
-    return found
-
-
-def seated(users: Sequence[Any], randomness: SeededRandomness) -> list[Any]:
-    """The users in the order of their seats under this seed."""
-    names = [str(user) for user in users]
-    draws = randomness.words(len(names), "ldp_trie/seats", pa.array(names, pa.string()))
-    return [user for _, _, user in sorted(zip(draws.tolist(), names, users, strict=True))]
-
-
-def brute_force(
-    words: Mapping[Any, Sequence[Sequence[str]]], seats: Sequence[Any], plan: Plan
-) -> list[dict[Prefix, int]]:
-    """Algorithm 2 where everybody tells the truth and has room to tell all, by the paper's loop."""
-    characters = list(plan["character_set"])
-    place = {character: number for number, character in enumerate([*characters, None])}
-    known = {tuple(word) for word in plan["known"]}
-    released: set[Prefix] = set()
-    found: list[dict[Prefix, int]] = []
-    heavy: set[tuple[str, ...]] = set()
-    for level in plan.levels:
-        assert isinstance(level, LocalLevel)
-        if level.level == 1:
-            known |= {word for word, ended in released if ended}
-            heavy = {(character,) for character in characters}
-        votes: Counter[Prefix] = Counter()
-        for user in seats[level.first_seat : level.first_seat + level.users]:
-            votes.update({
-                (tuple(word[: level.level + 1]), len(word) == level.level)
-                for word in map(tuple, words[user])
-                if word not in known
-                and set(word) <= set(characters)
-                and word[: level.level] in heavy
-            })  # fmt: skip
-        first = sorted(
-            votes,
-            key=lambda vote: (
-                -votes[vote], [place[c] for c in [*vote[0], *([None] if vote[1] else [])]]
-            ),
-        )  # fmt: skip
-        kept = first[: level.keep]
-        heavy = {prefix for prefix, ended in kept if not ended}
-        found.append({vote: votes[vote] for vote in kept if vote not in released})
-        released |= set(kept)
     return found

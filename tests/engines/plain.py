@@ -234,8 +234,8 @@ class Plain:
     def reports(
         self, level: LocalLevel, prefixes: Sequence[Gram], known: Sequence[Gram],
         characters: Sequence[str], purpose: str,
-    ) -> list[tuple[int, int]]:  # fmt: skip
-        """(value, reports) of what a level keeps."""
+    ) -> list[Any]:  # fmt: skip
+        """(value, reports, prefix, ended) of what a level keeps."""
         lists = pa.list_(pa.string())
         numbers = pa.array(range(len(prefixes)), pa.int64())
         tokens = pa.array([list(prefix) for prefix in prefixes], lists)
@@ -255,7 +255,7 @@ class Plain:
             keep=level.keep,
             purpose=purpose,
         )
-        return self.con.execute("SELECT value, reports FROM kept").fetchall()
+        return self.con.execute("SELECT value, reports, prefix, ended FROM kept").fetchall()
 
     def _tell(self, table: str, rows: Any) -> None:
         self.con.register("handed_over", rows)

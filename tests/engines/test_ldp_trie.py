@@ -1,18 +1,15 @@
-"""`ldp_trie` on every engine, against the paper's loop; and how far off its estimates are.
+"""`ldp_trie` on every engine: who is asked, what is refused, and how far off its estimates are.
 
 `test_plain_sql.py` has seats, what is chosen on a device, reports and what is kept.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
@@ -21,50 +18,9 @@ from dphh.levels.ldp_trie import BY_CHANCE
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.engines.levels import few
-from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
+from tests.engines.local_tries import grown, plan_of
 
-#: "é" is no character of the tests' tries.
-WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 LETTERS = [chr(ord("a") + i) for i in range(24)]
-
-
-def scores(done):
-    return [{prefix: round(score, 6) for prefix, score in prefixes(one).items()} for one in done]
-
-
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 11), WORDS), min_size=12, max_size=40),
-    keep=st.integers(1, 6),
-    levels=st.integers(1, 4),
-    passes=st.integers(1, 2),
-    known=st.lists(WORDS, max_size=3),
-    seed=st.integers(0, 10**6),
-)
-@example(
-    rows=[(user, word) for user in range(12) for word in "ab"],
-    keep=1,
-    levels=1,
-    passes=2,
-    known=[],
-    seed=1,
-)  # what the first pass found is not asked for again
-@few(10)
-def test_every_level_is_the_brute_force_one(
-    engine, written, rows, keep, levels, passes, known, seed
-):
-    rows = rows + [(user, "") for user in range(12)]  # everybody is there
-    plan = plan_of(
-        12 // (levels * passes), 40, truthful=True, character_set="$ba", max_length=levels,
-        passes=passes, keep=keep, known=known, pad=True,
-    )  # fmt: skip
-    words = defaultdict(list)
-    for user, word in rows:
-        words[user].append(word)
-    seats = seated(list(words), SeededRandomness(seed))
-    corpus = written(rows, text=None, item="what")
-    done = grown(engine, corpus, plan, SeededRandomness(seed))
-    assert scores(done) == brute_force(words, seats, plan)
 
 
 # Who is asked

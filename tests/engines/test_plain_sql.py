@@ -26,12 +26,7 @@ from hypothesis import strategies as st
 from dphh import Corpus, counts, items, ngrams
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.levels import draw_counts
-from dphh.mechanisms.ldp_trie.levels import (
-    planted,
-    purpose_of,
-    reports_of_seats,
-    seat_users,
-)
+from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
@@ -478,31 +473,35 @@ TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "
 def test_every_level_of_local_reports_is_the_plain_one(
     engine, sampling, rows, contributions, keep, seed
 ):
-    """Seats, what is chosen on a device, reports and what is kept; with users who are made up."""
+    """Seats, what is chosen on a device, reports, what is kept and what is asked for next; with
+    users who are made up."""
     plan = local_plan(
         3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
         keep=keep, known=[["a", "b"]], sampling=sampling, pad=True,
     )  # fmt: skip
-    randomness = SeededRandomness(seed)
-    plain, levels = Plain(rows, randomness), [*plan.levels]
-    corpus = corpus_of(rows)
-    growth = planted(plan.price)
-    plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
-    with host_on(engine, corpus, SeededRandomness(seed)) as host:
-        seat_users(host, plan["character_set"], 3 * len(levels), pad=True)
-        for level in levels:
-            if level.level == 1:
-                growth = growth.of_next_pass()
-            purpose = purpose_of(level)
-            found = reports_of_seats(host, level, growth, purpose)
-            below, left_out = (
-                [growth.decoded(word) for word in words]
-                for words in (growth.prefixes, growth.known)
-            )
-            expected = plain.reports(level, below, left_out, plan["character_set"], purpose)
-            columns = (found.column(name).to_pylist() for name in ("value", "reports"))
-            assert list(zip(*columns, strict=True)) == expected
-            growth, _ = growth.grown(found)
+    drawn = []
+
+    def once(step, draw):
+        drawn.append(draw())
+        return drawn[-1]
+
+    with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
+        done = [*ldp_trie_levels(plan.price, host, once, "")]
+    characters, levels = plan["character_set"], plan.levels
+    plain = Plain(rows, SeededRandomness(seed))
+    plain.sit(characters, 3 * len(levels), len({user for user, _ in rows}))
+    known, released, below = {("a", "b")}, set(), []
+    for level, kept, step in zip(levels, drawn, done, strict=True):
+        if level.level == 1:  # of a pass, which does not ask for what was found before
+            known |= {tokens for tokens, ended in released if ended}
+            below = [(character,) for character in characters]
+        expected = plain.reports(level, below, sorted(known), characters, purpose_of(level))
+        columns = (kept.column(name).to_pylist() for name in ("value", "reports"))
+        assert list(zip(*columns, strict=True)) == [row[:2] for row in expected]
+        grown = [(tuple(prefix), ended) for _, _, prefix, ended in sorted(expected)]
+        assert prefixes(step) == {*grown} - released
+        released |= {*grown}
+        below = [tokens for tokens, ended in grown if not ended]
 
 
 # The specification by itself
