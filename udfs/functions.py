@@ -58,18 +58,18 @@ class Function:
         return INTS in self.takes or LONGS in self.takes
 
 
-def structs(**fields: pa.DataType) -> pa.DataType:
+def struct_list(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(list(fields.items())))
 
 
-WEIGHTS = structs(key=LONG, weight=LONG)
+WEIGHTS = struct_list(key=LONG, weight=LONG)
 USERS, KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 COUNT = One(pa.int32())
 #: Where a user's weights are equal: max_items, grid_bits, salt.
 LEVEL = (COUNT, COUNT, OBJECT)
 DRAWN = (One(LONG), One(TEXT))
-GRAM = structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
-ROW = structs(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
+GRAM = struct_list(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
+ROW = struct_list(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
 
 
 def called_in(text: str) -> list[str]:
@@ -93,7 +93,9 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             LONGS,
         ),
         "bin": Function(bin_of, (LONG, One(LONG)), LONG),
-        "absent_bins": Function(absent.bins, (LONG, LONG, *DRAWN), structs(bin=LONG, grams=LONG)),
+        "absent_bins": Function(
+            absent.bins, (LONG, LONG, *DRAWN), struct_list(bin=LONG, grams=LONG)
+        ),
         "absent_negatives": Function(absent.negatives, (LONG, LONG, LONG, *DRAWN), LONG),
         "lifted_grams_of_class": Function(
             absent.lifted_of_class, (LONG, ROW, OBJECT, *DRAWN), GRAM
@@ -101,7 +103,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "lifted": Function(
             lifted_function(randomness),
             (LONG, OBJECT, One(LONG), One(LONG), One(TEXT)),
-            structs(position=LONG, key=LONG, noisy=LONG),
+            struct_list(position=LONG, key=LONG, noisy=LONG),
         ),
         "unreleased": Function(of.unreleased, (INTS, WORDS, OBJECT), INTS),
         "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, OBJECT), INTS),

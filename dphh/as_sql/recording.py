@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Object
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
-from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
@@ -102,7 +102,7 @@ class RecordingHost(Host):
     def forecast_rows(self) -> Columns:
         group, valid = self._put["classes"].columns
         # At the threshold round 1 shows nothing but noise.
-        bins = np.full(len(group), len(EDGES) // 2 if self.thresholds > 1 else 0)
+        bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "negatives": valid}
 
     forecast_signs = forecast_rows

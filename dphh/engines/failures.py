@@ -22,7 +22,7 @@ from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
-OUR_OWN = {
+MESSAGES_OF_MARKS = {
     "dphh: too long": TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
     "dphh: NULL user": ROWS_WITHOUT_USER,
@@ -78,7 +78,7 @@ class Failures:
 
     def _corpus_fault(self, said: str) -> str | None:
         """The message for a fault of the corpus; None if it is not the corpus's fault."""
-        for sign, told in OUR_OWN.items():
+        for sign, told in MESSAGES_OF_MARKS.items():
             if sign in said:
                 return told
         if (line := bad_line(said)) is not None:

@@ -16,7 +16,7 @@ from dphh.errors import UsageError
 from dphh.files.whole_files import write_named
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
-from dphh.privacy.events import Event, events_to_json, priced_in
+from dphh.privacy.events import Event, events_to_json, without_notes
 from dphh.rows.user import as_json
 from dphh.wording.cells import cell
 
@@ -55,7 +55,7 @@ class Request:
             self.parameters,
             as_recorded(self.corpus),
             None if self.corpus.kind == "path" else self.corpus.account,
-            priced_in(self.price.events),
+            without_notes(self.price.events),
             self.price.epsilon,
             self.price.delta,
         ]

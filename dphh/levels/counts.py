@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from dphh.columns import OTHER
 from dphh.levels.level import LevelOnGrid
 from dphh.privacy.counts import (
-    Ends,
+    Reach,
     Weighing,
     checked_confidence,
     counts_bits,
-    ends,
+    interval_reach,
     sigma_on_grid,
 )
 from dphh.wording.lines import number
@@ -72,10 +72,10 @@ class CountsLevel(LevelOnGrid):
         return Weighing(self.keys, self.max_items, self.grid_bits)
 
     @property
-    def reach(self) -> Ends:
+    def reach(self) -> Reach:
         """How far an interval extends below and above a noised count."""
         together = self.keys if self.simultaneous else 1
-        return ends(self.sigma_grid, self.confidence, self.weighing.octaves, together)
+        return interval_reach(self.sigma_grid, self.confidence, self.weighing.octaves, together)
 
     @property
     def half_width(self) -> float:
@@ -132,7 +132,7 @@ class FoundCounts:
         )
 
     @property
-    def widest(self) -> CountsLevel:
+    def noisiest(self) -> CountsLevel:
         """The level with 2 K keys. No other number of keys has more noise."""
         return self.level(2 * self.max_items)
 
@@ -142,7 +142,7 @@ class FoundCounts:
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]
-        return {**said, "sigma": self.widest.sigma, "half_width": self.widest.half_width}
+        return {**said, "sigma": self.noisiest.sigma, "half_width": self.noisiest.half_width}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> FoundCounts:

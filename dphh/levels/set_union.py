@@ -7,7 +7,7 @@ from math import ceil
 from typing import ClassVar
 
 from dphh.levels.level import LevelOnGrid
-from dphh.privacy.following import Grid
+from dphh.privacy.following import Noise
 from dphh.wording.lines import number, plural
 
 #: If at least this many items reach the first round's threshold, rounds follow.
@@ -35,8 +35,8 @@ class SetUnionLevel(LevelOnGrid):
         return self._grid_to_users(self.threshold_grid)
 
     @property
-    def grid(self) -> Grid:
-        return Grid(self.sigma_grid, self.grid_bits)
+    def grid(self) -> Noise:
+        return Noise(self.sigma_grid, self.grid_bits)
 
     def in_words(self) -> tuple[str, ...]:
         return (
@@ -58,7 +58,7 @@ class WeighedLevel(SetUnionLevel):
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
     """A first round of `items`, which releases nothing: how many items reach its threshold chooses
-    between an `AloneLevel` and rounds."""
+    between an `SingleRoundLevel` and rounds."""
 
     kind: ClassVar[str] = "choice"
 
@@ -71,7 +71,7 @@ class ChoiceLevel(SetUnionLevel):
 
 
 @dataclass(frozen=True)
-class AloneLevel(SetUnionLevel):
+class SingleRoundLevel(SetUnionLevel):
     """The one round of `items` that takes the place of rounds where few items are popular."""
 
     kind: ClassVar[str] = "alone"

@@ -57,7 +57,7 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
-from dphh.privacy.losses import LONGEST, on_grid
+from dphh.privacy.losses import LONGEST, losses_on_grid
 from dphh.privacy.search import float_above, float_below
 from dphh.privacy.special import gammaln, log_expit, ndtr
 
@@ -76,7 +76,7 @@ _NORMAL_CELLS = np.concatenate(
 
 
 @dataclass(frozen=True)
-class Losses:
+class FiniteLosses:
     """A finite distribution of privacy losses, under the data that include the user."""
 
     values: FloatArray
@@ -92,16 +92,16 @@ class Composition:
     responses: tuple[tuple[float, int], ...] = ()  # epsilon, and the number of events with it
     certain_loss: Fraction = Fraction(0)  # the sum c
     #: If the first event is a set union: the same events, once for each share of new items.
-    by_share: tuple[Composition, ...] = ()
+    by_new_share: tuple[Composition, ...] = ()
     #: The noise of a release before, in whose light one of `by_share` follows; infinite if none.
     before: float = math.inf
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
-        if self.by_share and self.before < math.inf and math.isfinite(epsilon):
+        if self.by_new_share and self.before < math.inf and math.isfinite(epsilon):
             return self._delta_after_first_release(epsilon)
-        if self.by_share:
-            return max(some.delta(epsilon) for some in self.by_share)
+        if self.by_new_share:
+            return max(some.delta(epsilon) for some in self.by_new_share)
         if math.isnan(epsilon):
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
@@ -130,7 +130,7 @@ class Composition:
         losses = mu * _NORMAL_CELLS + mu * mu / 2
         left = epsilon - losses - 2.0**-40 * (abs(epsilon) + np.abs(losses))
         most = np.zeros(len(left))
-        for some in self.by_share:
+        for some in self.by_new_share:
             curve = gaussian_deltas(left, some.sigma)
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
         above = np.asarray(ndtr(-_NORMAL_CELLS), dtype=np.float64)
@@ -144,7 +144,7 @@ class Composition:
         return float_above(exact)
 
     @cached_property
-    def _losses(self) -> Losses:
+    def _losses(self) -> FiniteLosses:
         if math.prod(count + 1 for _, count in self.responses) <= _SUPPORT:
             return _exact_losses(self.responses)
         return _grid_losses(self.responses, self._largest_loss)
@@ -152,8 +152,8 @@ class Composition:
 
 @lru_cache(maxsize=256)  # a tenth of a second or more, for a ledger that asks for it at each step
 def _smallest_epsilon(composed: Composition, delta: float) -> float:
-    if composed.by_share and composed.before == math.inf:
-        return _largest_epsilon(composed.by_share, delta)
+    if composed.by_new_share and composed.before == math.inf:
+        return _largest_epsilon(composed.by_new_share, delta)
     if delta < composed.infinite_loss:
         return math.inf
     if delta == composed.infinite_loss < 1 and composed.sigma < math.inf:
@@ -181,16 +181,16 @@ def compose(events: Iterable[Event]) -> Composition:
     first, rest = costs[0], _compose_costs(costs[1:])
     if first.either:
         assert first.sigma is not None and first.delta is not None
-        return replace(whole, by_share=_compose_by_share(first.sigma, first.delta, rest))
+        return replace(whole, by_new_share=_compose_by_new_share(first.sigma, first.delta, rest))
     if first.chosen is not None:
         parts = first.chosen
-        union = _compose_by_share(parts.sigma, parts.delta, rest)
+        union = _compose_by_new_share(parts.sigma, parts.delta, rest)
         rounds = _with_gaussian_and_delta(parts.rounds_sigma, parts.rounds_delta, rest)
-        return replace(whole, by_share=(*union, rounds), before=parts.before)
+        return replace(whole, by_new_share=(*union, rounds), before=parts.before)
     return whole
 
 
-def _compose_by_share(sigma: float, delta: float, rest: Composition) -> tuple[Composition, ...]:
+def _compose_by_new_share(sigma: float, delta: float, rest: Composition) -> tuple[Composition, ...]:
     """A set union composed with the rest, for each interval of a user's share of new items."""
     return tuple(
         _with_gaussian_and_delta(
@@ -233,7 +233,7 @@ def _probability_of_either(first: float, second: float) -> float:
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
 
 
-def _losses_of_repeated(epsilon: float, count: int) -> Losses:
+def _losses_of_repeated(epsilon: float, count: int) -> FiniteLosses:
     """`count` randomised responses of one epsilon: a binomial number of them has the loss +epsilon.
 
     Computed in logarithms, so that the rare loss keeps its precision at a large epsilon.
@@ -242,26 +242,26 @@ def _losses_of_repeated(epsilon: float, count: int) -> Losses:
     downs = count - ups
     ways = gammaln(count + 1) - gammaln(ups + 1) - gammaln(downs + 1)
     logarithms = ways + ups * log_expit(epsilon) + downs * log_expit(-epsilon)
-    return Losses(_round_up(epsilon * (ups - downs)), np.exp(logarithms))
+    return FiniteLosses(_round_up(epsilon * (ups - downs)), np.exp(logarithms))
 
 
-def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
+def _exact_losses(responses: tuple[tuple[float, int], ...]) -> FiniteLosses:
     """All possible sums of losses."""
     values, probabilities = np.zeros(1), np.ones(1)
     for epsilon, count in responses:
         more = _losses_of_repeated(epsilon, count)
         values = _round_up(np.add.outer(values, more.values).ravel())
         probabilities = np.multiply.outer(probabilities, more.probabilities).ravel()
-    return Losses(values, probabilities)
+    return FiniteLosses(values, probabilities)
 
 
-def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Losses:
+def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> FiniteLosses:
     """The sums of losses on a grid (`dphh.privacy.losses`), whose pair dominates theirs."""
     step = max(2 * largest / LONGEST, 1e-12)
     repeated = (_losses_of_repeated(*each) for each in responses)
-    parts = (on_grid(some.probabilities, some.values, 0.0, step, 0.0) for some in repeated)
+    parts = (losses_on_grid(some.probabilities, some.values, 0.0, step, 0.0) for some in repeated)
     whole = reduce(lambda one, two: one.followed_by(two, cut=0.0), parts)
-    return Losses(_round_up(whole.at), whole.chances * (1 + whole.slack))
+    return FiniteLosses(_round_up(whole.at), whole.chances * (1 + whole.slack))
 
 
 def _round_up(values: FloatArray) -> FloatArray:

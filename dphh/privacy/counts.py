@@ -141,7 +141,7 @@ def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
 
 
 @dataclass(frozen=True)
-class Ends:
+class Reach:
     """How far intervals extend below and above a noised weight, and above sums of octaves.
 
     `lost[k - 1]` is for the sum of the k highest octaves.
@@ -153,8 +153,8 @@ class Ends:
 
 
 @lru_cache(maxsize=16)
-def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> Ends:
-    """Ends that all hold with probability `confidence`, for `together` keys at once.
+def interval_reach(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> Reach:
+    """The reach of intervals that hold together, of `together` keys, with probability `confidence`.
 
     The keys' noises are independent, so each may fail with 1 - (1 - failing)^(1 / together); the
     octaves' share is divided evenly over their sums.
@@ -164,7 +164,7 @@ def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> 
     lost = failing * LOST_SHARE if octaves else Fraction(0)
     each = _failing_share_of_each(failing - lost, together)
     low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
-    return Ends(
+    return Reach(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(each - low) - 1,
         lost=tuple(_bound_of_sum(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
@@ -208,7 +208,7 @@ def count_intervals(
     """
     g = weighing.unit
     together = len(noisy) if simultaneous else 1
-    reach = ends(sigma, confidence, weighing.octaves, together)
+    reach = interval_reach(sigma, confidence, weighing.octaves, together)
     users = np.maximum(noisy + g // 2, 0) // g
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     return _intervals(users, noisy, np.maximum(noisy, 0), lost, weighing, reach)
@@ -224,7 +224,7 @@ def simultaneous_intervals(
     `simultaneous`, and are at most one user wider at either end but for what bounding removed.
     """
     g = weighing.unit
-    reach = ends(sigma, confidence, weighing.octaves, weighing.keys)
+    reach = interval_reach(sigma, confidence, weighing.octaves, weighing.keys)
     least = users * g - g // 2
     return _intervals(users, least, least + g - 1, lost, weighing, reach)
 
@@ -235,7 +235,7 @@ def _intervals(
     most: Integers,
     lost: Integers,
     weighing: Weighing,
-    reach: Ends,
+    reach: Reach,
 ) -> CountIntervals:
     """The intervals of estimates whose noised weights lie between `least` and `most`."""
     g = weighing.unit
@@ -246,7 +246,7 @@ def _intervals(
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 
-def most_lost(weights: Integers, lost: Integers, weighing: Weighing, reach: Ends) -> Integers:
+def most_lost(weights: Integers, lost: Integers, weighing: Weighing, reach: Reach) -> Integers:
     """The most that bounding can have removed from keys of at most these weights, in grid units.
 
     `lost` are the octaves' noised losses, from the lowest octave. The result is rounded up.

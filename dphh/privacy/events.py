@@ -264,7 +264,7 @@ def events_to_json(events: Iterable[Event]) -> list[Json]:
     return [event.to_json() for event in events]
 
 
-def priced_in(events: Iterable[Event]) -> list[Json]:
+def without_notes(events: Iterable[Event]) -> list[Json]:
     """The events without notes: two prices are equal if these are."""
     events = list(events)
     costs_of(events)

@@ -25,17 +25,17 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 #: The integer that represents w = 1, and also z = 1, in fixed-point arithmetic.
-WHOLE = 1 << 15
+ONE_W = 1 << 15
 #: The least w, 1/20.
-LEAST = WHOLE // 20
+LEAST_W = ONE_W // 20
 #: From this z on, w is the least.
-FARTHEST = 400
+FARTHEST_Z = 400
 #: The parts of the first round, and the most parts of any round.
 FIRST_PARTS, MOST_PARTS = 16, 1 << 10
 
 
 @dataclass(frozen=True)
-class Grid:
+class Noise:
     """A round's noise: `sigma` is in grid units, of which a user's weight has 2^bits."""
 
     sigma: int
@@ -43,7 +43,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Following:
+class ItemWeights:
     """The public numbers of a round's weights. An item's w depends on these and on `noisy_sum`, the
     sum over earlier rounds of parts times noised weight."""
 
@@ -52,7 +52,7 @@ class Following:
     threshold: int
 
     @classmethod
-    def after(cls, rounds: Sequence[Grid], threshold: int, bits: int) -> Following:
+    def after(cls, rounds: Sequence[Noise], threshold: int, bits: int) -> ItemWeights:
         """From the rounds so far, and the next one's threshold on its grid of 2^bits."""
         first = rounds[0]
         parts, precision = 0, Fraction(0)
@@ -63,11 +63,11 @@ class Following:
         return cls(parts, isqrt(int(1 / precision)), max(threshold >> (bits - first.bits), 1))
 
     def weights(self, noisy_sum: Integers) -> Integers:
-        """w in units of 1 / WHOLE, from LEAST to WHOLE."""
+        """w in units of 1 / ONE_W, from LEAST_W to ONE_W."""
         return weights_of(noisy_sum, self.parts, self.deviation, self.threshold)
 
 
-def parts_of_round(first: Grid, each: Grid) -> int:
+def parts_of_round(first: Noise, each: Noise) -> int:
     """A round's parts: its 1 / sigma^2 in users, on a scale where the first round has FIRST_PARTS,
     over how much finer its grid is, since that multiplies its weights."""
     parts = (FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2
@@ -76,10 +76,10 @@ def parts_of_round(first: Grid, each: Grid) -> int:
 
 def weights_of(noisy_sum: Integers, parts: int, deviation: int, threshold: int) -> Integers:
     stands = np.maximum(noisy_sum + parts * deviation, 0) // parts
-    z = np.minimum(stands, FARTHEST * threshold) * WHOLE // threshold
-    below = roots(z * roots(z * WHOLE))
-    above = roots(WHOLE**3 // np.maximum(z, 1))
-    return np.maximum(np.where(z < WHOLE, below, above), LEAST)
+    z = np.minimum(stands, FARTHEST_Z * threshold) * ONE_W // threshold
+    below = roots(z * roots(z * ONE_W))
+    above = roots(ONE_W**3 // np.maximum(z, 1))
+    return np.maximum(np.where(z < ONE_W, below, above), LEAST_W)
 
 
 def roots(squares: Integers) -> Integers:

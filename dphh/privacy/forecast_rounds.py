@@ -28,7 +28,7 @@ LISTS_PART = 50
 #: The lower ends of the bins of how many grams a user holds.
 LIST_SIZES: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
 #: The lower ends of the bins of noised weights, in sigmas of round 1.
-EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
+BIN_EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
 def unit_for(sigma: float, sigma_grid: int) -> int:
@@ -50,7 +50,7 @@ def list_bin(held: Integers) -> Integers:
     return np.searchsorted(LIST_SIZES, held, side="right") - 1
 
 
-def norms_up(squares: Integers) -> Integers:
+def norms_rounded_up(squares: Integers) -> Integers:
     """The least integers whose squares are at least these."""
     root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     root -= root * root > squares
@@ -58,11 +58,11 @@ def norms_up(squares: Integers) -> Integers:
     return root
 
 
-def shared_out(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
+def weights_in_norm(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
     """Round 2: what each (holder, gram) of weight g adds: floor(unit g / |g|_2), norms up."""
     squares = np.zeros(users, dtype=np.int64)
     np.add.at(squares, holder, g * g)
-    return unit * g // np.maximum(norms_up(squares), 1)[holder]
+    return unit * g // np.maximum(norms_rounded_up(squares), 1)[holder]
 
 
 def draws_delta(epsilon: float) -> float:
@@ -84,7 +84,7 @@ class Bins:
     @cached_property
     def starts(self) -> Integers:
         """The least integer of each bin; for the first bin, the end of the noise's table."""
-        inner = [ceil(edge * self.noise.sigma) for edge in EDGES[1:]]
+        inner = [ceil(edge * self.noise.sigma) for edge in BIN_EDGES[1:]]
         return np.array([-self.noise.reach, *inner], dtype=np.int64)
 
     @cached_property
@@ -97,7 +97,7 @@ class Bins:
     def probabilities(self) -> Floats:
         return np.array([share / ONE for share in self.shares])
 
-    def of(self, noised: Integers) -> Integers:
+    def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)
 
 

@@ -65,7 +65,7 @@ class Losses:
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
-    def with_more(self, infinite: float) -> Losses:
+    def with_infinite_loss(self, infinite: float) -> Losses:
         return replace(self, infinite=self.infinite + infinite)
 
     def trimmed(self, cut: float) -> Losses:
@@ -123,7 +123,7 @@ class Losses:
         return reduce(lambda one, two: one.followed_by(two, cut), parts)
 
 
-def on_grid(
+def losses_on_grid(
     chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
 ) -> Losses:
     """The pair with these probabilities of these losses under P, and `outside` for all others."""
@@ -144,7 +144,7 @@ def on_grid(
     )
 
 
-def spread(chances: FloatArray, losses: FloatArray) -> float:
+def standard_deviation(chances: FloatArray, losses: FloatArray) -> float:
     """The losses' standard deviation, from which the grid's step is derived."""
     total = float(np.sum(chances))
     mean = float(np.sum(chances * losses)) / total

@@ -190,7 +190,7 @@ class RoundedGaussian:
         return Fraction(self.tail_units(k), ONE)
 
     def tail_units(self, k: int) -> int:
-        """The same in units of 2^-256."""
+        """`tail` in units of 2^-256."""
         if k < 1:
             return ONE - self.survival(1 - k)
         return self.survival(k) + _SLACK

@@ -36,14 +36,14 @@ GAUSSIAN_SHARE = 63 / 64
 #: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
 NEW_ITEMS_SHARE = 15 / 16
-#: Both shares hold together up to this delta, for any share of new items: the result of
+#: Both shares hold together up to this share of epsilon as delta, for any share of new items: by
 #: `dphh.privacy.accounting.compose` at every epsilon (tests/privacy/test_set_union_joint.py).
-MOST_DELTA = 1 / 16  # of epsilon
+MOST_DELTA_SHARE = 1 / 16
 
 
 def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
-    """The shares of delta for the Gaussian curve and for new items; above MOST_DELTA, 1/2 each."""
-    if delta <= MOST_DELTA * epsilon:
+    """The shares of delta for the Gaussian curve and for new items; for a large delta, 1/2 each."""
+    if delta <= MOST_DELTA_SHARE * epsilon:
         return GAUSSIAN_SHARE, NEW_ITEMS_SHARE
     return 1 / 2, 1 / 2
 
@@ -86,11 +86,11 @@ def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
 
 def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta: float) -> int:
     """rho: the least integer that a user's own new items pass with probability at most delta."""
-    return threshold_of(noise, distinct_weights(bits, max_items), delta)
+    return threshold_for(noise, distinct_weights(bits, max_items), delta)
 
 
-def threshold_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
-    """The same for users of t new items who give w_t at most to each: `pairs` (t, w_t)."""
+def threshold_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
+    """`new_item_threshold` for users of t new items who add w_t at most to each: pairs (t, w_t)."""
     budget = Fraction(delta)
     threshold = None
     for held, own in reversed(pairs):  # mostly the last pair decides
@@ -102,11 +102,11 @@ def threshold_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: fl
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
     """What a threshold really costs, rounded up: the events in the ledger say this."""
-    return delta_of(noise, distinct_weights(bits, max_items), threshold)
+    return delta_for(noise, distinct_weights(bits, max_items), threshold)
 
 
-def delta_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
-    """The same for the weights that `threshold_of` takes."""
+def delta_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
+    """`new_item_delta` for the pairs that `threshold_for` takes."""
     units = max(held * noise.tail_units(threshold - own) for held, own in pairs)
     exact = Fraction(units, ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0

@@ -15,7 +15,7 @@ from dphh.ledger.budget import MOST_RUNS, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
-from dphh.levels.set_union import AloneLevel, SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel, SingleRoundLevel
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.sentences import Released, promise
 from dphh.wording.lines import plural, shorten
@@ -85,7 +85,7 @@ def proof_lines(privacy: Privacy) -> Lines:
 def noise_lines(price: Price) -> Lines:
     lines = _levels_lines(price.levels)
     if (counting := price.counting) is not None:
-        _, noise, intervals = counting.widest.in_words()
+        _, noise, intervals = counting.noisiest.in_words()
         what = (
             "sequences that end, and beginnings that nothing grew from"
             if counting.beginnings
@@ -119,7 +119,7 @@ def _levels_lines(levels: Sequence[Level]) -> Lines:
         head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
         if isinstance(first, SetUnionLevel) and first.round > 1 and not others:
             head += f", round {first.round}"
-            head += " (if alone)" if isinstance(first, AloneLevel) else ""
+            head += " (if alone)" if isinstance(first, SingleRoundLevel) else ""
         if levels[-1].level < len(levels) and isinstance(first, LocalLevel):
             head = f"pass {first.pass_number}, {head}"
         lines += zip([head] + [""] * (len(said) - 1), said, strict=True)

@@ -64,8 +64,9 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
     asked = plan(corpus_of(tmp_path, rows))
     whole = asked.run(engine="duckdb", randomness=SeededRandomness(11)).to_arrow()
     for module, name, size in (
-        (contributions, "PIECE", 4), (positions, "PIECE", 4), (vocabulary, "NUMBERED", 8),
-        (gathering, "ROW", 3), (gathering, "STRETCH", 4), (gathering, "BYTES", 16),
+        (contributions, "PIECE_SIZE", 4), (positions, "PIECE_SIZE", 4),
+        (vocabulary, "NUMBERED_AT_ONCE", 8), (gathering, "POSITIONS_OF_ROW", 3),
+        (gathering, "TEXTS_AT_ONCE", 4), (gathering, "BATCH_BYTES", 16),
         (spilled_texts, "POSITIONS", 16),
     ):  # fmt: skip
         assert getattr(module, name) > size

@@ -60,7 +60,7 @@ def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int
     first, second = (
         draw_rounded_gaussian(SYSTEM, SIGMA_GRID, len(keys), purpose) for _ in range(2)
     )
-    at = valid.class_of(keys), law.of(first)
+    at = valid.class_of(keys), law.bin_of(first)
     absent, negatives = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
     np.add.at(absent, at, 1)
     np.add.at(negatives, at, second <= 0)

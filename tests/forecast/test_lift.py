@@ -83,7 +83,7 @@ class Truth:
         way = valid.partitions[self.way]
         counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
         heavy = (way.forecasts[way.part_of_class] * unit).astype(np.int64)
-        counts[np.arange(len(counts)), law.of(heavy)] += valid.sizes
+        counts[np.arange(len(counts)), law.bin_of(heavy)] += valid.sizes
         return FirstRound(counts, np.full(19, unit))
 
     def second_round(self, weights, unit):

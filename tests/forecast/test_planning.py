@@ -15,12 +15,12 @@ from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, s
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, list_weight, unit_for
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES, list_weight, unit_for
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
     noised = masses / sigma + np.random.default_rng(seed).normal(size=len(masses))
-    return np.histogram(noised, np.r_[EDGES, np.inf])[0].astype(float)
+    return np.histogram(noised, np.r_[BIN_EDGES, np.inf])[0].astype(float)
 
 
 def test_the_prior_knows_how_many_hold_something():

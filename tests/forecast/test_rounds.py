@@ -19,8 +19,8 @@ from dphh.privacy.forecast_rounds import (
     list_bin,
     list_weight,
     plain_weight,
-    shared_out,
     unit_for,
+    weights_in_norm,
 )
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import Released
@@ -40,7 +40,7 @@ def test_round_1_stays_within_the_norm(unit, held):
 @given(units, st.lists(st.integers(1, 4_000), min_size=1, max_size=50))
 def test_round_2_stays_within_the_norm_whatever_the_weights(unit, g):
     """A planted bug, weights that are not shared out, would break this."""
-    weights = shared_out(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
+    weights = weights_in_norm(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
     assert sum(int(w) ** 2 for w in weights) <= unit**2
 
 
@@ -51,9 +51,9 @@ def test_the_noise_is_no_less_than_asked_for(sigma):
 
 def test_a_bin_begins_where_it_says():
     law = bins(SIGMA_GRID)
-    assert list(law.of(law.starts)) == list(range(len(law.starts)))
-    assert list(law.of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
-    assert law.of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]
+    assert list(law.bin_of(law.starts)) == list(range(len(law.starts)))
+    assert list(law.bin_of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
+    assert law.bin_of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]
 
 
 def test_list_sizes_have_bins():

@@ -25,7 +25,7 @@ def expected(valid: ValidClasses, law: Bins, unit: int) -> Integers:
     """Of each class most grams are nobody's, and some weigh about what it foretells."""
     counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
     weighs = (valid.forecasts * unit).astype(np.int64)
-    counts[np.arange(len(counts)), law.of(weighs)] += 1 + valid.sizes // 10
+    counts[np.arange(len(counts)), law.bin_of(weighs)] += 1 + valid.sizes // 10
     return counts
 
 
@@ -57,7 +57,7 @@ class Told:
         group = self.valid.class_of(KEYS)
         self.masses = self.valid.forecasts[group]
         first = (self.masses * self.units[0]).astype(np.int64)
-        column = self.law.of(first)
+        column = self.law.bin_of(first)
         weights = self.weights[group, column] / 64
         second = (self.masses * weights * self.units[1]).astype(np.int64)
         return Passed(KEYS, column, first, second)
@@ -127,7 +127,7 @@ def test_scores_are_masses_in_plain_weights():
     assert released.keys.tolist() == KEYS.tolist()
     assert released.masses == pytest.approx(engine.masses, rel=0.02)
     group = engine.valid.class_of(KEYS)
-    rows = group, engine.law.of((engine.masses * engine.units[0]).astype(np.int64))
+    rows = group, engine.law.bin_of((engine.masses * engine.units[0]).astype(np.int64))
     assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 
 

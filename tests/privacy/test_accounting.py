@@ -206,5 +206,5 @@ def test_the_epsilon_over_shares_is_the_largest_of_all_shares():
     for sigma, more in ((5.0, []), (2.0, [GaussianEvent(20.0), DeltaEvent(1e-8)] * 3)):
         composed = compose([SetUnionEvent(sigma, 1e-6), *more])
         for delta in (1e-7, 1e-6, 1.1e-6, 1e-5, 1e-2, 1.0):
-            each = [some.epsilon(delta) for some in composed.by_share]
+            each = [some.epsilon(delta) for some in composed.by_new_share]
             assert composed.epsilon(delta) == max(each)

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh import items
-from dphh.levels.set_union import AloneLevel, ChoiceLevel
+from dphh.levels.set_union import ChoiceLevel, SingleRoundLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,
@@ -92,7 +92,7 @@ def test_the_price_of_auto_is_what_its_levels_cost(epsilon, delta, counts):
     plan = items(epsilon=epsilon, delta=delta, method="auto", counts=counts)
     first, alone, *rounds = plan.levels
     assert isinstance(first, ChoiceLevel)
-    assert isinstance(alone, AloneLevel)
+    assert isinstance(alone, SingleRoundLevel)
     event, new = plan.events[:2]
     assert isinstance(event, ChosenUnionEvent)
     assert isinstance(new, DeltaEvent)

@@ -12,10 +12,10 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from dphh.privacy.counts import (
-    Ends,
+    Reach,
     Weighing,
     count_intervals,
-    ends,
+    interval_reach,
     most_lost,
     sigma_on_grid,
     simultaneous_intervals,
@@ -85,7 +85,7 @@ def people(keys, most, bits, users, heaviest, seed=0):
 @pytest.mark.parametrize("keys, most, heaviest", [(40, 3, 37), (500, 10, 490), (60, 25, 57)])
 def test_without_noise_no_key_has_lost_more_than_is_said(keys, most, heaviest, seed):
     found = people(keys, most, 8, 300, heaviest, seed)
-    no_reach = Ends(0, 0, (0,) * found.weighing.octaves)
+    no_reach = Reach(0, 0, (0,) * found.weighing.octaves)
     said = most_lost(found.weights, found.lost, found.weighing, no_reach)
     truly = found.users * found.weighing.unit - found.weights
     assert (truly <= said).all()
@@ -95,7 +95,7 @@ def test_without_noise_no_key_has_lost_more_than_is_said(keys, most, heaviest, s
 
 def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
     weighing, rng = Weighing(900, 30, 8), np.random.default_rng(1)
-    reach = Ends(0, 0, tuple(range(100, 600, 100)))
+    reach = Reach(0, 0, tuple(range(100, 600, 100)))
     for _ in range(20):
         lost = rng.integers(-200, 20_000, weighing.octaves)
         weight = int(rng.integers(0, 60_000))
@@ -113,12 +113,12 @@ def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
 
 def test_a_few_exact_ends():
     noise = rounded_gaussian(500)
-    found = ends(500, 0.95)
+    found = interval_reach(500, 0.95)
     assert found.below == found.above == 980  # 1.96 sigma, and half a unit
     assert noise.tail(found.below + 1) <= 0.025 < noise.tail(found.below)
-    together = ends(500, 0.95, together=1_000)
+    together = interval_reach(500, 0.95, together=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
-    bounded = ends(500, 0.95, octaves=4)
+    bounded = interval_reach(500, 0.95, octaves=4)
     assert bounded.below == 980 and 980 < bounded.above < 1_030
     assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
 

@@ -15,7 +15,7 @@ from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     GAUSSIAN_SHARE,
-    MOST_DELTA,
+    MOST_DELTA_SHARE,
     NEW_ITEMS_SHARE,
     delta_shares,
     new_item_delta,
@@ -98,7 +98,7 @@ def test_the_bound_covers_every_share_of_new_items(epsilon, rest):
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0])
-@pytest.mark.parametrize("delta", [1e-30, 1e-8, 1e-4, MOST_DELTA / 4, MOST_DELTA])
+@pytest.mark.parametrize("delta", [1e-30, 1e-8, 1e-4, MOST_DELTA_SHARE / 4, MOST_DELTA_SHARE])
 def test_a_users_share_of_new_items_never_costs_more_than_its_ends(epsilon, delta):
     delta *= min(epsilon, 10.0)
     curve, new = delta_shares(epsilon, delta)
@@ -116,7 +116,7 @@ def test_a_set_union_that_was_asked_for_later_pays_for_both(before):
 
 
 def test_shares_are_covered_without_a_gap():
-    by_share = compose([SetUnionEvent(1.0, 0.5)]).by_share
+    by_share = compose([SetUnionEvent(1.0, 0.5)]).by_new_share
     assert by_share[0].sigma == 1.0
     assert by_share[0].infinite_loss == 0.0
     assert by_share[-1].infinite_loss >= 0.5

@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 from scipy.stats import binom
 
 from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
-from dphh.privacy.losses import Losses, on_grid
+from dphh.privacy.losses import Losses, losses_on_grid
 from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
@@ -114,7 +114,7 @@ def test_a_grid_dominates_and_is_close():
     """Randomised response, ten times: against all its outcomes."""
     epsilon, count = 0.4, 10
     p = exp(epsilon) / (1 + exp(epsilon))
-    one = on_grid(np.array([p, 1 - p]), np.array([epsilon, -epsilon]), 0.0, 0.03, 0.0)
+    one = losses_on_grid(np.array([p, 1 - p]), np.array([epsilon, -epsilon]), 0.0, 0.03, 0.0)
     together = one.times(count, 1e-12)
     k = np.arange(count + 1)
     for at in (0.0, 0.3, 1.0, 2.0, 3.9):
@@ -123,7 +123,7 @@ def test_a_grid_dominates_and_is_close():
 
 
 def test_a_coarser_grid_dominates_the_finer():
-    fine = on_grid(np.array([0.5, 0.3, 0.2]), np.array([-0.31, 0.2, 0.77]), 0.0, 0.01, 0.0)
+    fine = losses_on_grid(np.array([0.5, 0.3, 0.2]), np.array([-0.31, 0.2, 0.77]), 0.0, 0.01, 0.0)
     coarse = fine.coarser()
     assert np.isclose(coarse.chances.sum(), fine.chances.sum())
     for at in np.linspace(-0.5, 1, 40):

@@ -164,7 +164,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
 ) -> None:
     """Also where a user has more positions than a block."""
     monkeypatch.setattr(gathering, "POSITIONS", positions)
-    monkeypatch.setattr("dphh.udfs.kernel.gathering.STRETCH", 1)
+    monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of(USERS, cut=cut)
     assert (len(blocks) == 1) == (positions > 100)
     hashes = [
@@ -178,7 +178,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
 
 def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "POSITIONS", 1)
-    monkeypatch.setattr("dphh.udfs.kernel.gathering.STRETCH", 1)
+    monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of({"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]})
     found = [set(words) for words in column(blocks, "words").to_pylist()]
     assert sorted(found, key=min) == [{"a", "b"}, {"b", "c"}, {"d"}]

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, Grid, parts_of_round, roots
-from dphh.udfs.kernel.contributions import Followed, contributions
+from dphh.privacy.following import (
+    LEAST_W,
+    MOST_PARTS,
+    ONE_W,
+    ItemWeights,
+    Noise,
+    parts_of_round,
+    roots,
+)
+from dphh.udfs.kernel.contributions import FollowingWeights, contributions
 
 
 @given(
@@ -18,38 +26,38 @@ from dphh.udfs.kernel.contributions import Followed, contributions
     threshold=st.integers(1, 2**22),
 )
 def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
-    grids = [Grid(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
-    follows = Following.after(grids, threshold, 10)
+    grids = [Noise(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
+    follows = ItemWeights.after(grids, threshold, 10)
     (w,) = follows.weights(np.array([noisy_sum])).tolist()
-    assert LEAST <= w <= WHOLE
+    assert LEAST_W <= w <= ONE_W
     with mpmath.workdps(40):
         stands = max(mpmath.mpf(noisy_sum) / follows.parts + follows.deviation, 0)
         z = stands / threshold
         exact = z ** mpmath.mpf("0.75") if z < 1 else z ** mpmath.mpf("-0.5")
         # Floors: of where it stands, of z in 2^-15, and of the roots.
-        slack = (1 + mpmath.mpf(WHOLE) / threshold) / max(z * WHOLE, 1) + mpmath.mpf(4) / LEAST
-        assert w <= max(float(exact), 1 / 20) * WHOLE * (1 + float(slack)) + 2
-        assert w >= min(float(exact) * WHOLE * (1 - float(slack)) - 2, WHOLE)
+        slack = (1 + mpmath.mpf(ONE_W) / threshold) / max(z * ONE_W, 1) + mpmath.mpf(4) / LEAST_W
+        assert w <= max(float(exact), 1 / 20) * ONE_W * (1 + float(slack)) + 2
+        assert w >= min(float(exact) * ONE_W * (1 - float(slack)) - 2, ONE_W)
 
 
 def test_the_estimate_is_of_the_least_variance():
     sigmas = [28_000, 11_000, 4_200]
-    grids = [Grid(sigma, 10) for sigma in sigmas]
-    follows = Following.after(grids, 20_000, 10)
+    grids = [Noise(sigma, 10) for sigma in sigmas]
+    follows = ItemWeights.after(grids, 20_000, 10)
     parts = [parts_of_round(grids[0], grid) for grid in grids]
     assert follows.parts == sum(parts)
     precision = np.array([1 / sigma**2 for sigma in sigmas])
     assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
     assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
     # Sums of so many users' weights stay in 64 bits.
-    assert parts_of_round(Grid(2**17, 10), Grid(50, 10)) == MOST_PARTS
+    assert parts_of_round(Noise(2**17, 10), Noise(50, 10)) == MOST_PARTS
 
 
 def test_on_finer_grids_the_estimate_is_the_same():
     """Three rounds of half the noise each, by finer grids or by a smaller sigma."""
-    finer = [Grid(32_000, 7), Grid(32_000, 8), Grid(32_000, 9)]
-    one_grid = [Grid(32_000, 7), Grid(16_000, 7), Grid(8_000, 7)]
-    by_finer, by_one = Following.after(finer, 4000 << 3, 10), Following.after(one_grid, 4000, 7)
+    finer = [Noise(32_000, 7), Noise(32_000, 8), Noise(32_000, 9)]
+    one_grid = [Noise(32_000, 7), Noise(16_000, 7), Noise(8_000, 7)]
+    by_finer, by_one = ItemWeights.after(finer, 4000 << 3, 10), ItemWeights.after(one_grid, 4000, 7)
     assert by_finer == by_one
     users = np.array([900, 1100, 1000])  # an item's noised weights
     told = [
@@ -63,13 +71,13 @@ def test_on_finer_grids_the_estimate_is_the_same():
 
 
 def test_what_stands_nearer_the_threshold_is_given_more():
-    follows = Following.after([Grid(1000, 10)], 20_000, 10)
+    follows = ItemWeights.after([Noise(1000, 10)], 20_000, 10)
     w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
     w = follows.weights(16 * np.arange(19_001, 10**7, 1000))
     assert (np.diff(w) <= 0).all()
-    assert follows.weights(np.array([16 * 19_000])) == WHOLE
-    assert follows.weights(np.array([-(2**50), 2**50])).tolist() == [LEAST, LEAST]
+    assert follows.weights(np.array([16 * 19_000])) == ONE_W
+    assert follows.weights(np.array([-(2**50), 2**50])).tolist() == [LEAST_W, LEAST_W]
 
 
 def test_roots_are_floored():
@@ -80,7 +88,7 @@ def test_roots_are_floored():
     assert ((found + 1) ** 2 > squares).all()
 
 
-def given_by(users: list[list[int]], rule: Followed) -> list[dict[int, int]]:
+def given_by(users: list[list[int]], rule: FollowingWeights) -> list[dict[int, int]]:
     """By each user alone."""
     return [
         dict(zip(*(part.tolist() for part in contributions(
@@ -93,12 +101,12 @@ def given_by(users: list[list[int]], rule: Followed) -> list[dict[int, int]]:
     users=st.lists(
         st.lists(st.integers(0, 39), min_size=1, max_size=30, unique=True), min_size=1, max_size=6
     ),
-    w=st.lists(st.sampled_from([LEAST, 2000, 2001, 20_000, WHOLE]), min_size=40, max_size=40),
+    w=st.lists(st.sampled_from([LEAST_W, 2000, 2001, 20_000, ONE_W]), min_size=40, max_size=40),
     most=st.integers(1, 12),
     unit=st.sampled_from([16, 1024]),
 )
 def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, most, unit):
-    rule = Followed(unit, most, 5, np.array(w))
+    rule = FollowingWeights(unit, most, 5, np.array(w))
     alone = given_by(users, rule)
     for held, gave in zip(users, alone, strict=True):
         assert gave.keys() == set(held)
@@ -107,9 +115,9 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, 
         assert sum(weight**2 for weight in some.values()) <= unit**2
         if len(held) <= most:
             norm = sum(w[key] ** 2 for key in held) ** 0.5
-            # A floor, and the norm rounded up: it is LEAST at the least.
+            # A floor, and the norm rounded up: it is LEAST_W at the least.
             lost = [unit * w[key] / norm - gave[key] for key in held]
-            assert -1e-9 <= min(lost) <= max(lost) <= 1 + 1024 / LEAST
+            assert -1e-9 <= min(lost) <= max(lost) <= 1 + 1024 / LEAST_W
         elif some and unit > 1000:  # of equal w any: but none of a smaller w than what is left
             least = min(w[key] for key in some)
             assert all(w[key] <= least for key in held if not gave[key])
@@ -125,6 +133,6 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, 
 
 def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default():
     """A default for what nobody held before would say that nobody did."""
-    rule = Followed(1024, 3, 5, np.array([WHOLE, 0]))
+    rule = FollowingWeights(1024, 3, 5, np.array([ONE_W, 0]))
     with pytest.raises(RuntimeError, match="did not have"):
         given_by([[0, 1]], rule)

@@ -72,11 +72,11 @@ def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
 def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts, few, most):
     with pytest.MonkeyPatch.context() as patch:
         if few:  # bytes that are read, and positions that are laid out, at a time
-            patch.setattr(module, "BYTES", 50)
-            patch.setattr(module, "NARROW", 0)
-            patch.setattr(module, "STRETCH", 2)
+            patch.setattr(module, "BATCH_BYTES", 50)
+            patch.setattr(module, "FOUR_BYTE_POSITIONS", 0)
+            patch.setattr(module, "TEXTS_AT_ONCE", 2)
             patch.setattr(spilled_texts, "POSITIONS", 4)
-            patch.setattr(module, "ROW", 3)
+            patch.setattr(module, "POSITIONS_OF_ROW", 3)
         vocabulary = Vocabulary()
         found = gathered(texts, cuts, Words().reader(vocabulary), most)
     words = {
@@ -132,7 +132,7 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
 
 def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
     """A function is handed 2,048 rows at once, however long their texts are."""
-    monkeypatch.setattr(module, "BYTES", 1_000)
+    monkeypatch.setattr(module, "BATCH_BYTES", 1_000)
     sizes, texts = [], ["a" * 900, "b", "c" * 5_000, *["d" * 300] * 20, "e"]
 
     def tokens(contents: pa.Array) -> pa.Array:
@@ -154,7 +154,7 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
 
 def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
     """Files take the rest, and each part of the users that is read back has no more either."""
-    monkeypatch.setattr(module, "BYTES", 1)
+    monkeypatch.setattr(module, "BATCH_BYTES", 1)
     sizes = []
 
     def laid_out(gathering: Gathering, texts: spilled_texts.Texts) -> Any:

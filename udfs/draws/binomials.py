@@ -29,7 +29,7 @@ from dphh.udfs.draws.randomness import Randomness, join
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NARROW = 256  # the largest variance for which a table is used
+LARGEST_TABLED_VARIANCE = 256  # the largest variance for which a table is used
 _PROPOSALS_AT_ONCE = 64
 _DECIMALS = Context(prec=80)
 _SMALL_FACTORIAL = 256  # factorials below this are computed exactly
@@ -60,7 +60,7 @@ _STIRLING_COEFFICIENTS = tuple(
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
     """One draw of Binomial(n, p), to within 2^-150 in total variation, for n up to 2^62."""
-    if n * p * (1 - p) <= NARROW:
+    if n * p * (1 - p) <= LARGEST_TABLED_VARIANCE:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
     variance = n * p.numerator * (p.denominator - p.numerator) // p.denominator**2 + 1

@@ -220,7 +220,7 @@ def noise_function(randomness: Randomness) -> Callable[..., Any]:
 
 def bin_of(noisy: Any, sigma: int) -> pa.Array:
     """`dphh_bin(noisy, sigma)`: in which bin of round 1 of the forecast ladder a weight falls."""
-    return pa.array(bins(sigma).of(noisy.to_numpy()))
+    return pa.array(bins(sigma).bin_of(noisy.to_numpy()))
 
 
 def _single_value(column: pa.ChunkedArray, name: str) -> Any:

@@ -38,7 +38,7 @@ _LOG_OF_NEVER = -500 * log(2.0)
 _BLOCK = 1 << 22
 
 
-def surely_enough(numerator: int, theta: int) -> int:
+def enough_users_to_pass(numerator: int, theta: int) -> int:
     """The least k (or a little more) with P[Binomial(k, p) < theta] <= 2^-500, p = numerator/2^64.
 
     Chernoff: P[X <= a] <= exp(-mu + a + a log(mu / a)) for a < mu = k p, with a = theta - 1.
@@ -74,7 +74,7 @@ def draw_votes(
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(users), dtype=np.int64)
-    sure = users >= min(surely_enough(numerator, theta), 1 << 62)
+    sure = users >= min(enough_users_to_pass(numerator, theta), 1 << 62)
     votes[sure] = theta
     open_ones = np.flatnonzero(~sure & (users >= theta))
     named = None if keys is None else keys.take(pa.array(open_ones))

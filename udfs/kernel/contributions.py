@@ -21,16 +21,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.following import WHOLE
-from dphh.privacy.forecast_rounds import shared_out
+from dphh.privacy.following import ONE_W
+from dphh.privacy.forecast_rounds import weights_in_norm
 from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
-PIECE = 1 << 17
+PIECE_SIZE = 1 << 17
 #: Bits of the hash that orders an over-full user's keys.
 _PRIORITY_BITS = 40
-#: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
+#: How many of these bits hold the weight where the largest weights are kept: as many as ONE_W has.
 _WEIGHT_BITS = 16
 #: Of over-full users' hashes so many are looked at to guess which are small, and how many times as
 #: many small ones are taken as are needed.
@@ -38,7 +38,7 @@ _SAMPLE, _MARGIN = 1 << 11, 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldKeys:
     """Distinct pairs of key and user, in ascending order of key, then user."""
 
     #: For each pair, the key, and the index of its user in this block.
@@ -49,7 +49,7 @@ class Held:
     user_hashes: Integers
 
 
-class Weigh(Protocol):
+class WeightRule(Protocol):
     """A rule for the integer weights that users give to each of the keys they hold.
 
     A rule looks at one user at a time and keeps the user's L2 norm within what was priced. A rule
@@ -61,7 +61,7 @@ class Weigh(Protocol):
     which keys are held by any user.
     """
 
-    def __call__(self, held: Held) -> Integers: ...
+    def __call__(self, held: HeldKeys) -> Integers: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,20 +80,22 @@ class EqualWeights:
     #: Whether a later round asks which keys are held by any user.
     keeps_zeros: bool = False
 
-    def __call__(self, held: Held) -> Integers:
+    def __call__(self, held: HeldKeys) -> Integers:
         max_items = len(self.weights) - 1
         weight = self.weights.take(held.number, mode="clip").take(held.owner)
         over_full = held.number > max_items
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = places_of(held, over, self.salt, self.hashed)
+            priorities = priorities_of(held, over, self.salt, self.hashed)
             number = held.number * over_full
             weight[over] = self.weights[-1] * below_cut(owner, priorities, number, max_items)
         return weight
 
 
-def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
+def priorities_of(
+    held: HeldKeys, over: Integers, salt: int, hashed: Callable[[Integers], Words]
+) -> Words:
     """Where these pairs stand in their user's own order, in _PRIORITY_BITS bits."""
     users = mixed(of_numbers(held.user_hashes), salt)
     priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
@@ -102,7 +104,7 @@ def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers]
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowingWeights:
     """floor(unit w / |w|_2) for each of t keys, where w is a function of earlier noised weights.
 
     A user with more than `max_items` keys keeps those of the largest w; equal ones are ordered by
@@ -113,12 +115,12 @@ class Followed:
     unit: int
     max_items: int
     salt: int
-    #: w of each key, from 1 to WHOLE; 0 for a key that no user holds.
+    #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
     w: Integers
     hashed: Callable[[Integers], Words] = of_numbers
     keeps_zeros: bool = True
 
-    def __call__(self, held: Held) -> Integers:
+    def __call__(self, held: HeldKeys) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
             raise RuntimeError("dphh: a round reads an item that the previous round did not have")
@@ -126,13 +128,15 @@ class Followed:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT_BITS)
-            priorities |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(
+            priorities = priorities_of(held, over, self.salt, self.hashed) >> np.uint64(
+                _WEIGHT_BITS
+            )
+            priorities |= (ONE_W - w.take(over)).view(np.uint64) << np.uint64(
                 _PRIORITY_BITS - _WEIGHT_BITS
             )
             number = held.number * over_full
             w[over] *= below_cut(owner, priorities, number, self.max_items)
-        return shared_out(self.unit, w, held.owner, len(held.number))
+        return weights_in_norm(self.unit, w, held.owner, len(held.number))
 
 
 def equal_weights(
@@ -152,9 +156,9 @@ def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
 
 
 def contributions(
-    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: Weigh
+    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: WeightRule
 ) -> tuple[Integers, Integers]:
-    """(key, weight): the sums over these users; a key appears once for every PIECE or so.
+    """(key, weight): the sums over these users; a key appears once for every PIECE_SIZE or so.
 
     `keys` are the users' keys, one user after the other, and `lengths` says how many each has. A
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
@@ -170,22 +174,24 @@ def contributions(
     return found, weights
 
 
-def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) -> Iterator[Held]:
+def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) -> Iterator[HeldKeys]:
     """The distinct keys of these users, some whole users at a time."""
     for first, last, start, end in _pieces_of_users(lengths, keys):
         users = np.repeat(np.arange(last - first, dtype=np.uint32), lengths[first:last])
         held_keys, owner = distinct(keys[start:end], users)
         number = np.bincount(owner, minlength=last - first)
-        yield Held(held_keys, owner, number, user_hashes[first:last])
+        yield HeldKeys(held_keys, owner, number, user_hashes[first:last])
 
 
-def _contributions_of_piece(held: Held, weigh: Weigh) -> Iterator[tuple[Integers, Integers]]:
-    yield summed(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
+def _contributions_of_piece(
+    held: HeldKeys, weigh: WeightRule
+) -> Iterator[tuple[Integers, Integers]]:
+    yield sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:
         sizes, weights = list_sizes(held.number)
         order = np.argsort(sizes)
-        yield summed(sizes[order], weights[order])
+        yield sums_by_key(sizes[order], weights[order])
 
 
 def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
@@ -201,7 +207,7 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
     pairs = pairs[: np.searchsorted(pairs, kind(largest + 1) << kind(beside))]  # none comes last
-    pairs = pairs.take(starts(pairs))
+    pairs = pairs.take(first_of_each(pairs))
     two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
     one = (pairs >> kind(beside)).astype(np.int64)
     if for_right < 32:
@@ -227,7 +233,7 @@ def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
     return keys.astype(np.uint64), largest, 32
 
 
-def starts(ascending: Any) -> Integers:
+def first_of_each(ascending: Any) -> Integers:
     """The index of each number's first occurrence."""
     new = np.empty(len(ascending), dtype=np.bool_)
     new[:1] = True
@@ -241,7 +247,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
     in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY_BITS)) | priorities
-    some, found = _small_ones(owner, priorities, number, cap)
+    some, found = _smallest_hashes(owner, priorities, number, cap)
     sought = np.sort(in_order.take(some))
     start = np.cumsum(found) - found
     cuts = sought.take(start + cap, mode="clip")
@@ -249,7 +255,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
     return below
 
 
-def _small_ones(
+def _smallest_hashes(
     owner: Integers, priorities: Words, number: Integers, cap: int
 ) -> tuple[Integers, Integers]:
     """Indices of keys of which each user has the cap + 1 smallest hashes, and how many of them the
@@ -273,13 +279,13 @@ def _small_ones(
 
 
 def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
-    """Divide whole users into pieces of about PIECE positions, with few enough users for a key and
-    a user's index to fit one integer. Each contribution depends on one user alone and sums are
+    """Divide whole users into pieces of about PIECE_SIZE positions, with few enough users for a key
+    and a user's index to fit one integer. Each contribution depends on one user alone and sums are
     integers, so the division does not change any sum."""
     ends = np.cumsum(lengths)
     first = before = 0
     while first < len(lengths):
-        last = max(int(np.searchsorted(ends, before + PIECE, side="right")), first + 1)
+        last = max(int(np.searchsorted(ends, before + PIECE_SIZE, side="right")), first + 1)
         bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
         last = min(last, first + (1 << min(63 - bits, 64 - _PRIORITY_BITS)))
         end = int(ends[last - 1])
@@ -287,12 +293,12 @@ def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, i
         first, before = last, end
 
 
-def summed(
+def sums_by_key(
     keys: Integers, weight: Integers, keeps_zeros: bool = False
 ) -> tuple[Integers, Integers]:
     """Each of these ascending keys once, with its sum; weights of 0 are dropped unless kept."""
     if not keeps_zeros:
         some = np.flatnonzero(weight != 0)
         keys, weight = keys.take(some), weight.take(some)
-    first = starts(keys)
+    first = first_of_each(keys)
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight

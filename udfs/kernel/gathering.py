@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
-from dphh.udfs.kernel.contributions import starts
+from dphh.udfs.kernel.contributions import first_of_each
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.reading import Read
 from dphh.udfs.kernel.spilled_texts import (
@@ -30,17 +30,17 @@ from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read in batches of about this many bytes.
-BYTES = 1 << 23
+BATCH_BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
 #: positions end. So a number of rows is a bounded number of positions, however long users are.
-ROW = 256
+POSITIONS_OF_ROW = 256
 #: How many texts are laid out at a time.
-STRETCH = 1 << 17
+TEXTS_AT_ONCE = 1 << 17
 #: With fewer positions than this, four bytes say where a text starts.
-NARROW = 1 << 32
+FOUR_BYTE_POSITIONS = 1 << 32
 
 
-class Growing:
+class GrowingArray:
     """An array that grows at its end, in position if the system can: large ones are not copied."""
 
     def __init__(self, kind: DTypeLike) -> None:
@@ -95,7 +95,7 @@ class Gathering:
         self._lock = Lock()
         self._waiting: list[tuple[Any, ...]] = []
         self._bytes = 0
-        self._texts = {name: Growing(array.dtype) for name, array in vars(no_texts()).items()}
+        self._texts = {name: GrowingArray(array.dtype) for name, array in vars(no_texts()).items()}
         self._names = Vocabulary()
         #: Why texts could not be written to the folder, or read; then the run must end.
         self.disk_error: OSError | None = None
@@ -119,7 +119,7 @@ class Gathering:
         with self._lock:
             self._waiting.append((users, tokens, groups))
             self._bytes += sum(column.nbytes for column in (users, tokens, groups))
-            taken = self._take_waiting() if self._bytes >= BYTES else []
+            taken = self._take_waiting() if self._bytes >= BATCH_BYTES else []
         self._store_texts(taken)
         return each
 
@@ -198,11 +198,13 @@ class Gathering:
 
     def _users_of_texts(self, gathered: Texts) -> Iterator[Users]:
         lengths, positions = gathered.lengths, gathered.positions
-        begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(positions) < NARROW else np.int64)
+        begins: Any = np.cumsum(
+            lengths, dtype=np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
+        )
         begins -= lengths.view(np.uint32)  # of none below 0
         for users, texts in by_user(gathered.users):
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
-            first = starts(users)
+            first = first_of_each(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
             hashes = self._user_hashes(users.take(first), of_users)
             text_of = np.append(first, len(users))
@@ -223,8 +225,8 @@ class Gathering:
 
 
 def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows in slices of at most twice BYTES, where no row alone has more."""
-    if rows.nbytes <= 2 * BYTES or rows.num_rows < 2:
+    """The rows in slices of at most twice BATCH_BYTES, where no row alone has more."""
+    if rows.nbytes <= 2 * BATCH_BYTES or rows.num_rows < 2:
         yield rows
         return
     half = rows.num_rows // 2
@@ -236,7 +238,7 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
     """(user_hashes, lengths, ids), whole users: several short users a row; or one long user, with
     rows of no users before it for the excess positions."""
     ends = np.cumsum(lengths)
-    users = np.bincount(ends // ROW)
+    users = np.bincount(ends // POSITIONS_OF_ROW)
     of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
     return pa.table(
         {
@@ -248,8 +250,8 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
 
 
 def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """The texts' users in ascending order, with the texts' indices, about STRETCH at a time; no
-    user is divided. Overwrites its argument.
+    """The texts' users in ascending order, with the texts' indices, some TEXTS_AT_ONCE at a time;
+    no user is divided. Overwrites its argument.
 
     If both fit into one integer, user and text are sorted together, which takes a tenth of the
     time; in position, since allocating memory costs more than the sort.
@@ -266,8 +268,8 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
     users -= least
     pairs = users.view(np.uint64)
     pairs <<= bits
-    for start in range(0, len(pairs), STRETCH):
-        piece = pairs[start : start + STRETCH]
+    for start in range(0, len(pairs), TEXTS_AT_ONCE):
+        piece = pairs[start : start + TEXTS_AT_ONCE]
         piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
     position = np.uint64((1 << int(bits)) - 1)
@@ -276,11 +278,11 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
 
 
 def _slices_of_stretches(ascending: Any, beside: Any) -> Iterator[slice]:
-    """Slices of at least STRETCH elements; elements that differ only in the bits `beside` stay
-    together."""
+    """Slices of at least TEXTS_AT_ONCE elements; elements that differ only in the bits `beside`
+    stay together."""
     start = 0
     while start < len(ascending):
-        stop = min(start + STRETCH, len(ascending))
+        stop = min(start + TEXTS_AT_ONCE, len(ascending))
         stop = int(np.searchsorted(ascending, ascending[stop - 1] | beside, side="right"))
         yield slice(start, stop)
         start = stop

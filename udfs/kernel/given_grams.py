@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 END = ""
 #: A step is a prefix and its next token. Up to this many possible steps have a plain table, of four
 #: bytes each, that stays in the processor's cache.
-TABLE = 1 << 20
+LARGEST_TABLE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def _prefixes_of_length(
     prefixes: list[int], sequences: Integers, there_can_be: int
 ) -> _PrefixesOfLength:
     table = None
-    if there_can_be <= TABLE:
+    if there_can_be <= LARGEST_TABLE:
         table = np.full(there_can_be, -1, dtype=np.int32)
         table[prefixes] = np.arange(len(prefixes))
     return _PrefixesOfLength(Released(prefixes), table, sequences)

@@ -12,7 +12,7 @@ from dphh.errors import EngineOutOfMemory
 from dphh.udfs.text.hashes import Integers
 
 #: The most positions in a batch of rows: what offsets of four bytes reach.
-MOST_PLACES = 2**31 - 1
+MOST_POSITIONS = 2**31 - 1
 
 
 def one_array(column: Any) -> Any:
@@ -43,10 +43,10 @@ def sums_of(lists: Any, values: Integers) -> Integers:
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:
-    if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
+    if int(lengths.sum(dtype=np.int64)) > MOST_POSITIONS:
         # If the offsets overflowed, Arrow would read memory that is not in these lists.
         raise EngineOutOfMemory(
-            f"the rows of one user have more than {MOST_PLACES:,} words together, and a user "
+            f"the rows of one user have more than {MOST_POSITIONS:,} words together, and a user "
             "cannot be divided; leave out some or all rows of such users"
         )
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dphh.udfs.text.hashes import Integers, of_numbers
 
 #: Positions processed together: they stay in the processor's cache.
-PIECE = 1 << 16
+PIECE_SIZE = 1 << 16
 _PAIR_BITS = np.int64(32)
 #: A table of this many bits stays in the cache too, so it may be wider than necessary.
 _LOG2_SLOTS_IN_CACHE = 17
@@ -45,9 +45,9 @@ def positions_of_texts(lengths: Integers, ids: Any, ends: bool = True) -> tuple[
 def of_words(numbers: NDArray[Any], ids: Any) -> NDArray[Any]:
     """The released word's number at each position: `numbers[id]`, the last of them for id -1."""
     found = np.empty(len(ids), dtype=numbers.dtype)
-    for start in range(0, len(ids), PIECE):
-        piece = found[start : start + PIECE]
-        numbers.take(ids[start : start + PIECE], out=piece, mode="wrap")
+    for start in range(0, len(ids), PIECE_SIZE):
+        piece = found[start : start + PIECE_SIZE]
+        numbers.take(ids[start : start + PIECE_SIZE], out=piece, mode="wrap")
     return found
 
 
@@ -60,8 +60,8 @@ def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
     first k - 1 tokens as a gram, and the last as a word, k - 1 positions ahead.
     """
     keys = np.full(len(grams), -1, dtype=np.int64)
-    for start in range(0, len(grams) - ahead, PIECE):
-        stop = min(start + PIECE, len(grams) - ahead)
+    for start in range(0, len(grams) - ahead, PIECE_SIZE):
+        stop = min(start + PIECE_SIZE, len(grams) - ahead)
         keys[start:stop] = _pairs_of_numbers(grams[start:stop], ends[start + ahead : stop + ahead])
     return keys
 
@@ -74,7 +74,7 @@ def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     return np.maximum(pairs, -1, out=pairs)
 
 
-def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+def candidates_of_longer_grams(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
     many positions each user keeps, and the pair that begins at each of them.
 
@@ -83,8 +83,8 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
     own texts and on what was released, so dropping positions changes no user's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)
-    for start in range(0, len(grams) - 1, PIECE):
-        right = grams[start + 1 : start + 1 + PIECE]
+    for start in range(0, len(grams) - 1, PIECE_SIZE):
+        right = grams[start + 1 : start + 1 + PIECE_SIZE]
         begins = (grams[start : start + len(right)] | right) >= 0
         matter[start : start + len(right)] |= begins
         matter[start + 1 : start + 1 + len(right)] |= begins
@@ -107,8 +107,8 @@ def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
 def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
     """For each piece: which positions are kept, and where they go."""
     done = 0
-    for start in range(0, len(keep), PIECE):
-        rows = np.flatnonzero(keep[start : start + PIECE])
+    for start in range(0, len(keep), PIECE_SIZE):
+        rows = np.flatnonzero(keep[start : start + PIECE_SIZE])
         rows += start
         yield rows, slice(done, done + len(rows))
         done += len(rows)
@@ -138,9 +138,11 @@ class Released:
 
     def positions(self, keys: Integers) -> NDArray[np.int32]:
         found = np.empty(len(keys), dtype=np.int32)
-        for start in range(0, len(keys), PIECE):
-            piece = keys[start : start + PIECE]
-            found[start : start + PIECE] = self._search_from_slot(piece, self._first_slot(piece))
+        for start in range(0, len(keys), PIECE_SIZE):
+            piece = keys[start : start + PIECE_SIZE]
+            found[start : start + PIECE_SIZE] = self._search_from_slot(
+                piece, self._first_slot(piece)
+            )
         return found
 
     def _search_from_slot(self, keys: Integers, at: Integers) -> NDArray[np.int32]:

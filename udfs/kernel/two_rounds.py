@@ -14,8 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.forecast_rounds import list_bin, list_weight, plain_weight, shared_out
-from dphh.udfs.kernel.contributions import Held, below_cut, distinct, places_of, starts
+from dphh.privacy.forecast_rounds import list_bin, list_weight, plain_weight, weights_in_norm
+from dphh.udfs.kernel.contributions import (
+    HeldKeys,
+    below_cut,
+    distinct,
+    first_of_each,
+    priorities_of,
+)
 from dphh.udfs.kernel.positions import Released, of_words
 from dphh.udfs.text.hashes import Integers, Words
 
@@ -37,7 +43,7 @@ class PlainWeights:
     unit: int
     keeps_zeros: ClassVar[bool] = True
 
-    def __call__(self, held: Held) -> Integers:
+    def __call__(self, held: HeldKeys) -> Integers:
         users = np.bincount(held.number)
         sizes = np.flatnonzero(users)
         weights = np.zeros_like(users)
@@ -70,16 +76,16 @@ class WeightsByGram:
         if self.weights.max(initial=0) >= MOST_WEIGHT:
             raise ValueError(f"round 2 takes weights below {MOST_WEIGHT:,}; plans make none")
 
-    def __call__(self, held: Held) -> Integers:
-        first = starts(held.keys)  # a gram's users stand side by side
+    def __call__(self, held: HeldKeys) -> Integers:
+        first = first_of_each(held.keys)  # a gram's users stand side by side
         positions = self.grams.positions(held.keys.take(first))
         if positions.min(initial=0) < 0:
             raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
         g = np.repeat(self.weights.take(positions), np.diff(first, append=len(held.keys)))
-        return shared_out(self.unit, g, held.owner, len(held.number))
+        return weights_in_norm(self.unit, g, held.owner, len(held.number))
 
 
-def listed_places(
+def keys_of_listed_words(
     user_hashes: Integers,
     lengths: Integers,
     ids: Any,
@@ -109,8 +115,8 @@ def listed_places(
     over = np.flatnonzero((number > max_items).take(owner))
     if not len(over):
         return keys
-    held = Held(held_words, owner, number, user_hashes)
-    places = places_of(held, over, salt, hashes.take)
+    held = HeldKeys(held_words, owner, number, user_hashes)
+    places = priorities_of(held, over, salt, hashes.take)
     kept = below_cut(owner.take(over), places, number * (number > max_items), max_items)
     dropped = over[~kept]
     pairs = (owner.take(dropped) << 32) | held_words.take(dropped)

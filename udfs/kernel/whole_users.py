@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.privacy.following import weights_of
-from dphh.udfs.kernel.contributions import Followed, Weigh, contributions, equal_weights
+from dphh.udfs.kernel.contributions import (
+    FollowingWeights,
+    WeightRule,
+    contributions,
+    equal_weights,
+)
 from dphh.udfs.kernel.given_grams import counted
 from dphh.udfs.kernel.lists import (
     in_first_row,
@@ -28,9 +33,9 @@ from dphh.udfs.kernel.lists import (
     sums_of,
     values_of,
 )
-from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter, of_words
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, listed_places
-from dphh.udfs.kernel.words import Numbered
+from dphh.udfs.kernel.positions import Released, candidates, candidates_of_longer_grams, of_words
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, keys_of_listed_words
+from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers, of_numbers
 
 
@@ -38,7 +43,7 @@ def contributions_of_words(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
-    words: Numbered,
+    words: WordIds,
     max_items: int,
     grid_bits: int,
     salt: int,
@@ -53,7 +58,7 @@ def given_to_words(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
-    words: Numbered,
+    words: WordIds,
     max_items: int,
     grid_bits: int,
     salt: int,
@@ -65,11 +70,13 @@ def given_to_words(
     return weighed(user_hashes, lengths, ids, given(words, max_items, grid_bits, salt, w))
 
 
-def given(words: Numbered, max_items: int, grid_bits: int, salt: int, w: Integers | None) -> Weigh:
+def given(
+    words: WordIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
+) -> WeightRule:
     hashed = words.hashes().take
     if w is None:
         return equal_weights(max_items, grid_bits, salt, hashed, keeps_zeros=True)
-    return Followed(2**grid_bits, max_items, salt, w, hashed)
+    return FollowingWeights(2**grid_bits, max_items, salt, w, hashed)
 
 
 def contributions_of_grams(
@@ -108,7 +115,7 @@ def keys_of_words(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
-    words: Numbered,
+    words: WordIds,
     listed: NDArray[np.int64],
     others: int,
     max_items: int,
@@ -118,7 +125,7 @@ def keys_of_words(
     each position the key of the word there: its number in a public list, or `others` and more;
     -1 where the user does not count for it."""
     lists = one_array(ids)
-    keys = listed_places(
+    keys = keys_of_listed_words(
         values_of(one_array(user_hashes)),
         values_of(one_array(lengths)),
         values_of(lists),
@@ -131,7 +138,7 @@ def keys_of_words(
     return lists_of(lengths_of(lists), keys)
 
 
-def unreleased(ids: Any, words: Numbered, released: NDArray[np.int32] | None) -> pa.Array:
+def unreleased(ids: Any, words: WordIds, released: NDArray[np.int32] | None) -> pa.Array:
     """`dphh_unreleased(ids, words, released)`: the same word ids, with -1 for each word that an
     earlier round released."""
     lists = one_array(ids)
@@ -142,7 +149,7 @@ def unreleased(ids: Any, words: Numbered, released: NDArray[np.int32] | None) ->
     return lists_of(lengths_of(lists), left)
 
 
-def numbers_of_words(ids: Any, words: Numbered, released: NDArray[np.int32]) -> pa.Array:
+def numbers_of_words(ids: Any, words: WordIds, released: NDArray[np.int32]) -> pa.Array:
     """`dphh_numbers_of_words(ids, words, released)`: the released word's number at each position,
     or -1."""
     lists = one_array(ids)
@@ -169,7 +176,7 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     if len(words):
         found = users, lists_of(lengths_of(lists), candidates(positions, words, ahead))
     else:
-        left, keys = candidates_that_matter(values_of(users), positions)
+        left, keys = candidates_of_longer_grams(values_of(users), positions)
         found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
@@ -180,7 +187,7 @@ def weight_of(noisy_sum: Any, parts: int, deviation: int, threshold: int) -> pa.
     return pa.array(weights_of(one_array(noisy_sum).to_numpy(), parts, deviation, threshold))
 
 
-def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
+def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:
     """The keys and weights that the users of all these rows add; the first row has all of them."""
     rows = one_array(keys)
     key, weight = contributions(

@@ -16,7 +16,7 @@ from dphh.udfs.kernel.positions import Released
 from dphh.udfs.text.hashes import Words, of_spellings
 
 
-class Numbered(Protocol):
+class WordIds(Protocol):
     """Words by their ids, 0, 1, 2, ...; an id depends on other users, and so nothing else may
     depend on it."""
 
@@ -55,14 +55,14 @@ class WordsOfRow:
 
 
 @dataclass(frozen=True, eq=False)
-class ByWord:
+class ValuesByWord:
     """A value for each of some words, and one for all others."""
 
     words: Any
     values: NDArray[Any]
     other: int
 
-    def by_id(self, numbered: Numbered) -> NDArray[Any]:
+    def by_id(self, numbered: WordIds) -> NDArray[Any]:
         """The values by word id; the last element is for id -1, where no word stands."""
         ids = numbered.ids(self.words)
         found = np.full(len(numbered) + 1, self.other, dtype=self.values.dtype)
@@ -72,20 +72,20 @@ class ByWord:
         return found
 
 
-def by_key(found: Any, numbered: Numbered | None) -> Any:
+def by_key(found: Any, numbered: WordIds | None) -> Any:
     """A table (key, value) in which functions look keys up: of words, by their ids in `numbered` or
     by how they are spelled, an array by word id; of grams, their keys and values."""
     keys, values = found.column("key"), found.column("value").to_numpy()
     if numbered is None:
         return Released(keys.to_numpy()), values
     if not pa.types.is_integer(keys.type):
-        return ByWord(one_array(keys), values, 0).by_id(numbered)
+        return ValuesByWord(one_array(keys), values, 0).by_id(numbered)
     by_id = np.zeros(len(numbered) + 1, dtype=np.int64)
     by_id[keys.to_numpy()] = values
     by_id[-1] = -1
     return by_id
 
 
-def numbers_of(words: Any) -> ByWord:
+def numbers_of(words: Any) -> ValuesByWord:
     """The index of each word in an Arrow array of distinct words; -1 of all others."""
-    return ByWord(words, np.arange(len(words), dtype=np.int32), -1)
+    return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)

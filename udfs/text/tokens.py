@@ -11,13 +11,13 @@ import pyarrow as pa
 from dphh.sql import query
 
 #: Connections that no thread uses now. Python keeps nothing for an engine's own threads.
-_FREE: list[duckdb.DuckDBPyConnection] = []
+_FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
     """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
     try:
-        con = _FREE.pop()
+        con = _FREE_CONNECTIONS.pop()
     except IndexError:
         con = _connection()
     con.register("rows", pa.table({column: content}))
@@ -31,7 +31,7 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
         raise type(problem)(said) from None
     finally:
         con.unregister("rows")
-        _FREE.append(con)
+        _FREE_CONNECTIONS.append(con)
     whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)

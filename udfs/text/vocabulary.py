@@ -23,12 +23,12 @@ from dphh.udfs.text.short_words import ShortWords, views_of
 
 Ids = NDArray[np.int32]
 #: For fewer words than this at a time, the cache is not used.
-FEW = 1 << 13
+FEW_WORDS = 1 << 13
 #: How many words are numbered at a time: what the first of a large batch teach the cache, the
 #: others find there.
-NUMBERED = 1 << 17
+NUMBERED_AT_ONCE = 1 << 17
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
-SPELLED = 1 << 18
+SPELLED_AT_ONCE = 1 << 18
 
 
 class Vocabulary:
@@ -55,16 +55,16 @@ class Vocabulary:
             return
         closed, self._closed = self._closed, None
         self._find_with_new_categories()
-        for start in range(0, len(closed), SPELLED):
-            self._ids_of_spellings(pl.Series(closed.slice(start, SPELLED), dtype=pl.String))
+        for start in range(0, len(closed), SPELLED_AT_ONCE):
+            self._ids_of_spellings(pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String))
 
     def close(self) -> None:
         """Give back the memory in which words are found; no thread may be asking for ids."""
         if self._closed is not None:
             return
         pieces = [pa.array([], pa.large_string())]
-        for start in range(0, self._count, SPELLED):
-            some = np.arange(start, min(start + SPELLED, self._count))
+        for start in range(0, self._count, SPELLED_AT_ONCE):
+            some = np.arange(start, min(start + SPELLED_AT_ONCE, self._count))
             pieces.append(self._spelled(some))
         self._kind = self._held = self._short = None
         self._closed = pa.concat_arrays(pieces)
@@ -77,14 +77,16 @@ class Vocabulary:
             return self._ids_when_closed(there.cast(pa.large_string()))
         spelled = pl.Series(_views(there), dtype=pl.String)
         numbers = np.empty(len(words), dtype=np.int32)
-        for start in range(0, len(words), NUMBERED):
-            numbers[start : start + NUMBERED] = self._numbers(spelled[start : start + NUMBERED])
+        for start in range(0, len(words), NUMBERED_AT_ONCE):
+            numbers[start : start + NUMBERED_AT_ONCE] = self._numbers(
+                spelled[start : start + NUMBERED_AT_ONCE]
+            )
         numbers -= np.int32(1)
         return numbers
 
     def _numbers(self, spelled: pl.Series) -> Ids:
         most_are_new = 2 * self._count >= self._met  # whole items may all be different
-        if most_are_new or len(spelled) < FEW:
+        if most_are_new or len(spelled) < FEW_WORDS:
             numbers = self._ids_of_spellings(spelled)
         else:
             if self._short is None:  # its tables take 20 MB, which a small corpus never needs
@@ -121,8 +123,8 @@ class Vocabulary:
     def _ids_with_hashes(self, sought: Words) -> NDArray[np.int64]:
         """The ids of the words with these hashes, in ascending order: two may have the same."""
         known, ids = self.hashes()[:-1], [np.empty(0, dtype=np.int64)]
-        for start in range(0, len(known) if len(sought) else 0, SPELLED):
-            piece = known[start : start + SPELLED]
+        for start in range(0, len(known) if len(sought) else 0, SPELLED_AT_ONCE):
+            piece = known[start : start + SPELLED_AT_ONCE]
             there = sought.take(np.searchsorted(sought, piece), mode="clip") == piece
             ids.append(np.flatnonzero(there) + start)
         return np.concatenate(ids)
@@ -132,7 +134,7 @@ class Vocabulary:
         return self._spelled(ids).cast(pa.string())
 
     def _spelled(self, ids: Any) -> pa.Array:
-        """The same, of any size."""
+        """The words with these word ids, in an array that may have more than 2 GiB."""
         if self._closed is not None:
             return self._closed.take(pa.array(ids))
         numbers = pl.Series(np.asarray(ids) + 1, dtype=pl.UInt32)
@@ -148,8 +150,8 @@ class Vocabulary:
             if known < count or not len(self._hashes):
                 hashes = np.zeros(count + 1, dtype=np.uint64)
                 hashes[:known] = self._hashes[:known]
-                for start in range(known, count, SPELLED):
-                    missing = np.arange(start, min(start + SPELLED, count))
+                for start in range(known, count, SPELLED_AT_ONCE):
+                    missing = np.arange(start, min(start + SPELLED_AT_ONCE, count))
                     hashes[missing] = of_spellings(self._spelled(missing))
                 self._hashes = hashes
             return self._hashes

@@ -19,10 +19,10 @@ from dphh.rows.content import NO_GROUPS, Content
 from dphh.rows.user import NO_USERS
 from dphh.sql import query
 
-ROWS = "corpus_rows"
+ROWS_TABLE = "corpus_rows"
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
-LONG = 1 << 13
+LONG_TEXT_BYTES = 1 << 13
 Loader = Callable[[], None]
 #: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
@@ -47,7 +47,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), lambda: None
     else:
-        relation, load = ROWS, _table_in_memory(con, corpus)
+        relation, load = ROWS_TABLE, _table_in_memory(con, corpus)
     types = _types_of(con, relation, corpus.columns.values())
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
@@ -76,14 +76,14 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     content = _as_written(corpus.content, types[corpus.content.column])
     kind = types[corpus.content.column]
     is_text = kind != "BLOB" and not LIST_TYPE.search(kind)
-    is_long = f"(strlen(content) > {LONG})" if is_text else "false"
+    is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
     return (
         f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
-        f"WHERE {counts_sql(corpus)}",
+        f"WHERE {row_condition_sql(corpus)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
         "CREATE TEMP VIEW texts_of_corpus AS "
@@ -104,7 +104,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
 
 
-def counts_sql(corpus: Corpus) -> str:
+def row_condition_sql(corpus: Corpus) -> str:
     """The condition for rows that are read: they have content and, if others are to be dropped, a
     user; and they meet the corpus's condition."""
     needed = [corpus.content.column]
@@ -228,11 +228,11 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
 
 def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory are read as Arrow. Until the run begins, only their schema is used."""
-    con.register(ROWS, schema_in_memory(corpus).empty_table())
+    con.register(ROWS_TABLE, schema_in_memory(corpus).empty_table())
 
     def load() -> None:
-        con.unregister(ROWS)
-        con.register(ROWS, rows_in_memory(corpus))
+        con.unregister(ROWS_TABLE)
+        con.register(ROWS_TABLE, rows_in_memory(corpus))
 
     return load
 

@@ -12,7 +12,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.functions import OBJECT, WORDS, Argument, Function, One
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.words import Numbered
+from dphh.udfs.kernel.words import WordIds
 
 _NAMES = {
     pa.int64(): "BIGINT",
@@ -26,7 +26,7 @@ def register(
     con: duckdb.DuckDBPyConnection,
     name: str,
     function: Function,
-    words: Numbered,
+    words: WordIds,
     objects: list[Any],
 ) -> None:
     """Register `dphh_NAME`. Words are those of the run; an object is named by its place in
@@ -37,7 +37,7 @@ def register(
     )
 
 
-def register_spelled(con: duckdb.DuckDBPyConnection, words: Numbered) -> None:
+def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
     """Register `dphh_spelled(key)`: the word with this id."""
 
     def spelled(keys: Any) -> pa.Array:
@@ -74,7 +74,7 @@ def type_name(kind: Argument) -> str:
     return _NAMES[kind]
 
 
-def _of_columns(function: Function, words: Numbered, objects: list[Any]) -> Callable[..., pa.Array]:
+def _of_columns(function: Function, words: WordIds, objects: list[Any]) -> Callable[..., pa.Array]:
     def argument(kind: Argument, column: Any) -> Any:
         if kind == WORDS:
             return words

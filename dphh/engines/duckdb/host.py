@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.functions import register, register_spelled
-from dphh.engines.duckdb.rows import InOneProcess
+from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.sql import query
@@ -21,7 +21,7 @@ from dphh.udfs.functions import called_in
 from dphh.udfs.kernel.reading import Reading
 
 
-class DuckDBHost(InOneProcess):
+class DuckDBHost(OneProcessHost):
     """A private instance of DuckDB with views of a corpus's rows, and the functions that levels
     call."""
 

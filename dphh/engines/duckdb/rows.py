@@ -32,12 +32,12 @@ from dphh.udfs.kernel.words import by_key
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Texts that were read may use at most one SHAREth of the memory limit.
-SHARE = 16
-#: One CALLSth of the limit is reserved for the arrays of the functions that a step calls.
-CALLS = 4
-#: DuckDB gets at least one LEASTth of the limit, however much the rest of the process uses.
-LEAST = 4
+#: Texts that were read may use the memory limit divided by this, at most.
+TEXTS_PART = 16
+#: The limit divided by this is reserved for the arrays of the functions that a step calls.
+CALLS_PART = 4
+#: DuckDB gets the limit divided by this, at least, however much the rest of the process uses.
+LEAST_PART = 4
 _SIZE_WITH_UNIT = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
 _BYTES_OF_UNIT = {
     unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
@@ -104,13 +104,13 @@ class Rows:
         into memory meanwhile goes to files."""
         self.open()
         limit = self.memory.limit
-        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // SHARE)
+        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_PART)
         column, expression = self._opened.tokens
         tokens = partial(tokens_of, column=column, expression=expression)
         gathering = Gathering(reading.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
-        with _explained(gathering):
+        with _explain_what_ran_out(gathering):
             try:
                 with duckdb_errors("gather_texts"):
                     self.memory.settle()
@@ -126,7 +126,7 @@ class Rows:
         return _rows_of(gathering)
 
 
-class InOneProcess(Host):
+class OneProcessHost(Host):
     """What DuckDB and Polars share as hosts: the rows, one vocabulary for all words of a run, and
     functions in this process, so that what is brought to users is an object that these look up."""
 
@@ -165,12 +165,12 @@ class InOneProcess(Host):
 
 
 def _rows_of(gathering: Gathering) -> Iterator[pa.Table]:
-    with _explained(gathering):
+    with _explain_what_ran_out(gathering):
         yield from gathering.rows()
 
 
 @contextmanager
-def _explained(gathering: Gathering) -> Iterator[None]:
+def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
     """Say which resource ran out: the disk's error reaches DuckDB as one of a function."""
     try:
         yield
@@ -230,7 +230,7 @@ class SharedMemory:
         beside = self._memory_outside_duckdb()
         if self.limit is None or beside is None:
             return
-        share = max(self.limit - self.limit // CALLS - beside, self.limit // LEAST)
+        share = max(self.limit - self.limit // CALLS_PART - beside, self.limit // LEAST_PART)
         try:
             self._set_memory_limit(share)
         except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once

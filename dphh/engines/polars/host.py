@@ -16,7 +16,7 @@ import pyarrow as pa
 from polars.exceptions import PanicException
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.rows import InOneProcess
+from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import Failures, duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.engines.polars.steps import STEPS
@@ -47,7 +47,7 @@ engine_errors = Failures(
 _TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
 
 
-class PolarsHost(InOneProcess):
+class PolarsHost(OneProcessHost):
     """The frames of one run on Polars, by table name."""
 
     name = "polars"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.privacy.losses import LONGEST, FloatArray, Losses, on_grid, spread
+from dphh.privacy.losses import LONGEST, FloatArray, Losses, losses_on_grid, standard_deviation
 from dphh.privacy.subset_selection import Reports, SubsetSelection
 
 #: The part of delta that sums may cut off; it is charged.
@@ -44,8 +44,8 @@ def epsilon_of_subsets(
     one = _losses_of_triple(mechanism, sent, replaced, cut, narrow)
     if one is None:
         return math.inf
-    # `with_more`: the probability that more reports than expected fell into earlier triples, once.
-    return one.times(replaced, cut / replaced).with_more(cut).epsilon(sent.delta)
+    # The infinite loss: more reports than expected fell into earlier triples.
+    return one.times(replaced, cut / replaced).with_infinite_loss(cut).epsilon(sent.delta)
 
 
 def _losses_of_triple(
@@ -91,7 +91,7 @@ def _losses_of_triple(
         found.append(_reports_over_two_values(rest[~rare], wrong[~rare], chances[~rare], cut))
     law = np.concatenate([law for law, _ in found])
     losses = np.concatenate([loss for _, loss in found])
-    return on_grid(law, losses, outside, _grid_step(law, losses), 3 * _SLACK)
+    return losses_on_grid(law, losses, outside, _grid_step(law, losses), 3 * _SLACK)
 
 
 def _reports_over_two_values(
@@ -210,4 +210,6 @@ def _likely_range(n: int, p: float, cut: float) -> tuple[int, int]:
 def _grid_step(chances: FloatArray, losses: FloatArray) -> float:
     # Losses may be far apart with a small spread: a lower bound limits the number of points.
     points = float(np.max(losses) - np.min(losses)) / LONGEST
-    return max(min(max(spread(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02), points)
+    return max(
+        min(max(standard_deviation(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02), points
+    )

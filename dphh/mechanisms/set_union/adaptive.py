@@ -19,7 +19,7 @@ import pyarrow as pa
 from dphh.levels.set_union import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
-from dphh.privacy.following import Following
+from dphh.privacy.following import ItemWeights
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
 Drawn = tuple[SetUnionLevel, Any]
@@ -38,7 +38,7 @@ class AdaptiveRounds:
             left = self.remaining(ran[:number], left[1:])
         return left[0] if left else None
 
-    def following(self, ran: Sequence[Drawn], level: SetUnionLevel) -> Following | None:
+    def following(self, ran: Sequence[Drawn], level: SetUnionLevel) -> ItemWeights | None:
         return follows([each for each, _ in ran], level)
 
     def table(self, ran: Sequence[Drawn]) -> Any:
@@ -68,8 +68,8 @@ def _with_round(level: SetUnionLevel, released: Any) -> Any:
     return pa.table([numbers, keys, noisy], schema=SCHEMA)
 
 
-def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> Following | None:
+def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights | None:
     """The public numbers of this round's weights; None if its weights are equal."""
     if not isinstance(level, WeighedLevel):
         return None
-    return Following.after([each.grid for each in ran], level.threshold_grid, level.grid_bits)
+    return ItemWeights.after([each.grid for each in ran], level.threshold_grid, level.grid_bits)

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import AloneLevel, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
@@ -153,6 +153,6 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Fi
 def possible_runs(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:
     """The levels that release items, for each way that a run may go: one round, or several."""
     released = [level for level in levels if not isinstance(level, ChoiceLevel)]
-    rounds = [level for level in released if not isinstance(level, AloneLevel)]
+    rounds = [level for level in released if not isinstance(level, SingleRoundLevel)]
     alone = [level for level in released if level not in rounds]
     return [some for some in (alone, rounds) if some]

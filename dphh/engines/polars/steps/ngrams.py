@@ -144,7 +144,7 @@ def forecast_round_1(
     grams = plain_sums.lazy().filter(pl.col("key") >= 0)
     classed = host.collect("forecast_round_1", _named(host, _classed(host, grams, others), is_test))
     noised = host.noised(classed, sigma, f"{purpose}/round 1", classed["name"])
-    in_bins = pl.Series(bins(sigma).of(noised["noisy"].to_numpy()))
+    in_bins = pl.Series(bins(sigma).bin_of(noised["noisy"].to_numpy()))
     early = (pl.col("noisy") >= threshold).cast(pl.Int64)
     round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
     absent = _absent(host, round_1, sigma, purpose)

@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
 from dphh.mechanisms.ngrams.ladder.lift import STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES, Floats
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
@@ -50,7 +50,7 @@ class WordsStep(Step):
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def budget(self, counts: Integers) -> float:
-        return max(1.0, self.spurious * float(counts[:, EDGES >= HELD_DEVIATIONS].sum()))
+        return max(1.0, self.spurious * float(counts[:, BIN_EDGES >= HELD_DEVIATIONS].sum()))
 
     def budget_after_planning(self, budget: float, finds: float) -> float:
         return max(budget, self.spurious * finds)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import EDGES, Floats, Integers
+from dphh.privacy.forecast_rounds import BIN_EDGES, Floats, Integers
 from dphh.privacy.special import ndtr
 
 #: Between neighbouring masses of the grid, in nats.
@@ -47,7 +47,7 @@ def mass_grid(sigma: float, largest: float) -> Floats:
 
 def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats) -> Prior:
     """EM on the histogram of each class; `seen` is how many sigmas of round 1 a mass shows as."""
-    likelihood = np.diff(ndtr(np.r_[EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
+    likelihood = np.diff(ndtr(np.r_[BIN_EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
     prior = _first_guess(forecasts, masses)
     total = counts.sum(1, keepdims=True)
     for _ in range(EM_PASSES):

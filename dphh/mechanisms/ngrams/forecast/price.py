@@ -42,9 +42,9 @@ from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
     LARGEST_SIGMA,
     arithmetic_delta,
-    delta_of,
+    delta_for,
     grid_bits,
-    threshold_of,
+    threshold_for,
     users_needed,
 )
 
@@ -208,8 +208,8 @@ def listed_words(
         sigma_grid=noise.sigma,
         first_unit=first,
         second_unit=second,
-        first_threshold_grid=threshold_of(noise, of_first, part_1 * budget.new_words),
-        second_threshold_grid=threshold_of(noise, of_second, part_2 * budget.new_words),
+        first_threshold_grid=threshold_for(noise, of_first, part_1 * budget.new_words),
+        second_threshold_grid=threshold_for(noise, of_second, part_2 * budget.new_words),
         spurious=spurious,
     )
 
@@ -219,8 +219,8 @@ def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     noise = rounded_gaussian(level.sigma_grid)
     return (
-        delta_of(noise, first, level.first_threshold_grid),
-        delta_of(noise, second, level.second_threshold_grid),
+        delta_for(noise, first, level.first_threshold_grid),
+        delta_for(noise, second, level.second_threshold_grid),
     )
 
 
