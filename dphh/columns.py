@@ -32,11 +32,11 @@ COLUMNS: dict[str, pa.DataType] = {
     "low": pa.int64(),
     "high": pa.int64(),
 }
-ALWAYS = ("level", "item", "tokens")
+COMMON = ("level", "item", "tokens")
 #: The group of all users who are in no declared group.
-OTHER = "other"
+OTHERS = "other"
 #: A release is sorted by these of its columns.
-ORDER = (
+SORT_ORDER = (
     ("level", "ascending"),
     ("score", "descending"),
     ("users", "descending"),
@@ -47,7 +47,7 @@ ORDER = (
 
 def schema_of(*more: str) -> pa.Schema:
     """The schema of a release with these columns besides those that every release has."""
-    return pa.schema([(name, COLUMNS[name]) for name in (*ALWAYS, *more)])
+    return pa.schema([(name, COLUMNS[name]) for name in (*COMMON, *more)])
 
 
 SCORED = schema_of("score")
@@ -86,7 +86,7 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     return {name: MEANINGS[name] for name in names if name in MEANINGS}
 
 
-def described(table: Any) -> Any:
+def with_meanings(table: Any) -> Any:
     """The same table, with the meanings of its columns in its schema."""
     fields = [
         field.with_metadata({"description": MEANINGS[field.name]})
@@ -105,8 +105,8 @@ def interleaved_by_level(levels: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def sorted_rows(table: Any) -> Any:
-    """The rows of a release in the order of `ORDER`."""
-    return table.sort_by([key for key in ORDER if key[0] in table.column_names])
+    """The rows of a release in the order of `SORT_ORDER`."""
+    return table.sort_by([key for key in SORT_ORDER if key[0] in table.column_names])
 
 
 #: Where a manifest has the hash of its table.
@@ -126,23 +126,25 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = as_set(groups)
+    declared = sorted_groups(groups)
     if "" in declared and any(declared):
         raise UsageError(
             "groups: found an empty value, as between two commas; leave it out: rows with an empty "
-            f"text are counted as {OTHER!r}"
+            f"text are counted as {OTHERS!r}"
         )
     if not declared or not all(isinstance(group, str) and group for group in declared):
         raise UsageError(
             "groups: missing; give the values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"
         )
-    if OTHER in declared:
-        raise UsageError(f"groups: found {OTHER!r}, which is the name for all others; leave it out")
+    if OTHERS in declared:
+        raise UsageError(
+            f"groups: found {OTHERS!r}, which is the name for all others; leave it out"
+        )
     return declared
 
 
-def as_set(groups: str | Sequence[str]) -> tuple[str, ...]:
+def sorted_groups(groups: str | Sequence[str]) -> tuple[str, ...]:
     """The groups in one order and each once, so that the same groups are the same request."""
     each = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
     if not all(isinstance(group, str) for group in each):

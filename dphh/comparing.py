@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_PLANS = 400
-_OF_PRIORS = ("prior", "prior_text", "prior_is_public")
+_PRIOR_OPTIONS = ("prior", "prior_text", "prior_is_public")
 
 
 def compare(
@@ -81,7 +81,7 @@ def _row(
 ) -> dict[str, Any]:
     asked = {**options, **choice}
     if asked.get("prior") is None:  # beside plans that have one
-        asked = {name: value for name, value in asked.items() if name not in _OF_PRIORS}
+        asked = {name: value for name, value in asked.items() if name not in _PRIOR_OPTIONS}
     row = {name: _label(value) for name, value in choice.items()}
     try:
         made = plan(corpus, **asked)

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
 
 #: Control characters and those that move a cursor or reverse text; not a tab or a line feed.
-STEERS = re.compile(
+CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
 )
 
@@ -25,9 +25,9 @@ def escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def steerless(text: str) -> str:
+def printable(text: str) -> str:
     """The text, with characters that control a terminal escaped."""
-    return STEERS.sub(lambda found: escaped(found[0]), text)
+    return CONTROLS.sub(lambda found: escaped(found[0]), text)
 
 
 class DphhError(Exception):
@@ -39,7 +39,7 @@ class DphhError(Exception):
 
     def __str__(self) -> str:
         """Escapes control characters: names of files and columns must not steer a terminal."""
-        return steerless(super().__str__())
+        return printable(super().__str__())
 
 
 class UsageError(DphhError, ValueError):

@@ -26,7 +26,7 @@ from dphh.wording.options import (
     named_and_withholding,
     plain,
 )
-from dphh.wording.unseen import steerless_json
+from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
     from dphh.detection import Detection, Profile
@@ -103,7 +103,7 @@ class Plan:
         return {**said, "corpus": self.corpus.to_json() if self.corpus else None}
 
     def dumps(self) -> str:
-        return steerless_json(json.dumps(self.to_json(), indent=2, ensure_ascii=False))
+        return printable_json(json.dumps(self.to_json(), indent=2, ensure_ascii=False))
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""

@@ -59,7 +59,7 @@ def _assumes_nothing(_: Price) -> None:
 
 #: The groups of a verb's own options: what it looks for, and what it may spend.
 SEARCH, BUDGET = "The search", "The budget"
-_OF_THE_BUDGET = {
+_BUDGET_OPTIONS = {
     *("epsilon", "delta", "local_epsilon", "central_epsilon", "user_epsilon"),
     *("spurious", "decay", "shares"),
     *("accounting", "theta", "p", "users", "users_per_level", "contributions", "pad"),
@@ -92,7 +92,7 @@ class Verb(Generic[Options]):
         return {name: parameters[name] for name in ordered}
 
     def group_of(self, option: str) -> str:
-        return BUDGET if option in _OF_THE_BUDGET else SEARCH
+        return BUDGET if option in _BUDGET_OPTIONS else SEARCH
 
     @property
     def summary(self) -> str:
@@ -157,7 +157,7 @@ VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE,
 
 
 @dataclass(frozen=True)
-class Found:
+class RunOutcome:
     """The levels as they were run, all that they released, and how that was counted."""
 
     levels: list[LevelDone]
@@ -165,9 +165,9 @@ class Found:
     counting: dict[str, Any] | None
 
 
-def found_by(
+def run_levels(
     price: Price, host: Host, once: Once, joiner: str, say: Callable[[str], None]
-) -> Found:
+) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
     levels = []
     for done in VERBS[price.verb].levels(price, host, once, joiner):
@@ -177,4 +177,4 @@ def found_by(
     if price.counting is not None:
         say("counting what was found")
         counting, table = with_counts(table, price.counting, host, once)
-    return Found(levels, table, counting)
+    return RunOutcome(levels, table, counting)

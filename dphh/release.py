@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import ALWAYS, DIGEST, described, digest_of, meanings, schema_of, stored_table
+from dphh.columns import COMMON, DIGEST, digest_of, meanings, schema_of, stored_table, with_meanings
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
 from dphh.wording.options import named_in_words
-from dphh.wording.unseen import steerless_json
+from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
     import duckdb
@@ -188,7 +188,7 @@ class Release:
     @named_in_words
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
-        out = checked_out(folder, self.run_id)
+        out = checked_folder(folder, self.run_id)
         try:
             out.mkdir(parents=True, exist_ok=True)
             write_whole(out / TABLE, self.parquet())
@@ -237,8 +237,8 @@ class Release:
         try:
             table = stored_table(data)
             run_id = _run_id_of(table.schema)
-            schema = schema_of(*table.schema.names[len(ALWAYS) :])
-            table = described(table.replace_schema_metadata(None).cast(schema))
+            schema = schema_of(*table.schema.names[len(COMMON) :])
+            table = with_meanings(table.replace_schema_metadata(None).cast(schema))
         except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
@@ -265,7 +265,7 @@ class Release:
     def dumps(self) -> str:
         # Sorted keys: a release that the ledger returns is then identical byte for byte.
         said = json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
-        return steerless_json(said)
+        return printable_json(said)
 
     def __repr__(self) -> str:
         from dphh.report.terminal import release_text  # with Polars
@@ -286,7 +286,7 @@ def as_polars(table: Any) -> pl.DataFrame:
     return frame
 
 
-def checked_out(folder: str | Path, run_id: str | None) -> Path:
+def checked_folder(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to. Refuses, before anything is spent, if it holds another release."""
     out = written_here("out", folder).absolute()
     try:

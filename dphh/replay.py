@@ -27,16 +27,16 @@ _runs_on_tables: dict[tuple[str, str, int], tuple[weakref.ref[Any], str]] = {}
 class Note(str):
     """A line of progress about the budget; it is shown even if the caller passed no `progress`."""
 
-    said: str
+    text: str
 
     def __new__(cls, said: str) -> Note:
         note = super().__new__(cls, f"note: {said}")
-        note.said = said
+        note.text = said
         return note
 
 
 @dataclass(frozen=True)
-class Asked:
+class LedgerRequest:
     """A request of a ledger, with what the ledger recognises its files by."""
 
     request: Request
@@ -44,7 +44,7 @@ class Asked:
     #: '' where the data are not local files.
     files: str
 
-    def before(self, later: Say) -> str | None:
+    def earlier_run(self, later: Say) -> str | None:
         """The id of the run whose release this request gets, or which it continues; None if this is
         a new run. Refuses a request that may be a repeat, if a cap would pay for it twice. `later`
         takes a note that is true only if a run begins."""
@@ -81,7 +81,7 @@ class Asked:
         return str(self.ledger.path), asked, id(self.request.corpus.source)
 
 
-def notice(said: str) -> None:
+def show_budget_notes(said: str) -> None:
     """The default `progress`: shows only lines about the budget."""
     if not isinstance(said, Note):
         return
@@ -90,7 +90,7 @@ def notice(said: str) -> None:
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            warn(said.said, Notice)
+            warn(said.text, Notice)
 
 
 def _in_notebook_kernel() -> bool:

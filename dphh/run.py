@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from dphh.columns import DIGEST, described, digest_of, meanings, sorted_rows
+from dphh.columns import DIGEST, digest_of, meanings, sorted_rows, with_meanings
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
@@ -29,16 +29,16 @@ from dphh.ledger.entries import Setting, checked_name, recorded
 from dphh.ledger.places import KEPT_OF_HASH, files_state
 from dphh.price import Price, stated
 from dphh.privacy.events import events_to_json
-from dphh.registry import VERBS, Found, found_by
-from dphh.release import Release, checked_out
-from dphh.replay import Asked, Note, notice
+from dphh.registry import VERBS, RunOutcome, run_levels
+from dphh.release import Release, checked_folder
+from dphh.replay import LedgerRequest, Note, show_budget_notes
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
 Progress = Callable[[str], None]
 
 
-class Priced(Protocol):
+class RunnablePlan(Protocol):
     """What a plan is, to a run."""
 
     @property
@@ -49,7 +49,7 @@ class Priced(Protocol):
 
 
 def run(
-    plan: Priced,
+    plan: RunnablePlan,
     *,
     corpus: Corpus | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -74,18 +74,18 @@ def run(
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
     engine = checked_engine(engine or engine_of(corpus))
-    say = progress or notice
+    say = progress or show_budget_notes
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
     state = files_state(corpus)
-    asked = Asked(request, book, state[:KEPT_OF_HASH])
+    asked = LedgerRequest(request, book, state[:KEPT_OF_HASH])
     given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
-        run_id = asked.before(told.append)
+        run_id = asked.earlier_run(told.append)
     if out is not None:
-        checked_out(out, run_id)
+        checked_folder(out, run_id)
 
     # A stored release needs no engine, which may take long to start. It is returned even if the
     # files have changed since. And whether a run is refused must not depend on its rows, so the
@@ -101,7 +101,7 @@ def run(
                     f"of the same {same}; again=True spends again"
                 )
             )
-        return _saved(_stored(before), out)
+        return _saved_release(_stored_release(before), out)
 
     # Opening a host looks at columns, types and NULL user ids: an error here is free.
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
@@ -118,24 +118,24 @@ def run(
         if not source.is_test:
             asked.remember(booked.run_id)
         if booked.release is not None:  # another process was faster
-            return _saved(_stored(booked), out)
-        _say_how_it_begins(corpus, booked, [*told], say)
+            return _saved_release(_stored_release(booked), out)
+        _announce_run(corpus, booked, [*told], say)
         source.draw_once_by(booked.key)
-        with _failing(price, book, booked):
+        with _recording_failure(price, book, booked):
             say("reading the corpus")
-            found = found_by(price, host, once_by(book, booked), corpus.content.joiner, say)
+            found = run_levels(price, host, once_by(book, booked), corpus.content.joiner, say)
             release = release_of(found, price, corpus, host, booked.run_id, source)
-        release = settled(book, release, booked)
+        release = settle(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
         with suppress(LedgerError):
             if booked is not None:
                 manifest, parquet = book.release(booked.run_id)
-                return _saved(Release.from_parquet(parquet, manifest), out)
+                return _saved_release(Release.from_parquet(parquet, manifest), out)
         raise
     finally:
         host.close()
-    return _saved(release, out)
+    return _saved_release(release, out)
 
 
 def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setting:
@@ -172,7 +172,7 @@ def _check_arguments(
         )
 
 
-def _warn_of_other_data(asked: Asked, before: Booked) -> None:
+def _warn_of_other_data(asked: LedgerRequest, before: Booked) -> None:
     """Warn if the release of a given run id was made, or may have been made, from other data."""
     if asked.files and asked.files == before.files:
         return
@@ -182,13 +182,13 @@ def _warn_of_other_data(asked: Asked, before: Booked) -> None:
     )
 
 
-def _stored(booked: Booked) -> Release:
+def _stored_release(booked: Booked) -> Release:
     assert booked.release is not None
     manifest, parquet = booked.release
     return Release.from_parquet(parquet, manifest)
 
 
-def _saved(release: Release, out: str | Path | None) -> Release:
+def _saved_release(release: Release, out: str | Path | None) -> Release:
     if out is None:
         return release
     try:
@@ -202,7 +202,7 @@ def _saved(release: Release, out: str | Path | None) -> Release:
     return release
 
 
-def _say_how_it_begins(corpus: Corpus, booked: Booked, told: list[str], say: Progress) -> None:
+def _announce_run(corpus: Corpus, booked: Booked, told: list[str], say: Progress) -> None:
     for line in told:
         say(line)
     if booked.new and not booked.accounts:
@@ -214,7 +214,7 @@ def _say_how_it_begins(corpus: Corpus, booked: Booked, told: list[str], say: Pro
 
 
 @contextmanager
-def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
+def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
     """Record a run that fails here as failed, and say in its error what was spent."""
     try:
         yield
@@ -241,7 +241,7 @@ def _failing(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
 
 
 def release_of(
-    found: Found, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
+    found: RunOutcome, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
 ) -> Release:
     manifest = {
         "verb": price.verb,
@@ -266,7 +266,7 @@ def release_of(
     if found.counting is not None:
         manifest["counting"] = found.counting
     manifest["columns"] = meanings(found.table.schema.names)
-    table = described(sorted_rows(found.table))
+    table = with_meanings(sorted_rows(found.table))
     return Release(table, {**manifest, DIGEST: digest_of(table)})
 
 
@@ -276,7 +276,7 @@ def _randomness_name(randomness: Randomness) -> str:
     return "operating system"
 
 
-def settled(book: Ledger, release: Release, booked: Booked) -> Release:
+def settle(book: Ledger, release: Release, booked: Booked) -> Release:
     """Store the release. If another process stored one of this run first, that one is returned."""
     parquet = release.parquet()
     try:

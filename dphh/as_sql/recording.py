@@ -14,7 +14,7 @@ from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
 #: The name of a step, or a line of SQL that changes tables; and its parameters.
-Asked = tuple[str, dict[str, Any]]
+RecordedStep = tuple[str, dict[str, Any]]
 Columns = dict[str, Any]
 
 
@@ -27,7 +27,7 @@ class RecordingHost(Host):
         self.rows, self.thresholds = rows, thresholds
         self.randomness = SystemRandomness()
         #: By the name of each draw: what was asked during it, and after it until the next draw.
-        self.sections: dict[str, list[Asked]] = {}
+        self.sections: dict[str, list[RecordedStep]] = {}
         self._title = "before the first level"
         self._put: dict[str, Any] = {}
         self._valid: Any = None

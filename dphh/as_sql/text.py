@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dphh.as_sql.recording import Asked, RecordingHost
+from dphh.as_sql.recording import RecordedStep, RecordingHost
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements
 from dphh.files.paths import parquet_pattern
 from dphh.price import Price
-from dphh.registry import found_by
+from dphh.registry import run_levels
 from dphh.sql import place, query
 
 #: The name of a table that has none of its own.
-TABLE = "corpus_rows"
+TABLE_NAME = "corpus_rows"
 #: Parameters whose values a plan cannot know, and what a run computes each from.
-LATER = {
+KNOWN_IN_RUN = {
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "released": "what was released before, with the numbers of these, to be looked up",
     "salt": "64 random bits, drawn for this level",
@@ -41,7 +41,7 @@ HEADING = """\
 -- that finds much in every round; where little is found, rounds and levels are left out."""
 #: Made-up runs: about how many rows a query releases, and with weights at how many thresholds. The
 #: second run finds nothing near a threshold, so that it needs fewer rounds.
-MUCH, MORE, LITTLE = (10, 1), (100, 4), (2, 1)
+MANY_FINDS, MORE_FINDS, FEW_FINDS = (10, 1), (100, 4), (2, 1)
 _NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 
@@ -50,8 +50,8 @@ def text_of(price: Price, corpus: Corpus | None) -> str:
     """The queries as one text."""
     parts = [
         ("what this is", [HEADING.format(verb=price.verb, method=price.method)]),
-        ("the corpus", [rows_of(corpus)]),
-        *((title, [*map(written, asked)]) for title, asked in sections_of(price).items()),
+        ("the corpus", [corpus_sql(corpus)]),
+        *((title, [*map(step_sql, asked)]) for title, asked in sections_of(price).items()),
     ]
     sections = (
         "\n\n".join([f"-- {title} {'-' * (96 - len(title))}", *queries]) for title, queries in parts
@@ -59,20 +59,20 @@ def text_of(price: Price, corpus: Corpus | None) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def sections_of(price: Price) -> dict[str, list[Asked]]:
+def sections_of(price: Price) -> dict[str, list[RecordedStep]]:
     """What a run asks of its host, by draws, with the parameters that the plan knows."""
-    much, more, little = (_recorded(price, *found) for found in (MUCH, MORE, LITTLE))
-    sections: dict[str, list[Asked]] = {}
-    for title in _merged([*much], [*little]):
+    much, more, little = (_recorded(price, *run) for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS))
+    sections: dict[str, list[RecordedStep]] = {}
+    for title in _merged_titles([*much], [*little]):
         if title not in much:
             sections[f"{title}, if little is found before"] = little[title]
         else:
             condition = "" if title in little else ", if much is found before"
-            sections[title + condition] = _same_in(more[title], much[title])
+            sections[title + condition] = _equal_parameters(more[title], much[title])
     return sections
 
 
-def _merged(titles: list[str], others: list[str]) -> list[str]:
+def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
     """Titles in order, each of the others that they lack after the one that it follows."""
     place = 0
     for title in others:
@@ -82,13 +82,13 @@ def _merged(titles: list[str], others: list[str]) -> list[str]:
     return titles
 
 
-def _recorded(price: Price, rows: int, thresholds: int) -> dict[str, list[Asked]]:
+def _recorded(price: Price, rows: int, thresholds: int) -> dict[str, list[RecordedStep]]:
     host = RecordingHost(rows, thresholds)
-    found_by(price, host, host.once, " ", lambda _: None)
+    run_levels(price, host, host.once, " ", lambda _: None)
     return host.sections
 
 
-def _same_in(other: list[Asked], asked: list[Asked]) -> list[Asked]:
+def _equal_parameters(other: list[RecordedStep], asked: list[RecordedStep]) -> list[RecordedStep]:
     """What was asked, without the parameters that differ in another run of the same steps."""
     if [step for step, _ in asked] != [step for step, _ in other]:
         return asked
@@ -98,18 +98,18 @@ def _same_in(other: list[Asked], asked: list[Asked]) -> list[Asked]:
     ]
 
 
-def written(asked: Asked) -> str:
-    """A step with known parameters filled in, and a comment on each open one."""
+def step_sql(asked: RecordedStep) -> str:
+    """A step's query with known parameters filled in, and a comment on each open one."""
     step, known = asked
     if " " in step:  # SQL, and no name
         return step
-    text = filled(query(step).strip(), known)
+    text = with_values(query(step).strip(), known)
     opened = sorted({*_PARAMETER.findall(text)} - known.keys())
-    said = [f"-- ${name}: {LATER[name]}\n" for name in opened if name in LATER]
+    said = [f"-- ${name}: {KNOWN_IN_RUN[name]}\n" for name in opened if name in KNOWN_IN_RUN]
     return f"-- sql/{place(step)}\n{''.join(said)}{text}{'' if text.endswith(';') else ';'}"
 
 
-def filled(text: str, known: Mapping[str, Any]) -> str:
+def with_values(text: str, known: Mapping[str, Any]) -> str:
     """Replace `$name` by literals; in comments only by integers, which stay on one line."""
 
     def value(found: re.Match[str]) -> str:
@@ -139,11 +139,11 @@ def literal(value: Any) -> str:
     return repr(value)
 
 
-def rows_of(corpus: Corpus | None) -> str:
+def corpus_sql(corpus: Corpus | None) -> str:
     """Views of the corpus up to `tokens_of_rows`, and the macros of user keys. Reads nothing."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
-    content, relation = corpus.content, TABLE
+    content, relation = corpus.content, TABLE_NAME
     if corpus.kind == "path" and not any(map(_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
         relation = f"read_parquet({literal(places)}, union_by_name = true)"
@@ -154,7 +154,11 @@ def rows_of(corpus: Corpus | None) -> str:
     said = [
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
-        *([f"-- {TABLE} is a table or view with these columns."] if relation == TABLE else []),
+        *(
+            [f"-- {TABLE_NAME} is a table or view with these columns."]
+            if relation == TABLE_NAME
+            else []
+        ),
     ]
     statements = corpus_statements(corpus, types, relation)
     return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)

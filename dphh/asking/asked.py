@@ -23,9 +23,9 @@ def typed(options: Mapping[str, Parameter], given: Mapping[str, str], what: str)
 
 def value_of(name: str, annotation: Any, text: str) -> Any:
     """The value of one option as its type has it."""
-    kinds = kinds_of(annotation)
+    kinds = types_of_option(annotation)
     lists = [each for each in kinds if get_origin(each) is Sequence]
-    number = next((each for each in (int, float) if each in (*kinds, *_elements(lists))), None)
+    number = next((each for each in (int, float) if each in (*kinds, *_element_types(lists))), None)
     if number is not None:
         return _numbers(name, number, text, one=number in kinds, several=bool(lists))
     if bool in kinds:
@@ -37,14 +37,14 @@ def value_of(name: str, annotation: Any, text: str) -> Any:
     return _texts(name, text) if lists and text.startswith("[") else text
 
 
-def kinds_of(annotation: Any) -> list[Any]:
+def types_of_option(annotation: Any) -> list[Any]:
     """The types that an option may have, beside None."""
     union = get_origin(annotation) in (Union, types.UnionType)
     choices = get_args(annotation) if union else (annotation,)
     return [each for each in choices if each is not type(None)]
 
 
-def _elements(lists: Sequence[Any]) -> list[Any]:
+def _element_types(lists: Sequence[Any]) -> list[Any]:
     return [each for one in lists for each in get_args(one)]
 
 

@@ -9,7 +9,7 @@ from dphh.asking.macros import Macro, argument_as_text, columns_sql, macro_sql, 
 from dphh.corpora.quoted import literal
 
 #: A run may take as long as this; a shell that waits less asks again by itself.
-_WAITS_SECONDS = 3600
+_WAIT_SECONDS = 3600
 
 
 def init_sql(address: str, token: str, load: str = "INSTALL httpfs; LOAD httpfs;") -> str:
@@ -26,7 +26,7 @@ def init_sql(address: str, token: str, load: str = "INSTALL httpfs; LOAD httpfs;
 
     return (
         f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load}\n"
-        f"SET http_timeout = {_WAITS_SECONDS};\n"
+        f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
         + "".join(macro_sql(macro, source) for macro in macros(of_tables=False).values())

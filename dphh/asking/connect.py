@@ -38,7 +38,7 @@ from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.public.asked import with_public
 from dphh.release import Release
-from dphh.replay import Note, notice
+from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
 from dphh.wording.options import named_in_words, respelled
 
@@ -113,7 +113,7 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
             arguments = {k: v for k, v in json.loads(given).items() if v is not None}
             return answers.with_columns(owner.answer(macro, arguments, statement), columns)
         except DphhError as problem:
-            told = pa.table({"refused": pa.array([respelled(str(problem), _in_sql)])})
+            told = pa.table({"refused": pa.array([respelled(str(problem), _option_in_sql)])})
             return answers.with_columns(told, columns)
 
     def answer_batch(given: Any, statements: Any) -> Any:
@@ -128,13 +128,13 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
     return answer_batch
 
 
-def _in_sql(name: str, value: str) -> str:
+def _option_in_sql(name: str, value: str) -> str:
     """What an error says of Python's `name=value`, as it is said in SQL."""
     literal = value.lower() if value in ("True", "False") else value
     return f"{SQL_NAMES.get(name, name)} := {literal}"
 
 
-class _Asked:
+class _KeptAnswers:
     """The results of the statements that make one call of a macro."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class _Owner:
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
         self._guard = threading.Lock()
-        self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
+        self._asked: defaultdict[str, _KeptAnswers] = defaultdict(_KeptAnswers)
 
     def answer(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         if macro.spends:
@@ -179,10 +179,10 @@ class _Owner:
                 asked.keep(statement, self._release_of(macro, given, asked).table)
             return asked.tables[statement]
 
-    def _release_of(self, macro: Macro, given: Arguments, asked: _Asked) -> Release:
+    def _release_of(self, macro: Macro, given: Arguments, asked: _KeptAnswers) -> Release:
         run_id = given.get("run_id")
         if run_id is None and asked.release is not None:
-            notice(_note_of_kept(asked.release))
+            show_budget_notes(_repeat_note(asked.release))
             return asked.release
         plan = self._plan(macro, given)
         release = plan.run(
@@ -247,7 +247,7 @@ class _Owner:
         }
 
 
-def _note_of_kept(release: Release) -> Note:
+def _repeat_note(release: Release) -> Note:
     return Note(
         f"nothing is spent: this is the release of run {release.run_id}, which this connection "
         "made before of this table; whether its rows have changed is not seen. A run_id of your "

@@ -16,8 +16,8 @@ from dphh.files.stopping import end_by, received, stopping
 from dphh.wording.extras import missing_extra
 from dphh.wording.options import nearest, respelled
 
-#: Where commands are made that are no verbs. The help names the first before the verbs.
-_MADE_IN = {
+#: The module of each command that is no verb. The help names the first before the verbs.
+_MODULE_OF_COMMAND = {
     "demo": "dphh.cli.demo",
     "check": "dphh.cli.verbs",
     "ledger": "dphh.cli.ledger",
@@ -33,11 +33,11 @@ class LazyCommands(click.Group):
     """Imports a command when it is called, so that `dphh --version` does not wait for an engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        first, *others = _MADE_IN
+        first, *others = _MODULE_OF_COMMAND
         return [first, *self._verbs(), *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if (made_in := _MADE_IN.get(cmd_name)) is not None:
+        if (made_in := _MODULE_OF_COMMAND.get(cmd_name)) is not None:
             command: click.Command = getattr(import_module(made_in), cmd_name)
             return command
         return self._verbs().get(cmd_name)
@@ -106,7 +106,7 @@ def _exit_code() -> int:
         code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
         if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
-            _say_what_was_spent(problem)
+            _report_interruption(problem)
             return 1
         return _report_failure(problem)
     return code if isinstance(code, int) else 0  # `Context.exit` says one
@@ -114,7 +114,7 @@ def _exit_code() -> int:
 
 def _report_failure(problem: BaseException) -> int:
     if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
-        _say_as_json(problem)
+        _print_error_as_json(problem)
     match problem:
         case click.exceptions.Exit():
             return problem.exit_code
@@ -123,7 +123,7 @@ def _report_failure(problem: BaseException) -> int:
             return problem.exit_code
         case DphhError():
             click.echo(f"dphh: {_message_of(problem)}", err=True)
-            _say_notes(problem)
+            _print_notes(problem)
             return problem.exit_code
         case ModuleNotFoundError() if (missing := missing_extra(problem)) is not None:
             click.echo(f"dphh: {missing}", err=True)
@@ -142,7 +142,7 @@ def _report_failure(problem: BaseException) -> int:
     raise problem
 
 
-def _say_as_json(problem: click.ClickException | DphhError) -> None:
+def _print_error_as_json(problem: click.ClickException | DphhError) -> None:
     """For programs, on standard output; people read the same on standard error."""
     said = {
         "kind": type(problem).__name__,
@@ -163,15 +163,15 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
     return respelled(str(problem), as_flag)
 
 
-def _say_what_was_spent(problem: BaseException) -> None:
+def _report_interruption(problem: BaseException) -> None:
     """Report an interruption; the exception's notes say what is spent, whatever its type."""
     click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
     chain: BaseException | None = problem
     while chain is not None:
-        _say_notes(chain)
+        _print_notes(chain)
         chain = chain.__cause__ or chain.__context__
 
 
-def _say_notes(problem: BaseException) -> None:
+def _print_notes(problem: BaseException) -> None:
     for note in getattr(problem, "__notes__", ()):
         click.echo(f"dphh: {note}", err=True)

@@ -118,11 +118,11 @@ def corpus_of_command(
     return Corpus(asked, **content)
 
 
-def existing_ledger(file: str | None, *, if_named: bool = False) -> Ledger:
-    """The ledger of a command that only reads it, which must be there: `if_named` only if its file
-    was named."""
+def existing_ledger(file: str | None, *, default_optional: bool = False) -> Ledger:
+    """The ledger of a command that only reads it. A file that is named must exist; the default one
+    too, unless `default_optional`."""
     book = Ledger(file)
-    if (file is not None or not if_named) and (why := book.absent()) is not None:
+    if (file is not None or not default_optional) and (why := book.absent()) is not None:
         raise UsageError(why)
     return book
 

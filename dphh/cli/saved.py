@@ -63,7 +63,7 @@ def verify(folder: str, ledger_file: str | None) -> None:
     """
     release = Release.load(folder)
     lines = release.verify()
-    book = existing_ledger(ledger_file, if_named=True)
+    book = existing_ledger(ledger_file, default_optional=True)
     try:
         lines = release.verify(book)
     except UnknownRunError:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from dphh.asking.asked import kinds_of, value_of
+from dphh.asking.asked import types_of_option, value_of
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 
@@ -129,7 +129,7 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
 
 def _click_type(name: str, annotation: Any) -> Any:
     """The click type for a parameter's annotation."""
-    kinds = kinds_of(annotation)
+    kinds = types_of_option(annotation)
     several = next((part for part in kinds if get_origin(part) is Sequence), None)
     if several is None or str in kinds:
         kind = next(part for part in kinds if part is not several)

@@ -30,7 +30,7 @@ from dphh.public.asked import with_public
 from dphh.registry import VERBS, Verb
 from dphh.report.sentences import items_in
 from dphh.wording.options import respelled
-from dphh.wording.unseen import steerless_json
+from dphh.wording.unseen import printable_json
 
 _WHAT_A_CORPUS_IS = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
 _run_options = with_options(
@@ -142,7 +142,7 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
-        click.echo(steerless_json(shown))
+        click.echo(printable_json(shown))
         return
     click.echo(repr(release))
     if run["out"] and not run["quiet"]:
@@ -177,7 +177,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = existing_ledger(ledger_file, if_named=True)
+    book = existing_ledger(ledger_file, default_optional=True)
     read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     corpus, lines, found = repr(checked).partition("\n")

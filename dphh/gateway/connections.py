@@ -23,7 +23,7 @@ MOST_WAITING = 256
 #: The most bytes of a request's line and headers.
 LONGEST_HEAD = 16 * 1024
 #: After the server is told to stop, it waits so long for answers.
-_PATIENCE = 15
+_SHUTDOWN_SECONDS = 15
 
 #: Connections whose request has not come yet, the oldest first.
 _waiting: dict[Connection, asyncio.TimerHandle] = {}
@@ -41,13 +41,13 @@ class Connection(H11Protocol):
     def handle_events(self) -> None:
         super().handle_events()
         if self.cycle is not None:
-            self._waits_no_more()
+            self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._waits_no_more()
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _waits_no_more(self) -> None:
+    def _stop_timer(self) -> None:
         if (timer := _waiting.pop(self, None)) is not None:
             timer.cancel()
 
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 h11_max_incomplete_event_size=LONGEST_HEAD,
-                timeout_graceful_shutdown=_PATIENCE,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
                 ssl_certfile=certificate,
                 ssl_keyfile=key,
                 # One request a connection: what follows it on the same wire is never read.

@@ -38,7 +38,7 @@ from dphh.asking.asked import asked_corpus, typed
 from dphh.asking.clients import page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
-from dphh.gateway.sight import Answer, Sight
+from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.gateway.worker import Order, Worker
 from dphh.ledger import Ledger
 from dphh.wording.options import check_given, check_known, nearest
@@ -73,7 +73,7 @@ class Refused(UsageError):  # noqa: N818 - it is an answer
         self.status = status
 
 
-class _Kept(NamedTuple):
+class _KeptAnswer(NamedTuple):
     made: float
     body: bytes
     status: int
@@ -89,7 +89,7 @@ class Gateway:
     ) -> None:
         self._ledger, self._owner_token = ledger, owner_token
         self._in_flight: Counter[str | None] = Counter()
-        self._kept: dict[tuple[object, ...], _Kept] = {}
+        self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
         self._going_on: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
         self._turns: defaultdict[tuple[str | None, bool], asyncio.Lock]
         self._turns = defaultdict(asyncio.Lock)
@@ -132,9 +132,9 @@ class Gateway:
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:
-            answer = Sight(str(self._ledger.path), analyst).answer_to_error(problem)
+            answer = LedgerView(str(self._ledger.path), analyst).answer_to_error(problem)
             _log(answer, path, analyst)
-            await _sent(request, *_encoded(answer, form), form)(scope, receive, send)
+            await _response_with(request, *_encoded(answer, form), form)(scope, receive, send)
         except (TimeoutError, ClientDisconnect):
             pass  # uvicorn closes the connection
 
@@ -162,25 +162,25 @@ class Gateway:
         kept = self._kept.get(key)
         is_new = kept is not None and kept.made > time.monotonic() - KEPT_SECONDS
         if kept is not None and is_new and (part or kept.is_release):
-            return _sent(request, kept.body, kept.status, form)
-        sight = Sight(str(self._ledger.path), analyst)
+            return _response_with(request, kept.body, kept.status, form)
+        view = LedgerView(str(self._ledger.path), analyst)
         try:
             if macro.verb is None:
-                table = await asyncio.to_thread(sight.table, macro, given)
+                table = await asyncio.to_thread(view.table, macro, given)
                 answer = Answer(as_parquet(table))
             else:
-                order = await asyncio.to_thread(_order, sight, macro, given)
-                answer = await _unless_gone(request, self._run(order, pays=macro.spends))
+                order = await asyncio.to_thread(_order, view, macro, given)
+                answer = await _answer_if_connected(request, self._run(order, pays=macro.spends))
         except UsageError as problem:
-            answer = sight.answer_to_error(problem)
+            answer = view.answer_to_error(problem)
         _log(answer, macro.name, analyst)
         await self._analyst_of(request)  # a token that was withdrawn meanwhile is shown nothing
         body, status = await asyncio.to_thread(_encoded, answer, form)
         is_release = macro.spends and answer.refused is None
-        self._keep(key, _Kept(time.monotonic(), body, status, is_release))
-        return _sent(request, body, status, form)
+        self._keep(key, _KeptAnswer(time.monotonic(), body, status, is_release))
+        return _response_with(request, body, status, form)
 
-    def _keep(self, key: tuple[object, ...], new: _Kept) -> None:
+    def _keep(self, key: tuple[object, ...], new: _KeptAnswer) -> None:
         self._kept.pop(key, None)
         self._kept[key] = new
         size = sum(len(each.body) for each in self._kept.values())
@@ -194,11 +194,11 @@ class Gateway:
         if (task := self._going_on.get(key)) is None:
             if sum(each[0] == order.analyst for each in self._going_on) >= MOST_REQUESTS:
                 raise Refused("Too many runs of yours wait; repeat this in a moment", 429)
-            task = self._going_on[key] = asyncio.create_task(self._in_turn(order, pays=pays))
+            task = self._going_on[key] = asyncio.create_task(self._answer_in_turn(order, pays=pays))
             task.add_done_callback(lambda _: self._going_on.pop(key))
         return task
 
-    async def _in_turn(self, order: Order, *, pays: bool) -> Answer:
+    async def _answer_in_turn(self, order: Order, *, pays: bool) -> Answer:
         """Price the order, in little time; then, if it pays, run it. One order of an analyst goes
         on at a time, so that others' orders come between."""
         loop = asyncio.get_running_loop()
@@ -255,20 +255,20 @@ def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
     return macro, dict(given)
 
 
-def _order(sight: Sight, macro: Macro, given: dict[str, str]) -> Order:
+def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
     """The order of a request, whose options have the registry's types."""
     assert macro.verb is not None
     check_known(given, macro.parameters, f"dphh_{macro.name}")
     corpus = asked_corpus(given, macro.name)
-    sight.corpus(corpus)
+    view.corpus(corpus)
     asked = {name: text for name, text in given.items() if name != "corpus"}
     options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
     check_given(options, macro.verb.options, f"dphh_{macro.name}")
-    ledger, listed = str(sight.book.path), tuple(sorted(options.items()))
-    return Order(ledger, sight.analyst, macro.verb.name, corpus, listed)
+    ledger, listed = str(view.book.path), tuple(sorted(options.items()))
+    return Order(ledger, view.analyst, macro.verb.name, corpus, listed)
 
 
-async def _unless_gone(request: Request, task: asyncio.Task[Answer]) -> Answer:
+async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> Answer:
     """The task's answer, if the client waits for it. The task goes on in any case."""
     while not task.done():
         await asyncio.wait({task}, timeout=0.5)
@@ -296,7 +296,7 @@ def _encoded(answer: Answer, form: str) -> tuple[bytes, int]:
     return file.getvalue(), 200
 
 
-def _sent(request: Request, body: bytes, status: int, form: str) -> Response:
+def _response_with(request: Request, body: bytes, status: int, form: str) -> Response:
     """The body or, of a GET with a range, the part that it asks for."""
     etag, size = f'"{hashlib.sha256(body).hexdigest()[:32]}"', len(body)
     headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA[form]}

@@ -23,7 +23,7 @@ from typing import Any
 from dphh.asking.answers import as_parquet, plan_table
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received, stopping
-from dphh.gateway.sight import Answer, Sight
+from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.ledger import Request
 from dphh.plan import Plan, verb_function
 from dphh.public.asked import with_public
@@ -33,7 +33,7 @@ from dphh.report.plan_lines import price_sections
 #: What pricing may take of memory. It reads no data, so only an absurd option needs more.
 _PRICING_ADDRESSES = 6 * 2**30
 #: After a signal, a worker has so long to clean up.
-_PATIENCE = 8.0
+_CLEANUP_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Worker:
     def close(self) -> None:
         """Interrupt what runs, so that it cleans up, and end the process."""
         self._closed = True
-        self._end(_PATIENCE)
+        self._end(_CLEANUP_SECONDS)
 
     def _started(self) -> Connection:
         if self._closed:
@@ -113,35 +113,35 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     signal.raise_signal(signal.SIGTERM)
-    time.sleep(_PATIENCE)
+    time.sleep(_CLEANUP_SECONDS)
     os._exit(1)
 
 
 def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
-    sight, runs = Sight(order.ledger, order.analyst), False
+    view, runs = LedgerView(order.ledger, order.analyst), False
     try:
-        plan = _plan(order, sight)
+        plan = _plan(order, view)
         if runs := options is not None:
-            run_id = _run_of_data_that_cannot_be_compared(plan, sight)
-            table = plan.run(ledger=sight.book, run_id=run_id, **(options or {})).table
+            run_id = _run_of_data_that_cannot_be_compared(plan, view)
+            table = plan.run(ledger=view.book, run_id=run_id, **(options or {})).table
         else:
-            of_ledger = sight.ledger_section(plan, order.corpus)
+            of_ledger = view.ledger_section(plan, order.corpus)
             table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
-        return None if received() is not None else sight.answer_to_error(problem, of_run=runs)
+        return None if received() is not None else view.answer_to_error(problem, of_run=runs)
 
 
-def _plan(order: Order, sight: Sight) -> Plan:
-    verb, corpus, options = VERBS[order.verb], sight.corpus(order.corpus), dict(order.options)
-    groups = sight.book.status(order.corpus).groups
+def _plan(order: Order, view: LedgerView) -> Plan:
+    verb, corpus, options = VERBS[order.verb], view.corpus(order.corpus), dict(order.options)
+    groups = view.book.status(order.corpus).groups
     if order.analyst is not None and (by := options.get("by")) is not None and by not in groups:
         # How a run by any other column ends would tell whether the corpus has it.
         raise UsageError(
             f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
             f"{', '.join(groups) or 'none'}. Nothing was spent"
         )
-    options = with_public(options, corpus, sight.book, files=False)
+    options = with_public(options, corpus, view.book, files=False)
     try:
         plan = verb_function(verb)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):
@@ -158,9 +158,9 @@ def _plan(order: Order, sight: Sight) -> Plan:
     return plan
 
 
-def _run_of_data_that_cannot_be_compared(plan: Plan, sight: Sight) -> str | None:
+def _run_of_data_that_cannot_be_compared(plan: Plan, view: LedgerView) -> str | None:
     """The run that the same request had before, of data in a store: whether they have changed
     cannot be seen, and an analyst must not pay twice by accident."""
     assert plan.corpus is not None
-    last = sight.book.last_like(Request.of(plan.price, plan.corpus))
+    last = view.book.last_like(Request.of(plan.price, plan.corpus))
     return None if last is None or last.files else last.run_id

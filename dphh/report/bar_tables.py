@@ -46,7 +46,7 @@ class Bar:
     error: float | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         if self.value is None:
             return ""
         if self.low is not None:
@@ -123,7 +123,7 @@ def meaning(release: Released, tables: Sequence[Table]) -> str:
     bars = [bar for table in tables for row in table.rows for bar in row.bars]
     if any(bar.low is not None for bar in bars):
         return meaning_of_counts(release.manifest)
-    return meaning_of_scores(release.manifest) if any(bar.said for bar in bars) else ""
+    return meaning_of_scores(release.manifest) if any(bar.text for bar in bars) else ""
 
 
 def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:

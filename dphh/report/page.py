@@ -17,7 +17,7 @@ from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
 from dphh.report.sentences import (
     Released,
-    how_many,
+    items_line,
     promise_in_words,
     promise_to,
     sentence_on_holders,
@@ -51,7 +51,7 @@ def release_card(release: Released) -> str:
     """What was found, as bars, with the privacy statement folded away."""
     tables = tables_of(release, ROWS_OF_CARD)
     head = [("promise", promise_to(release.privacy)), ("run", release.manifest["run_id"])]
-    return _rendered(release, tables, how_many(release), head, ROWS_OF_CARD, whole=False)
+    return _rendered(release, tables, items_line(release), head, ROWS_OF_CARD, whole=False)
 
 
 def _rendered(
@@ -67,7 +67,7 @@ def _head(release: Released) -> Lines:
     """What was found and what is promised, in a few lines."""
     privacy = release.privacy
     return [
-        ("what", f"{how_many(release)}. {sentence_on_holders(release.manifest)}"),
+        ("what", f"{items_line(release)}. {sentence_on_holders(release.manifest)}"),
         ("promise", promise_to(privacy)),
         ("in words", promise_in_words(privacy)),
         *(("warning", said) for said in privacy.warnings),

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from dphh.errors import UsageError, steerless
+from dphh.errors import UsageError, printable
 from dphh.report.sentences import Released, Tokens
 from dphh.wording.options import check_whole
 
@@ -26,9 +26,9 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
         descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
     # Polars prints texts as they are, and so do frames derived from them.
-    readable = pl.element().map_elements(steerless, pl.String)
+    readable = pl.element().map_elements(printable, pl.String)
     return frame.with_columns(
-        pl.col(pl.String).map_elements(steerless, pl.String), pl.col("tokens").list.eval(readable)
+        pl.col(pl.String).map_elements(printable, pl.String), pl.col("tokens").list.eval(readable)
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from dphh.columns import OTHER
+from dphh.columns import OTHERS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
@@ -106,8 +106,8 @@ def noise_lines(price: Price) -> Lines:
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         named = ", ".join(map(shorten, asked["groups"]))
-        said = f"within {named} and {OTHER} of {shorten(asked['by'])}"
-        lines.append(("groups", f"{said}; {OTHER} is all that was not declared"))
+        said = f"within {named} and {OTHERS} of {shorten(asked['by'])}"
+        lines.append(("groups", f"{said}; {OTHERS} is all that was not declared"))
     return lines
 
 

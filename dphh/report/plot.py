@@ -8,7 +8,7 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.report.bar_tables import Table, meaning, tables_of
-from dphh.report.sentences import Released, how_many
+from dphh.report.sentences import Released, items_line
 from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
 
@@ -30,7 +30,7 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
     if not meaning(release, tables := tables_of(release, top)):
         raise UsageError("plot: this release has neither counts nor scores to draw")
-    return alt.vconcat(*map(_chart, tables), title=how_many(release))
+    return alt.vconcat(*map(_chart, tables), title=items_line(release))
 
 
 def _chart(table: Table) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dphh.columns import OTHER
+from dphh.columns import OTHERS
 from dphh.price import Privacy
 from dphh.wording.lines import plural, shorten
 
@@ -63,7 +63,7 @@ def promise_in_words(privacy: Privacy) -> str:
 def groups_of(manifest: Manifest) -> tuple[str, ...]:
     """The groups of a release's counts, in the order declared, with all others last."""
     asked = manifest.get("parameters", {})
-    return (*asked["groups"], OTHER) if asked.get("by") else ()
+    return (*asked["groups"], OTHERS) if asked.get("by") else ()
 
 
 def items_in(table: Any) -> int:
@@ -79,7 +79,7 @@ def is_of_list(manifest: Manifest) -> bool:
     return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
 
 
-def how_many(release: Released) -> str:
+def items_line(release: Released) -> str:
     """One line: how many items were found or counted, within which groups, and of which rows."""
     manifest, asked = release.manifest, release.manifest.get("parameters", {})
     items = items_in(release.table)
@@ -100,14 +100,14 @@ def counting_of(manifest: Manifest) -> Manifest:
     return found
 
 
-def may_bind(manifest: Manifest) -> bool:
+def bound_may_apply(manifest: Manifest) -> bool:
     """Whether a user can hold more than counts in full, and then adds less to each."""
     counting = counting_of(manifest)
     return bool(counting["max_items"] < counting["keys"])
 
 
 def meaning_of_counts(manifest: Manifest) -> str:
-    least = ", at the least" if may_bind(manifest) else ""
+    least = ", at the least" if bound_may_apply(manifest) else ""
     return (
         f"About how many people hold each{least}, with an interval for the true number. All "
         f"intervals hold together with probability {counting_of(manifest)['confidence']:g}."
@@ -121,7 +121,7 @@ def meaning_of_scores(manifest: Manifest) -> str:
     return f"{what}: they order what stands in one table, and are no numbers of people."
 
 
-def what_is_missing(manifest: Manifest) -> str:
+def missing_meaning(manifest: Manifest) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
     given, finds = is_of_list(manifest), manifest["finds"]
     said = (

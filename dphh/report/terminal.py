@@ -7,7 +7,7 @@ from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import DETAILS, plan_sections
-from dphh.report.sentences import Released, how_many, promise_to, what_is_missing
+from dphh.report.sentences import Released, items_line, missing_meaning, promise_to
 from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns, width_of, wrapped
 
 #: Rows of all tables together.
@@ -32,14 +32,14 @@ def plan_text(
 
 def release_text(release: Released) -> str:
     manifest, privacy = release.manifest, release.privacy
-    lines = wrapped(f"release {manifest['run_id']}: {how_many(release)}")
+    lines = wrapped(f"release {manifest['run_id']}: {items_line(release)}")
     lines += wrapped(promise_to(privacy), "  ", "  ")
     for warning in privacy.warnings:
         lines += wrapped(f"warning: {warning}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
-    lines += wrapped(meaning(release, tables) if tables else what_is_missing(manifest), "  ", "  ")
+    lines += wrapped(meaning(release, tables) if tables else missing_meaning(manifest), "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
     names = [shorten(row.item, _room()) for table in tables for row in table.rows]
     for table in tables:
@@ -54,7 +54,7 @@ def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
     for row in first:
         name = shorten(row.item, _room())
         for bar, group in zip(row.bars, table.groups or ("",), strict=True):
-            said = f"{bar.said:>{NUMBER}}  {bar.interval:<{NUMBER}}  {shorten(group, NUMBER)}"
+            said = f"{bar.text:>{NUMBER}}  {bar.interval:<{NUMBER}}  {shorten(group, NUMBER)}"
             lines.append(f"    {padded(name, width)}  {said}".rstrip())
             name = ""
     if table.count > len(first):

@@ -23,8 +23,12 @@ from dphh.report.why import parts_of
 def verified(release: Released) -> list[tuple[str, str]]:
     """What was looked at, and what was found. Refuses a release that contradicts itself."""
     try:
-        return [_table(release), _events(release), _parameters(release.manifest),
-                _rows(release)]  # fmt: skip
+        return [
+            _checked_table(release),
+            _checked_events(release),
+            _checked_parameters(release.manifest),
+            _checked_rows(release),
+        ]
     except (AttributeError, IndexError, KeyError, TypeError) as problem:
         raise _refusal(f"its manifest lacks or misspells {problem}") from None
 
@@ -43,13 +47,13 @@ def _refusal(why: str) -> UsageError:
     )
 
 
-def _table(release: Released) -> tuple[str, str]:
+def _checked_table(release: Released) -> tuple[str, str]:
     if release.manifest.get(DIGEST) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST})")
     return "table", "the rows are those whose hash the manifest has"
 
 
-def _events(release: Released) -> tuple[str, str]:
+def _checked_events(release: Released) -> tuple[str, str]:
     """Whether the noise that was drawn, as the manifest lists it, gives the epsilon it promises."""
     privacy, events = release.privacy, events_from_json(release.manifest["events"])
     try:
@@ -59,7 +63,7 @@ def _events(release: Released) -> tuple[str, str]:
     return "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
 
 
-def _parameters(manifest: dict[str, Any]) -> tuple[str, str]:
+def _checked_parameters(manifest: dict[str, Any]) -> tuple[str, str]:
     """Whether it promises what was asked for."""
     asked, privacy = manifest["parameters"], manifest["privacy"]
     epsilon = asked["local_epsilon"] if "local_epsilon" in asked else asked["epsilon"]
@@ -68,20 +72,20 @@ def _parameters(manifest: dict[str, Any]) -> tuple[str, str]:
     return "promise", "the epsilon and delta that its parameters ask for"
 
 
-def _rows(release: Released) -> tuple[str, str]:
+def _checked_rows(release: Released) -> tuple[str, str]:
     """Whether its rows can be what its levels released."""
     manifest, tokens = release.manifest, release.table.column("tokens").to_pylist()
     distinct = {*map(tuple, tokens)}
     # Items were left out, which may be parts of what is there.
     cut = "top" in manifest or manifest["parameters"].get("min_users") is not None
-    of = _of_list if manifest["verb"] == "counts" else _of_levels
+    of = _problems_of_list if manifest["verb"] == "counts" else _problems_of_levels
     for wrong in of(release, distinct, cut):
         raise _refusal(wrong)
     said = "no more than" if cut else "each with its parts, as many as"
     return "rows", f"{len(distinct):,} items, {said} its levels released"
 
 
-def _of_list(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+def _problems_of_list(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
     asked, level = release.manifest["parameters"], release.manifest["levels"][0]
     if not cut and distinct != {*map(tuple, asked["of"])}:
         yield "its items are not those of its list"
@@ -89,7 +93,7 @@ def _of_list(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[st
         yield "it has other rows than were counted"
 
 
-def _of_levels(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+def _problems_of_levels(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
     asked, levels = release.manifest["parameters"], release.manifest["levels"]
     if asked.get("domain") is not None and not distinct <= {*map(tuple, asked["domain"])}:
         yield "it has items that its domain lacks"

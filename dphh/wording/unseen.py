@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dphh.errors import STEERS
+from dphh.errors import CONTROLS
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 #: All of Unicode's Default_Ignorable: displays omit them without a trace.
@@ -61,6 +61,6 @@ def written_out(text: str, how: Callable[[str], str]) -> str:
     return _INVISIBLE.sub(lambda found: found[1] or how(found[0]), text)
 
 
-def steerless_json(said: str) -> str:
+def printable_json(said: str) -> str:
     """The same JSON, with characters that control a terminal escaped."""
-    return STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)

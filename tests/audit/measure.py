@@ -21,7 +21,7 @@ from scipy.stats import beta
 from dphh import Corpus, Plan
 from dphh.engines import open_host
 from dphh.engines.host import Limits
-from dphh.registry import VERBS, found_by
+from dphh.registry import VERBS, run_levels
 from dphh.release import Release
 from dphh.run import release_of
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
@@ -105,7 +105,7 @@ def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     threads = 1 if engine == "duckdb" else None
     host = open_host(engine, read, randomness, Limits(threads=threads))
     try:
-        found = found_by(plan.price, host, unstored, read.content.joiner, lambda _: None)
+        found = run_levels(plan.price, host, unstored, read.content.joiner, lambda _: None)
         return release_of(found, plan.price, read, host, "audit", randomness)
     finally:
         host.close()

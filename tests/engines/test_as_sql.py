@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dphh
 from dphh import Corpus
-from dphh.as_sql.text import LATER, filled, sections_of
+from dphh.as_sql.text import KNOWN_IN_RUN, sections_of, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Object
@@ -67,7 +67,7 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
         for parameter, value in parameters.items():
             if parameter in known and parameter != "is_test":
                 assert known[parameter] == (None if isinstance(value, Object) else value), parameter
-            assert parameter in known or parameter in LATER
+            assert parameter in known or parameter in KNOWN_IN_RUN
     always = {step for title, asked in sections.items() if " if " not in title for step, _ in asked}
     steps = {step for step in always if " " not in step and step != "gather_texts"}
     assert steps <= {name for name, _ in executed}
@@ -84,7 +84,7 @@ def test_the_queries_of_a_run_are_free_and_leave_nothing_open_without_a_word(cas
 
 
 def test_a_text_cannot_leave_its_literal_nor_a_comment():
-    spelled = filled("SELECT $what -- of $what, $n", {"what": "it's\nDROP", "n": 3})
+    spelled = with_values("SELECT $what -- of $what, $n", {"what": "it's\nDROP", "n": 3})
     assert spelled == "SELECT 'it''s\nDROP' -- of $what, 3"
 
 

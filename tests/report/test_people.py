@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dphh.columns import OTHER
+from dphh.columns import OTHERS
 from dphh.levels.counts import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
@@ -12,12 +12,12 @@ from dphh.report.bar_tables import tables_of
 from tests.report.made import counted, within_country
 
 ITEMS = 1_000
-GROUPS = ("DE", "Malta", OTHER)
+GROUPS = ("DE", "Malta", OTHERS)
 #: Over the L2 norm of a user: each count has the noise of ten times as many users.
 RELATIVE_SIGMA = 5.0
 #: In DE, forty items are held by 100 users and more, all others by ten. In Malta nobody holds any.
 TRUTH = {
-    f"word {n}": {"DE": 100 + 20 * n if n < 40 else 10, "Malta": 0, OTHER: 3 * n if n < 9 else 0}
+    f"word {n}": {"DE": 100 + 20 * n if n < 40 else 10, "Malta": 0, OTHERS: 3 * n if n < 9 else 0}
     for n in range(ITEMS)
 }
 
@@ -80,4 +80,4 @@ def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
     (table,) = tables_of(release, 99)
     assert [row.item for row in table.rows] == ["hello you", "my order", "in please"]
     assert (table.title, table.groups) == ("2 words and more, by country", ("DE", "US", "other"))
-    assert [bar.said for bar in table.rows[1].bars] == ["600", "390", ""]
+    assert [bar.text for bar in table.rows[1].bars] == ["600", "390", ""]

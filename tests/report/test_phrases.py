@@ -12,7 +12,7 @@ import pytest
 
 from dphh import UsageError
 from dphh.columns import DIGEST, digest_of
-from dphh.errors import STEERS
+from dphh.errors import CONTROLS
 from dphh.wording.lines import shorten, shown
 from dphh.wording.unseen import written_out
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
@@ -74,10 +74,10 @@ def test_nothing_to_be_read_steers_a_terminal():
     steering = ["\x1b]0;title\x07a", "\x9b31mb", "\u202ec", "\u2066d", "e\x7f\x08f"]
     made = items([*steering, "plain"], parameters={"groups": steering})
     for frame in (made.phrases(), made.phrases().filter(pl.col("level") == 1)):
-        assert not STEERS.search(f"{frame}{frame['item'].to_list()}{frame['tokens'].to_list()}")
+        assert not CONTROLS.search(f"{frame}{frame['item'].to_list()}{frame['tokens'].to_list()}")
     assert "\\x1b]0;title\\x07a" in made.phrases()["item"]
     assert set(made.to_polars()["item"]) == {*steering, "plain"}
-    assert not STEERS.search(made.dumps())
+    assert not CONTROLS.search(made.dumps())
     assert json.loads(made.dumps()) == json.loads(json.dumps(made.manifest))
 
 

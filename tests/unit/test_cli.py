@@ -232,7 +232,7 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         raise EngineError("cut")
 
     with monkeypatch.context() as cut:
-        cut.setattr("dphh.run.found_by", failing)
+        cut.setattr("dphh.run.run_levels", failing)
         for _ in range(2):
             code, out, _ = dphh(*asked)
             assert (code, json.loads(out)["error"]["spent"]) == (1, True)

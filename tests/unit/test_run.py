@@ -17,7 +17,7 @@ from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request
 from dphh.ledger.places import files_state
-from dphh.replay import Asked, Note
+from dphh.replay import LedgerRequest, Note
 from dphh.testing import SeededRandomness
 
 ROWS = [(user, "the same words") for user in range(300)] + [(1, "secret")]
@@ -277,7 +277,7 @@ def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile
     """This process remembers the run that the other ledger had, and would pay for a new one."""
     table = pl.DataFrame({"who": [*range(300), None], "what": ["hello"] * 301})
     corpus = Corpus(table, user="who", text="what", null_users="refuse")
-    asked = Asked(Request.of(plan(corpus).price, corpus), ledger, "")
+    asked = LedgerRequest(Request.of(plan(corpus).price, corpus), ledger, "")
     asked.remember("of the other ledger")
     with pytest.raises(CorpusError, match="Nothing was spent"):
         plan(corpus).run(ledger=ledger)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHERS, interleaved_by_level
 from dphh.engines.host import Host, Object, Once
 from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
@@ -32,7 +32,7 @@ def counts_of(
     """Every item that is asked for, held or not, within the groups that the price names."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
-    names = (*price["groups"], OTHER) if price["by"] is not None else (None,)
+    names = (*price["groups"], OTHERS) if price["by"] is not None else (None,)
     done, counted = counted_items(host, once, level, asked, price["groups"])
     items = pa.array(asked, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))

@@ -42,7 +42,7 @@ from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
 
-class Found(Protocol):
+class ReleaseLike(Protocol):
     """A release: a table and the manifest that explains it."""
 
     @property
@@ -53,7 +53,7 @@ class Found(Protocol):
 
 
 #: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
-Of = str | Path | Found | Sequence[str | Sequence[str]]
+ItemsOption = str | Path | ReleaseLike | Sequence[str | Sequence[str]]
 HELP = {
     "of": "A release, or a file with one item a line.",
     "max_held": "Listed items of which a user counts in full.",
@@ -75,7 +75,7 @@ TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 def price_counts(
     *,
-    of: Of,
+    of: ItemsOption,
     epsilon: float,
     delta: float,
     top: int | None = None,
@@ -155,7 +155,7 @@ def finds(level: CountsLevel) -> Finds:
 
 
 def checked_items(
-    of: Of, top: int | None = None, min_length: int = 1, option: str = "of"
+    of: ItemsOption, top: int | None = None, min_length: int = 1, option: str = "of"
 ) -> tuple[tuple[str, ...], ...]:
     """The distinct items, as tokens, in the order of the list that an option gives."""
     check_whole("top", 1 if top is None else top)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
-from dphh.mechanisms.counts.price import Of, checked_items, price_counts
+from dphh.mechanisms.counts.price import ItemsOption, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTER_THEOREM,
     price_forecast,
@@ -64,7 +64,7 @@ def price_items(
     prior: PriorAsked | None = None,
     prior_text: str | None = None,
     prior_is_public: bool = False,
-    domain: Of | None = None,
+    domain: ItemsOption | None = None,
 ) -> Price:
     """Single items that many users hold.
 
@@ -147,7 +147,7 @@ def _price_with_prior(
 
 
 def _price_of_domain(
-    domain: Of,
+    domain: ItemsOption,
     epsilon: float,
     delta: float,
     max_items: int,

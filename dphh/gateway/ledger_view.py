@@ -32,7 +32,7 @@ class Answer:
     log: str | None = None
 
 
-class Sight:
+class LedgerView:
     """The ledger as the one who asks may see it: an analyst, or with None the owner."""
 
     def __init__(self, ledger: str, analyst: str | None) -> None:
