@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from tests.mutants.places import DoesNotApply, place_of, replaced, texts_of
 
@@ -138,34 +140,28 @@ def is_caught(mutant: Mutant, tree: Path) -> bool:
     return caught
 
 
+def must_pass(tests: Sequence[str], tree: Path) -> None:
+    code, said = tested(tree, tests, PATIENCE_WITH_ALL)
+    if code:
+        sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
+
+
 def plant_all(mutants: Sequence[Mutant], jobs: int) -> list[bool]:
     """Whether each mutant is caught, said as it comes. Without any, all the tests must pass."""
+    tests = sorted({test for each in mutants for test in each.caught_by})
     with tempfile.TemporaryDirectory(prefix="dphh-mutants-") as folder:
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
-            copy = Path(folder) / str(number)
-            copy.mkdir()
-            trees.put(copy_of_tree(copy))
+            trees.put(copy_of_tree(Path(folder) / str(number)))
 
-        @contextmanager
-        def tree() -> Iterator[Path]:
-            taken = trees.get()
+        def in_a_tree(work: Callable[[Any, Path], Any], given: Any) -> Any:
+            tree = trees.get()
             try:
-                yield taken
+                return work(given, tree)
             finally:
-                trees.put(taken)
-
-        def without(tests: Sequence[str]) -> None:
-            with tree() as copy:
-                code, said = tested(copy, tests, PATIENCE_WITH_ALL)
-            if code:
-                sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
-
-        def one(mutant: Mutant) -> bool:
-            with tree() as copy:
-                return is_caught(mutant, copy)
+                trees.put(tree)
 
         with ThreadPoolExecutor(jobs) as pool:
-            tests = sorted({test for each in mutants for test in each.caught_by})
-            list(pool.map(without, filter(None, (tests[i::jobs] for i in range(jobs)))))
-            return list(pool.map(one, mutants))
+            shares = filter(None, (tests[number::jobs] for number in range(jobs)))
+            list(pool.map(partial(in_a_tree, must_pass), shares))
+            return list(pool.map(partial(in_a_tree, is_caught), mutants))
