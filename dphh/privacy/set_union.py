@@ -37,7 +37,7 @@ GAUSSIAN_SHARE = 63 / 64
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
 NEW_ITEMS_SHARE = 15 / 16
 #: Both shares hold together up to this share of epsilon as delta, for any share of new items: by
-#: `dphh.privacy.accounting.compose` at every epsilon (tests/privacy/test_set_union_joint.py).
+#: `dphh.privacy.accounting.compose` at every epsilon (tests/privacy/test_set_union.py).
 MOST_DELTA_SHARE = 1 / 16
 
 

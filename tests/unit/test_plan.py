@@ -17,6 +17,7 @@ from dphh import Corpus, UsageError, items, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.accounting import compose
+from dphh.privacy.weak import warnings
 
 #: facts.md: (epsilon, delta) -> sigma, and the thresholds at D0.
 GOLDEN = [
@@ -193,3 +194,20 @@ def test_the_command_line_makes_the_same_plan(dphh, written, name):
     code, out, err = dphh(*command, "--plan", "--json")
     assert (code, err) == (0, "")
     assert plan_from_json(out) == planned(name, corpus)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (1.0, 1e-8, []),
+        (10.0, 1e-5, []),
+        (10.5, 1e-5, ["epsilon 10.5"]),
+        (1.0, 2e-5, ["of every 100,000 users"]),
+        (1.0, 0.5, ["about 500 of every 1,000"]),
+        (1000.0, 0.01, ["e^1000 times as likely", "about 10 of every 1,000"]),
+    ],
+)
+def test_each_of_the_two_that_is_large_is_said(epsilon, delta, said):
+    found = warnings(epsilon, delta)
+    assert len(found) == len(said)
+    assert all(words in warning for words, warning in zip(said, found, strict=True))
