@@ -97,11 +97,6 @@ def test_the_last_level_takes_what_is_left():
     assert spent == pytest.approx(0.8)
 
 
-def tails(engine: Told) -> np.ndarray:
-    """How often noise reaches each row's threshold."""
-    return np.asarray(norm.sf((engine.thresholds - 0.5) / SIGMA))
-
-
 @pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
 def test_thresholds_keep_the_rule_of_signs(spurious, negative):
@@ -110,7 +105,7 @@ def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     engine = Told(negative=negative)
     start(spurious=spurious).step().run(engine)
     budget = spurious * len(MASSES)
-    chances = tails(engine)
+    chances = norm.sf((engine.thresholds - 0.5) / SIGMA)  # that noise reaches a row's threshold
     assert chances.max() <= 0.5 + 1e-9
     assert (engine.thresholds > 0).all()
     assert (chances * engine.negatives).sum() <= budget / 2 * (1 + 1e-6)

@@ -60,13 +60,6 @@ def gathered(
     return found  # type: ignore[return-value]
 
 
-def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
-    users: dict[int, list[list[str]]] = {}
-    for user, tokens in texts:
-        users.setdefault(user, []).append(tokens)
-    return users
-
-
 @settings(deadline=None, max_examples=40)
 @given(texts=TEXTS, cuts=CUTS, few=st.booleans(), most=st.sampled_from([None, 0, 200]))
 def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts, few, most):
@@ -79,10 +72,9 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
             patch.setattr(module, "POSITIONS_OF_ROW", 3)
         vocabulary = Vocabulary()
         found = gathered(texts, cuts, Words().reader(vocabulary), most)
-    words = {
-        user: sorted(word for text in of_user for word in text if word)
-        for user, of_user in by_user(texts).items()
-    }
+    words: dict[int, list[str]] = {}
+    for user, tokens in texts:
+        words[user] = sorted([*words.get(user, []), *filter(None, tokens)])
     spelled = [sorted(vocabulary.spelled(ids).to_pylist()) for _, ids in found]
     assert sorted(spelled) == sorted(held for held in words.values() if held)
     # What stands for a user depends on the name alone; who holds one word needs none.

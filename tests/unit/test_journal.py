@@ -109,12 +109,9 @@ def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored():
     )
     grown = pa.table({"node": [0, 0, 1], "token": hidden, "ended": [True, False, True]})
     grown = grown.replace_schema_metadata({"note": "secret"})
-    grown = pa.concat_tables([grown, pa.table({**_row("secret")}, schema=grown.schema)])
+    beside = pa.table({"node": [5], "token": ["secret"], "ended": [False]}, schema=grown.schema)
+    grown = pa.concat_tables([grown, beside])
     stored = as_stored(grown.slice(0, 3))
     assert b"secret" not in stored
     found = pq.read_table(io.BytesIO(stored)).to_pydict()
     assert found == {"node": [0, 0, 1], "token": ["a", None, None], "ended": [False, True, True]}
-
-
-def _row(token: str) -> dict[str, list[object]]:
-    return {"node": [5], "token": [token], "ended": [False]}

@@ -29,8 +29,6 @@ from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.spurious import lifted_grams
 
 WORDS = [f"w{i}" for i in range(5)]
-SOME = settings(max_examples=40, deadline=None)
-PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
 
 
 def enumerated(below, words, pruning):
@@ -73,9 +71,9 @@ def in_words(rung, vocabulary):
     return [tuple(gram) for gram in tokens.to_pylist()]
 
 
-@PRUNINGS
+@pytest.mark.parametrize("pruning", ["both", "single"])
 @given(data=st.data())
-@SOME
+@settings(max_examples=40, deadline=None)
 def test_each_index_is_another_valid_gram_and_every_valid_gram_has_one(pruning, data):
     sets = data.draw(released_sets(pruning))
     rungs, vocabulary = climbed(sets, pruning)

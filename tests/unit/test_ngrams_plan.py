@@ -16,7 +16,6 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round, words_rounds
 
-METHODS = ("forecast", "dpne")
 GRID = 1 / 1024
 MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10, "method": "dpne"}
 THREE = MSNBC | {"max_n": 3}

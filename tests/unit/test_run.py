@@ -221,16 +221,11 @@ def test_a_tests_release_is_no_answer(corpus, ledger):
     assert private.manifest["randomness"] == "operating system"
 
 
-def as_pandas(rows):
-    pytest.importorskip("pandas")
-    return rows.to_pandas()
-
-
 KINDS = {
     "polars": lambda f: f,
     "lazy": lambda f: f.lazy(),
     "arrow": pa.table,
-    "pandas": as_pandas,
+    "pandas": lambda f: pytest.importorskip("pandas") and f.to_pandas(),
     "relation": lambda f: duckdb.connect().from_arrow(f.to_arrow()),
 }
 
