@@ -62,7 +62,7 @@ def test_words_behind_2_gib_of_text_are_numbered():
 
 
 def test_a_closed_vocabulary_says_the_same_and_opens_again(monkeypatch):
-    monkeypatch.setattr(vocabulary, "SPELLED", 3)
+    monkeypatch.setattr(vocabulary, "SPELLED_AT_ONCE", 3)
     words, same = Vocabulary(), Vocabulary()
     for _ in range(2):
         for each in (words, same):
@@ -92,7 +92,7 @@ def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
 @pytest.mark.parametrize("slots", [2, 64, 1 << 19])
 @pytest.mark.parametrize("kept", [3, 1 << 20])
 def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEW", 1)
+    monkeypatch.setattr(vocabulary, "FEW_WORDS", 1)
     monkeypatch.setattr(short_words, "_SLOTS", slots)
     monkeypatch.setattr(short_words, "_KEPT", kept)
     monkeypatch.setattr(short_words, "_WORDS_AT_ONCE", 7)
@@ -115,7 +115,7 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
 
 
 def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEW", 1)
+    monkeypatch.setattr(vocabulary, "FEW_WORDS", 1)
     words = Vocabulary()
     rng = np.random.default_rng(1)
     lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]
