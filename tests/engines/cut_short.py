@@ -1,8 +1,4 @@
-"""A process of its own that runs a verb and is killed where a test says, as often as it says.
-
-It imports once and forks for each kill. What the runs print is written at once, so it outlives
-them. `python -m tests.engines.cut_short JSON` with what `killed` below passes.
-"""
+"""Runs of the table of cases, in processes of their own that are killed where a test says."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,53 +18,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-import dphh
-from dphh import Corpus, Ledger, Plan, journal
-from dphh.asking.verbs import items, ngrams, trie
-from dphh.corpus import as_sequences
+from dphh import Corpus, Ledger, Plan, Release, trie
 from dphh.levels.trie import VoteLevel
-from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from tests.engines.asked import is_of
+from tests.engines.recorded_runs import CASES, corpus_at
 
 RUN = "cut short"
 ROOT = Path(__file__).parents[2]
-#: Where a run is killed: in the middle of a draw, before and after a level is stored, when it is
-#: shown, and around the rest of a run.
-DRAWING, DRAWN, STORED, SHOWN = "drawing", "drawn", "stored", "shown"
-READING, SETTLED = "reading", "settled"
-
-Asked = Callable[[Corpus], Plan]
-VERBS: dict[str, Asked] = {
-    "items": lambda corpus: items(corpus, epsilon=2, delta=1e-5, max_items=10, method="gaussian"),
-    "items-sips": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="sips"),
-    "items-adaptive": lambda corpus: items(
-        corpus, epsilon=4, delta=1e-5, max_items=10, method="adaptive"
-    ),
-    "items-auto": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="auto"),
-    "ngrams": lambda corpus: ngrams(
-        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5, method="dpne"
-    ),
-    #: Two rounds of words find them all, and two longer lengths follow.
-    "ngrams-forecast": lambda corpus: ngrams(
-        corpus, max_n=3, epsilon=20, delta=1e-3, max_items=10, spurious=0.5
-    ),
-    "ngrams-single": lambda corpus: ngrams(
-        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, pruning="single", method="dpne"
-    ),
-    "trie": lambda corpus: trie(corpus, epsilon=8, delta=1e-3, max_length=4),
-    "trie-batch": lambda corpus: trie(
-        corpus, epsilon=8, delta=1e-3, max_length=3, accounting="paper", users=2_000
-    ),
-    #: Everybody votes, and one vote is enough, so that it shows which sequence each user drew.
-    "trie-all": lambda corpus: of_levels(
-        trie(corpus, epsilon=8, delta=1e-3, max_length=2),
-        (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)),
-    ),
-}
+#: Where a run is killed: in the draw of a step, once that step is stored, once all is settled.
+DRAWING, STORED, SETTLED = "drawing", "stored", "settled"
+#: A trie in which everybody votes and one vote is enough: it shows which sequence each user drew.
+EVERYBODY = "everybody votes"
 
 
 def of_levels(plan: Plan, levels: tuple[VoteLevel, ...]) -> Plan:
     return replace(plan, price=replace(plan.price, levels=levels))
+
+
+def plan_of(case: str, corpus: Corpus) -> Plan:
+    if case != EVERYBODY:
+        return CASES[case].plan(corpus)
+    everybody = (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1))
+    return of_levels(trie(corpus, epsilon=8, delta=1e-3, max_length=2), everybody)
 
 
 class AllHeads:
@@ -82,11 +55,10 @@ class AllHeads:
 
 
 class Fatal:
-    """Kills the run where it draws words for a purpose, in whatever process of it that happens."""
+    """Kills the run where it draws words for a step, in whatever process of it that happens."""
 
-    def __init__(self, source: Randomness, purpose: str) -> None:
-        self.source = source
-        self.purpose = purpose
+    def __init__(self, source: Randomness, step: str) -> None:
+        self.source, self.step = source, step
         self.run = os.getpid()
 
     @property
@@ -94,63 +66,54 @@ class Fatal:
         return self.source.is_test
 
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
-        if purpose.startswith(self.purpose):
+        if is_of(purpose, self.step):
             os.kill(self.run, signal.SIGKILL)
             time.sleep(60)  # a worker goes with the run
         return self.source.words(count, purpose, keys)
 
 
-def plan_of(verb: str, corpus: Corpus) -> Plan:
-    plan = VERBS[verb](corpus)
-    return replace(plan, corpus=as_sequences(corpus, 1)) if plan.verb == "trie" else plan
-
-
-def source_of(verb: str, seed: int | None) -> Randomness:
-    if verb == "trie-all":
-        return AllHeads()
-    return SystemRandomness() if seed is None else SeededRandomness(seed)
+def source_of(case: str) -> Randomness:
+    return AllHeads() if case == EVERYBODY else SystemRandomness()
 
 
 def run(
-    verb: str,
+    case: str,
     corpus: Corpus,
     ledger: Path,
     engine: str,
     *,
-    seed: int | None = None,
     progress: Callable[[str], None] | None = None,
     randomness: Randomness | None = None,
-) -> dphh.Release:
-    return plan_of(verb, corpus).run(
+) -> Release:
+    return plan_of(case, corpus).run(
         ledger=ledger,
         engine=engine,
         run_id=RUN,
         progress=progress,
-        randomness=randomness or source_of(verb, seed),
+        randomness=randomness or source_of(case),
     )
 
 
 def killed(
-    verb: str, corpus: Corpus, engine: str, points: Sequence[tuple[str, int]], folder: Path,
-    seed: int | None = None,
-) -> list[Path]:  # fmt: skip
-    """Run the verb once for each point and kill it there: (which, how many levels before). The
-    ledgers that are left; `said` gives what a run had shown."""
+    case: str, path: Path, engine: str, points: Sequence[tuple[str, str]], folder: Path
+) -> list[Path]:
+    """Run the case once for each point, (where, step), and kill it there. The ledgers that are
+    left; `said` gives what a run had shown."""
+    points = list(points)
     asked = {
-        "verb": verb,
-        "corpus": corpus.to_json() | {"name": None},
-        "engine": engine,
-        "points": list(points),
-        "folder": str(folder),
-        "seed": seed,
-    }
+        "case": case, "path": str(path), "engine": engine, "points": points, "folder": str(folder)
+    }  # fmt: skip
     subprocess.run(
         [sys.executable, "-m", "tests.engines.cut_short", json.dumps(asked)],
         cwd=ROOT,
         check=True,
         timeout=900 if engine == "spark" else 300,
     )
-    return [folder / f"{which}-{levels}.sqlite" for which, levels in points]
+    return [_ledger(folder, number, which) for number, (which, _) in enumerate(points)]
+
+
+def _ledger(folder: Path, number: int, which: str) -> Path:
+    return folder / f"{number}-{which}.sqlite"
 
 
 def said(ledger: Path) -> list[str]:
@@ -173,33 +136,14 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _run_and_die(asked: dict[str, Any], which: str, levels: int) -> None:
-    ledger = Path(asked["folder"]) / f"{which}-{levels}.sqlite"
+def _run_and_die(asked: dict[str, Any], ledger: Path, which: str, step: str) -> None:
     notes = os.open(ledger.with_suffix(".said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    steps = 0
+    keep_level, settle = Ledger.keep_level, Ledger.settle
 
-    def shown(line: str) -> None:
-        os.write(notes, f"{line}\n".encode())
-        if which == READING and line.startswith("reading"):
+    def keeping(self: Ledger, hold: Any, stored: str, data: bytes) -> bytes:
+        kept = keep_level(self, hold, stored, data)
+        if (which, stored) == (STORED, step):
             die()
-        if which == SHOWN and line.startswith(f"level {levels}:"):
-            die()
-
-    def counted(after: bool) -> None:
-        nonlocal steps
-        steps += not after
-        if steps == levels and which == (STORED if after else DRAWN):
-            die()
-
-    as_stored, keep_level, settle = journal.as_stored, Ledger.keep_level, Ledger.settle
-
-    def storing(table: Any) -> bytes:
-        counted(after=False)
-        return as_stored(table)
-
-    def keeping(*arguments: Any) -> bytes:
-        kept = keep_level(*arguments)
-        counted(after=True)
         return kept
 
     def settling(*arguments: Any) -> None:
@@ -207,41 +151,26 @@ def _run_and_die(asked: dict[str, Any], which: str, levels: int) -> None:
         if which == SETTLED:
             die()
 
-    journal.as_stored = storing
     Ledger.keep_level = keeping  # type: ignore[method-assign]
     Ledger.settle = settling  # type: ignore[method-assign]
-    source = source_of(asked["verb"], asked["seed"])
-    if which == DRAWING:
-        source = Fatal(source, _purpose(asked["verb"], levels))
-    corpus = dphh.corpus.corpus_from_json(asked["corpus"])
-    run(asked["verb"], corpus, ledger, asked["engine"], progress=shown, randomness=source)
-
-
-#: What each of its draws is killed in: among the rounds of words, and in either round of a level.
-_IN_FORECAST = (
-    "ngrams/words/round 2",
-    "ngrams/forecast, level 2/round 2",
-    "ngrams/forecast, level 3/round 1",
-)
-
-
-def _purpose(verb: str, level: int) -> str:
-    """What the words of one level are drawn for."""
-    if verb == "items-auto" and level == 1:
-        return "items/choice"
-    if verb.startswith("items"):
-        return f"items/round {level}"
-    if verb == "ngrams-forecast":
-        return _IN_FORECAST[level - 1]
-    return f"{verb.partition('-')[0]}/level {level}"
+    source = source_of(asked["case"])
+    run(
+        asked["case"],
+        corpus_at(Path(asked["path"])),
+        ledger,
+        asked["engine"],
+        progress=lambda line: os.write(notes, f"{line}\n".encode()),  # type: ignore[arg-type]
+        randomness=Fatal(source, step) if which == DRAWING else source,
+    )
 
 
 if __name__ == "__main__":
     task = json.loads(sys.argv[1])
     import_module(f"dphh.engines.{task['engine']}.host")
-    plan_of(task["verb"], dphh.corpus.corpus_from_json(task["corpus"]))  # what takes long, once
-    for point in task["points"]:
-        child = forked(lambda point=point: _run_and_die(task, *point))  # type: ignore[misc]
+    plan_of(task["case"], corpus_at(Path(task["path"])))  # what takes long, once
+    for number, point in enumerate(task["points"]):
+        ledger = _ledger(Path(task["folder"]), number, point[0])
+        child = forked(partial(_run_and_die, task, ledger, *point))
         _, status = os.waitpid(child, 0)
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
-            sys.exit(f"{task['verb']} at {point}: not killed")
+            sys.exit(f"{task['case']} at {point}: not killed")

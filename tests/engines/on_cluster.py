@@ -17,9 +17,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from dphh import Corpus, Release
+from dphh import Corpus, Release, ngrams
 from dphh.testing import SeededRandomness
-from tests.engines.cut_short import run
 
 SEED = 25
 LOST_IN = "ngrams/forecast, level 2/round 2"
@@ -55,10 +54,15 @@ def rows_of(release: Release) -> list[list[Any]]:
     return sorted([*map(list, release.to_polars().select("tokens", "score").rows())])
 
 
+def released(corpus: Corpus, ledger: Path, engine: str, randomness: Any) -> Release:
+    plan = ngrams(corpus, max_n=3, epsilon=20, delta=1e-3, max_items=10, spurious=0.5)
+    return plan.run(ledger=ledger, engine=engine, run_id="cut short", randomness=randomness)
+
+
 if __name__ == "__main__":
     path, folder = sys.argv[1], Path(sys.argv[2])
     spark = SparkSession.builder.appName("dphh's tests").getOrCreate()
     corpus, ledger = Corpus(path, user="who", text="what"), folder / "ledger.sqlite"
-    release = run("ngrams-forecast", corpus, ledger, "spark", randomness=LosesAnExecutor(folder))
+    release = released(corpus, ledger, "spark", LosesAnExecutor(folder))
     (folder / "released.json").write_text(json.dumps(rows_of(release)))
     spark.stop()

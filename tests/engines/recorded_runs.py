@@ -173,6 +173,10 @@ def corpus_of(folder: Path, rows: Rows) -> Corpus:
     pl.DataFrame(
         {"who": [user for user, _ in rows], "what": [tokens for _, tokens in rows]}
     ).write_parquet(path)
+    return corpus_at(path)
+
+
+def corpus_at(path: Path) -> Corpus:
     return Corpus(path, user="who", text="what", as_="list")
 
 

@@ -18,93 +18,33 @@ import pytest
 
 from dphh import Corpus, DphhError, Ledger, UsageError, items
 from dphh.ledger.places import files_state
+from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
 from tests.engines.asked import is_of
 from tests.engines.cut_short import (
     DRAWING,
-    DRAWN,
-    READING,
+    EVERYBODY,
     ROOT,
     RUN,
     SETTLED,
-    SHOWN,
     STORED,
     killed,
     said,
 )
-from tests.engines.cut_short import run as run_verb
+from tests.engines.cut_short import run as run_case
+from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, ran
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: Processes and the ledger are every engine's: on one of them every day.
 ON_POLARS = pytest.mark.parametrize(
     "engine", ["polars", "spark", pytest.param("duckdb", marks=pytest.mark.slow)]
 )
-#: How many draws each verb makes.
-DRAWS = {
-    "items": 1,
-    "items-sips": 3,
-    "items-adaptive": 1,
-    "items-auto": 2,
-    "ngrams": 3,
-    "ngrams-forecast": 3,
-    "ngrams-single": 3,
-    "trie": 4,
-    "trie-batch": 3,
-}
-FEW = ("items-sips", "ngrams", "ngrams-forecast", "trie")
-
-
-def daily(verbs: Iterable[str]) -> list[Any]:
-    """One of them every day, the others in the slow line."""
-    slow = pytest.mark.slow
-    return [verb if verb == "ngrams" else pytest.param(verb, marks=slow) for verb in verbs]
-
-
-@pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
-    """Items and prefixes of all frequencies, so that chance decides what many of them come to."""
-    folder = tmp_path_factory.mktemp("corpora")
-    words = [
-        (user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)
-    ]
-    letters = "abcdefg"
-    spelled = [
-        (user, letters[user % n] + letters[user % 3] + letters[user % (n + 1)])
-        for n in range(2, 7)
-        for user in range(2000)
-    ]
-    drawn = [(user, [f"{user} {choice}", "end"]) for user in range(200) for choice in "abcd"]
-    found = {}
-    for name, rows, options in (
-        ("words", words, {"text": "what"}),
-        ("spelled", spelled, {"item": "what"}),
-        ("drawn", drawn, {"item": "what", "as_": "list"}),
-    ):
-        path = folder / f"{name}.parquet"
-        pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-        found[name] = Corpus(path, user="who", **options)  # type: ignore[arg-type]
-    return found
-
-
-def corpus_of(verb: str, corpora: dict[str, Corpus]) -> Corpus:
-    if verb == "trie-all":
-        return corpora["drawn"]
-    return corpora["spelled" if verb.startswith("trie") else "words"]
-
-
-def points_of(verb: str, engine: str) -> list[tuple[str, int]]:
-    """In the middle of each level and after it; with DPHH_FULL=1, wherever a process may be.
-
-    On Spark the first alone: the other places are the driver's, which no engine changes, and each
-    of them would start another Java.
-    """
-    levels = range(1, DRAWS[verb] + 1)
-    some = [(which, level) for level in levels for which in (DRAWING, STORED)]
-    if not full() or engine == "spark":
-        return [*some, (SETTLED, 0)]
-    shown = [] if verb in ("items-sips", "items-auto") else [(SHOWN, level) for level in levels]
-    return [(READING, 0), *some, *((DRAWN, level) for level in levels), *shown, (SETTLED, 0)]
+#: Two rounds of words find them all, and two longer lengths follow.
+FORECAST = "forecast, three rounds of words"
+#: Of every way to draw. One every day, the others in the slow line; on Spark a few.
+EVERY_DAY, FEW = "dpne", ("sips", "dpne", FORECAST, "trie")
+SLOW = ("items", "sips", "adaptive", "auto, rounds", FORECAST, "trie", "trie of the paper")
 
 
 def stored_levels(ledger: Path) -> dict[str, Any]:
@@ -130,19 +70,25 @@ class NoneOf:
         return SystemRandomness().words(count, purpose, keys)
 
 
-@pytest.mark.parametrize("verb", daily(DRAWS))
+@pytest.mark.parametrize(
+    "case", [EVERY_DAY, *(pytest.param(case, marks=pytest.mark.slow) for case in SLOW)]
+)
 def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
-    engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
+    engine: str, case: str, tmp_path: Path
 ) -> None:
-    if (engine == "spark" and verb not in FEW) or (engine == "polars" and not full()):
+    """In the draw of each step, after it, and at the end."""
+    if (engine == "spark" and case not in FEW) or (engine == "polars" and not full()):
         pytest.skip("on DuckDB, and on Polars with DPHH_FULL=1")
-    corpus = corpus_of(verb, corpora)
-    for ledger in killed(verb, corpus, engine, points_of(verb, engine), tmp_path):
+    steps = ran("polars", CASES[case], tmp_path).asked.steps
+    points = [(which, step) for step in steps for which in (DRAWING, STORED)]
+    path = tmp_path / "corpus.parquet"
+    for ledger in killed(case, path, engine, [*points, (SETTLED, "")], tmp_path):
         standing = {} if "settled" in ledger.name else stored_levels(ledger)
         before = said(ledger)
         after: list[str] = []
-        release = run_verb(
-            verb, corpus, ledger, engine, progress=after.append, randomness=NoneOf(standing)
+        randomness = NoneOf(standing)
+        release = run_case(
+            case, corpus_at(path), ledger, engine, progress=after.append, randomness=randomness
         )
         shown = [line for line in before if line.startswith("level")]
         now = [line for line in after if line.startswith("level")]
@@ -155,14 +101,13 @@ def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
 
 
 @ON_POLARS
-def test_every_user_keeps_the_sequence_that_was_drawn_before(
-    engine: str, corpora: dict[str, Corpus], tmp_path: Path
-) -> None:
+def test_every_user_keeps_the_sequence_that_was_drawn_before(engine: str, tmp_path: Path) -> None:
     """Level 1 shows what each of 200 users drew of four; level 2 is of those same sequences."""
-    corpus = corpora["drawn"]
-    (ledger,) = killed("trie-all", corpus, engine, [(SHOWN, 1)], tmp_path)
+    rows = [(user, [f"{user} {choice}", "end"]) for user in range(200) for choice in "abcd"]
+    corpus, point = corpus_of(tmp_path, rows), (STORED, "trie/level 1")
+    (ledger,) = killed(EVERYBODY, tmp_path / "corpus.parquet", engine, [point], tmp_path)
     standing = stored_levels(ledger)["trie/level 1"]
-    found = run_verb("trie-all", corpus, ledger, engine).to_polars()
+    found = run_case(EVERYBODY, corpus, ledger, engine).to_polars()
     drawn = set(standing.column("token").to_pylist())
     assert len(drawn) == 200
     assert len({token[-1] for token in drawn}) == 4
@@ -173,13 +118,13 @@ def test_every_user_keeps_the_sequence_that_was_drawn_before(
 AT_ONCE = """
 import os, sys, time
 from pathlib import Path
-from dphh import Corpus, journal
+from dphh import journal
 from dataclasses import replace
 from dphh.registry import VERBS
 from tests.engines.cut_short import forked, run
-verb, path, engine, folder = sys.argv[1:]
-folder = Path(folder)
-as_stored, levels = journal.as_stored, VERBS[verb].levels
+from tests.engines.recorded_runs import corpus_at
+engine, folder = sys.argv[1], Path(sys.argv[2])
+as_stored, levels = journal.as_stored, VERBS["ngrams"].levels
 def late(table):
     # Each has drawn this level before any of them stores it.
     if not (folder / f"{os.getpid()} has drawn").exists():
@@ -193,10 +138,10 @@ def seen(*arguments):
         path = folder / f"{os.getpid()} saw level {step.level.level}"
         path.write_text(repr(step.rows.to_pylist()))
         yield step
-journal.as_stored, VERBS[verb] = late, replace(VERBS[verb], levels=seen)
+journal.as_stored, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
 def work():
-    corpus = Corpus(path, user="who", text="what")
-    release = run(verb, corpus, folder / "ledger.sqlite", engine)
+    corpus = corpus_at(folder / "corpus.parquet")
+    release = run("dpne", corpus, folder / "ledger.sqlite", engine)
     (folder / f"{os.getpid()} released").write_text(repr(release.to_arrow().to_pylist()))
 children = [forked(work) for _ in range(3)]
 sys.exit(any(os.waitpid(child, 0)[1] for child in children))
@@ -204,16 +149,10 @@ sys.exit(any(os.waitpid(child, 0)[1] for child in children))
 
 
 @ON_POLARS
-def test_processes_with_one_run_id_come_to_one_release(
-    engine: str, corpora: dict[str, Corpus], tmp_path: Path
-) -> None:
-    corpus = corpora["words"]
-    subprocess.run(
-        [sys.executable, "-c", AT_ONCE, "ngrams", corpus.where[0], engine, str(tmp_path)],
-        cwd=ROOT,
-        check=True,
-        timeout=250,
-    )
+def test_processes_with_one_run_id_come_to_one_release(engine: str, tmp_path: Path) -> None:
+    corpus_of(tmp_path, CASES["dpne"].rows)
+    command = [sys.executable, "-c", AT_ONCE, engine, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=250)
     assert len(list(tmp_path.glob("*has drawn"))) == 3  # three drew level 1, and one draw stands
     saw = [{path.read_text() for path in tmp_path.glob(f"*saw level {n}")} for n in (1, 2, 3)]
     assert [len(rows) for rows in saw] == [1, 1, 1]
@@ -287,27 +226,21 @@ def test_no_other_request_randomness_or_dphh_goes_on(
 # What becomes of the files
 
 
-def some_of(folder: Path) -> Corpus:
-    rows = [(user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)]
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(folder / "c.parquet")
-    return Corpus(folder / "c.parquet", user="who", text="what")
-
-
 def test_a_corpus_that_goes_once_it_was_read_is_not_missed(engine: str, tmp_path: Path) -> None:
     """Rows are read once: whatever becomes of the files later changes nothing in a run."""
-    corpus = some_of(tmp_path)
+    corpus = corpus_of(tmp_path, CASES[FORECAST].rows)
 
     def released(gone: bool) -> Any:
         def remove(line: str) -> None:
             if gone and line.startswith("level"):
-                (tmp_path / "c.parquet").unlink(missing_ok=True)
+                (tmp_path / "corpus.parquet").unlink(missing_ok=True)
 
-        return run_verb(
-            "ngrams-forecast", corpus, tmp_path / f"{gone}.sqlite", engine, seed=5, progress=remove
-        ).to_arrow()
+        ledger, seed = tmp_path / f"{gone}.sqlite", SeededRandomness(5)
+        release = run_case(FORECAST, corpus, ledger, engine, randomness=seed, progress=remove)
+        return release.to_arrow()
 
     stayed, went = released(gone=False), released(gone=True)
-    assert not (tmp_path / "c.parquet").exists()
+    assert not (tmp_path / "corpus.parquet").exists()
     assert went == stayed
 
 
@@ -316,9 +249,9 @@ def test_a_corpus_that_is_written_while_it_is_read_ends_in_one_of_two_ways(
     engine: str, how: str, tmp_path: Path
 ) -> None:
     """A release of the rows that were read, or an error of ours that quotes none; paid once."""
-    corpus, ledger = some_of(tmp_path), tmp_path / "ledger.sqlite"
-    other = pl.DataFrame({"who": ["x"] * 9, "what": ["secret nine"] * 9})
-    path, changed = tmp_path / "c.parquet", []
+    corpus, ledger = corpus_of(tmp_path, CASES[FORECAST].rows), tmp_path / "ledger.sqlite"
+    other = pl.DataFrame({"who": [1] * 9, "what": [["secret", "nine"]] * 9})
+    path, changed = tmp_path / "corpus.parquet", []
 
     def change(line: str) -> None:
         if not line.startswith("reading"):
@@ -330,7 +263,7 @@ def test_a_corpus_that_is_written_while_it_is_read_ends_in_one_of_two_ways(
             other.write_parquet(path)
 
     try:
-        release = run_verb("ngrams-forecast", corpus, ledger, engine, progress=change)
+        release = run_case(FORECAST, corpus, ledger, engine, progress=change)
     except DphhError as problem:
         assert "secret" not in str(problem) and problem.__context__ is None
     else:

@@ -15,8 +15,7 @@ import pytest
 from dphh import Corpus, Ledger, Release
 from dphh.testing import SeededRandomness
 from tests.conftest import HERE, SPARK_JAVA
-from tests.engines.cut_short import run
-from tests.engines.on_cluster import SEED, rows_of
+from tests.engines.on_cluster import SEED, released, rows_of
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -80,7 +79,7 @@ def submit(folder: Path, program: str, *arguments: str, cwd: Path) -> None:
 def on_duckdb(path: Path, folder: Path) -> list[list[object]]:
     corpus = Corpus(str(path), user="who", text="what")
     ledger, randomness = folder / "duckdb.sqlite", SeededRandomness(SEED)
-    return rows_of(run("ngrams-forecast", corpus, ledger, "duckdb", randomness=randomness))
+    return rows_of(released(corpus, ledger, "duckdb", randomness))
 
 
 def test_the_example_job_runs_from_another_folder(folder, tmp_path):
