@@ -79,7 +79,7 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
     return Profile(tuple(several), texts_per_user)
 
 
-def detection_of(price: Price, by: Profile) -> Detection:
+def detection_of(price: Price, profile: Profile) -> Detection:
     """The numbers of users that n-grams need, if users hold as much as the profile says and no part
     of an n-gram is missed.
 
@@ -102,8 +102,8 @@ def detection_of(price: Price, by: Profile) -> Detection:
     adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
     lengths = range(1, 2 + len(longer))
     scenarios = tuple(
-        (words, tuple((n, _users_needed(n, words, by, price, first, longer)) for n in lengths))
-        for words in by.words_per_user
+        (words, tuple((n, _users_needed(n, words, profile, price, first, longer)) for n in lengths))
+        for words in profile.words_per_user
     )
     note = "where each of these users holds so many words"
     if adaptive:
@@ -119,7 +119,7 @@ def detection_of(price: Price, by: Profile) -> Detection:
 def _users_needed(
     length: int,
     words: int,
-    by: Profile,
+    profile: Profile,
     price: Price,
     first: list[SetUnionLevel],
     longer: list[PrunedLevel],
@@ -136,7 +136,7 @@ def _users_needed(
     def misses(users: int) -> float:
         failure = 0.0
         for n in range(1, length + 1):
-            held = by.held(words, n)
+            held = profile.held(words, n)
             pieces = length - n + 1
             if n == 1:
                 one = max(

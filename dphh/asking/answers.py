@@ -91,8 +91,8 @@ def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
 
 
 def _releases_table(entries: Iterable[Entry]) -> pa.Table:
-    """The settled releases, with the verb's parameters alone: how a corpus is read, its owner has
-    said."""
+    """The settled releases, with the verb's own parameters: how a corpus is read is its owner's to
+    show."""
     of_corpus = ("user", "content")
     rows = [
         (

@@ -129,7 +129,7 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
 
 
 def _option_in_sql(name: str, value: str) -> str:
-    """What an error says of Python's `name=value`, as it is said in SQL."""
+    """An option of an error's text, which has Python's `name=value`, as SQL writes it."""
     literal = value.lower() if value in ("True", "False") else value
     return f"{SQL_NAMES.get(name, name)} := {literal}"
 

@@ -78,7 +78,8 @@ class Macro:
 
     @property
     def path(self) -> str:
-        """Its path at the gateway; one that ends with a slash goes on with the argument."""
+        """The path of this macro at the gateway; the argument follows a path that ends with a
+        slash."""
         if self.verb is not None and not self.spends:
             return f"plan/{self.verb.name}"
         return {"release": "releases/", "options": "options/"}.get(self.name, self.name)

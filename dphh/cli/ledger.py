@@ -96,7 +96,7 @@ def add(
 
 
 def _check_columns(corpus: Corpus) -> None:
-    """Open the corpus, so that a wrong column is refused now, and rows without a user are told of,
+    """Open the corpus, so that a wrong column is refused, and rows without a user are reported, now
     and not by the first run."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
@@ -245,7 +245,7 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
 
 
 def statement_of(book: Ledger, account: str) -> str:
-    """The page as Markdown, which is read as it stands."""
+    """The statement on an account, as Markdown that needs no rendering."""
     found, runs = book.status(account), book.runs(account)
     lines = [
         f"# Statement of the account {found.name}",

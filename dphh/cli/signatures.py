@@ -111,7 +111,8 @@ def flag(name: str) -> str:
 
 
 def as_flag(name: str, value: str) -> str:
-    """What an error says of Python's `name=value`, as it is said here."""
+    """An option of an error's text, which has Python's `name=value`, as the command line writes
+    it."""
     if value in ("True", "False"):
         return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
     # A shell needs no quotes around one word.

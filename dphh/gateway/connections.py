@@ -1,4 +1,4 @@
-"""What a client may take of the server: one request a connection, and little time to send it.
+"""Limits of a client's connection: one request, and little time to send it.
 
 A client that sends slowly, or nothing, holds one connection for some seconds. Where many wait so,
 the one that has waited longest is closed, so that a stranger cannot keep others out.
@@ -16,13 +16,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dphh.errors import PortTakenError, UsageError
 
-#: A request is there whole after so many seconds, or its connection is closed.
+#: A connection is closed if its request is not complete after this many seconds.
 REQUEST_SECONDS = 10.0
-#: So many connections may wait for their request.
+#: The most connections whose request is not complete.
 MOST_WAITING = 256
 #: The most bytes of a request's line and headers.
 LONGEST_HEAD = 16 * 1024
-#: After the server is told to stop, it waits so long for answers.
+#: When the server stops, it waits this many seconds for answers.
 _SHUTDOWN_SECONDS = 15
 
 #: Connections whose request has not come yet, the oldest first.
@@ -30,7 +30,7 @@ _waiting: dict[Connection, asyncio.TimerHandle] = {}
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's whose request must come soon."""
+    """A connection of uvicorn that is closed if its request does not come soon."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)

@@ -23,7 +23,8 @@ from dphh.wording.options import check_known
 
 @dataclass(frozen=True)
 class Answer:
-    """A Parquet file; or a refusal in its place, and what goes to the owner's log alone."""
+    """The answer to a request: a Parquet file, or a refusal; and a line for the owner's log
+    alone."""
 
     parquet: bytes = field(default=b"", repr=False)
     refused: str | None = None
@@ -33,7 +34,8 @@ class Answer:
 
 
 class LedgerView:
-    """The ledger as the one who asks may see it: an analyst, or with None the owner."""
+    """The part of the ledger that an analyst may see; for the owner (`analyst` is None) all of
+    it."""
 
     def __init__(self, ledger: str, analyst: str | None) -> None:
         self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
@@ -44,8 +46,8 @@ class LedgerView:
         return self.book.shares(self.analyst)
 
     def corpus(self, name: str) -> Corpus:
-        """The corpus of this name. All others are refused in the same words, whether there is one
-        or not."""
+        """The corpus of this name, if the analyst has a share of it. Another corpus and a name
+        without a corpus are refused in the same words."""
         if name not in {budget.name for budget in self.budgets()}:
             raise UsageError(
                 f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
@@ -65,8 +67,8 @@ class LedgerView:
             ) from None
 
     def ledger_section(self, plan: Plan, corpus: str) -> Section:
-        """The part of a plan about the ledger: what the run takes of the budget of the one who
-        asks, and what is spent and left."""
+        """The part of a plan about the ledger: the share of the asking analyst's budget that the
+        run takes, and what is spent and left."""
         assert plan.corpus is not None
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
         (budget,) = [each for each in self.budgets() if each.name == corpus]
@@ -77,8 +79,9 @@ class LedgerView:
         return ("ledger", [*lines, ("left", str(budget.left))])
 
     def answer_to_error(self, problem: BaseException, *, of_run: bool = False) -> Answer:
-        """An error as an answer. One about the request or the budget an analyst may know. All else,
-        and what goes wrong in a run (`of_run`), is about the data or the machine: the owner's."""
+        """An error as an answer. An analyst may read errors about the request or the budget. All
+        other errors, and all errors of a run (`of_run`), are about the data or the machine, and for
+        the owner."""
         said = str(problem) if isinstance(problem, DphhError) else ""
         if said and (
             self.analyst is None

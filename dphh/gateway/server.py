@@ -109,7 +109,7 @@ class Gateway:
         )
 
     def close(self) -> None:
-        """Interrupt what runs. It goes on when it is asked for again."""
+        """Interrupt all runs. A run continues when the same request comes again."""
         self._runner.close()
         self._planner.close()
 

@@ -30,15 +30,15 @@ from dphh.public.asked import with_public
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
 
-#: What pricing may take of memory. It reads no data, so only an absurd option needs more.
+#: The most memory for pricing, in bytes. It reads no data, so only an absurd option needs more.
 _PRICING_ADDRESSES = 6 * 2**30
-#: After a signal, a worker has so long to clean up.
+#: After a signal, a worker has this many seconds to clean up.
 _CLEANUP_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked of a worker; `analyst` is None for the owner, in a shell of their own."""
+    """A request for a worker; `analyst` is None for the owner, in a shell of their own."""
 
     ledger: str
     analyst: str | None
@@ -71,7 +71,7 @@ class Worker:
             return None
 
     def close(self) -> None:
-        """Interrupt what runs, so that it cleans up, and end the process."""
+        """Interrupt the run, so that it cleans up, and end the process."""
         self._closed = True
         self._end(_CLEANUP_SECONDS)
 

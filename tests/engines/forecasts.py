@@ -57,7 +57,7 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.first.counts, self.first.lists, self.negatives)
+        tables = (self.first.counts, self.first.list_sizes, self.negatives)
         return [*(table.tolist() for table in tables), *_lists(vars(self.passing))]
 
 

@@ -16,7 +16,7 @@ from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 
 #: How often a test of chance may fail a right mechanism.
 CHANCE = 1e-9
@@ -60,7 +60,7 @@ def bare_level(max_items: int, *, bits: int = 10, threshold: int = -(10**12)) ->
 def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> dict[str, int]:
     """The integer weights of all items, before any noise (randomness: no_noise)."""
     with host_on(engine, corpus, randomness) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         passed = draw_words(host, bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
@@ -74,7 +74,7 @@ def in_rounds(
     found: list[dict[tuple[str, ...], int]] = []
     released = pa.array([], pa.string())
     with host_on(engine, corpus, randomness) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         for level in levels:
             passed = draw_words(host, level, f"round {level.round}", released)
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
@@ -90,7 +90,7 @@ def in_adaptive_rounds(
     found: list[dict[tuple[str, ...], int]] = []
     rounds = AdaptiveRounds(tuple(levels))
     with host_on(engine, corpus, randomness) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         drawn = draw_rounds(host, rounds, "items")
     for _, passed in rounds.read(drawn):
         keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))

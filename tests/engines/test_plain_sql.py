@@ -298,7 +298,7 @@ def passed_of(told, grams):
 
 def check_rounds(told, found, passed, below):
     """What an engine says of each row is the held grams' and something more: all valid ones."""
-    assert found.lists == told.first.lists.tolist()
+    assert found.lists == told.first.list_sizes.tolist()
     assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
         gram: found.held[gram] for gram in found.passed
     }

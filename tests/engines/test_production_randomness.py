@@ -31,7 +31,7 @@ from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
 from tests.engines.recorded_runs import CASES, corpus_of
@@ -171,7 +171,7 @@ def test_a_levels_noise_is_the_exact_inversion_of_its_words(engine: str, tmp_pat
     corpus = corpus_of(tmp_path, [(i, [f"w{i}"]) for i in range(10 * len(sizes))])
     level = replace(bare_level(1), sigma_grid=sigma)
     with host_on(engine, corpus, Dealt(list(words))) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         passed = draw_words(host, level, "items/round 1")
     drawn = np.array(passed.column("noisy").to_pylist()) - weight(level.grid_bits, 1)
     # Each batch deals from the start, so only which sizes there are is sure.
@@ -190,7 +190,7 @@ def test_noise_is_fresh_for_every_row_level_host_and_run(
     monkeypatch.setattr(os, "urandom", asked)
     for purposes in (("items/round 1", "items/round 2"), ("items/round 1",)):
         with host_on(engine, corpus, RunRandomness(SystemRandomness())) as host:
-            host.gather("users", Words())
+            host.gather("users", ReadWords())
             for purpose in purposes:
                 passed = draw_words(host, level, purpose)
                 keys = [int(key[1:]) for key in passed.column("key").to_pylist()]

@@ -24,7 +24,7 @@ from dphh.engines import engine_of
 from dphh.engines.host import Object
 from dphh.mechanisms.set_union.levels import step_bounds
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 from tests.conftest import HERE
 from tests.engines import spark_process
 from tests.engines.levels import bare_level, histogram, host_on
@@ -117,7 +117,7 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     (tmp_path / "drawn").mkdir()
     corpus = Corpus(path, user="who", text="what")
     with host_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         host.run("words_level", released=Object(None), **step_bounds(host, bare_level(1), "noise"))
         once = host.take("released_words", threshold=-(10**9))
         twice = host.take("released_words", threshold=-(10**9))
@@ -156,7 +156,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
     pl.DataFrame({"who": range(400), "what": ["a"] * 400}).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", item="what")
     with host_on("spark", corpus, SystemRandomness()) as host:
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         blocks = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
         host.write("earlier_sums", host.ask("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}))
@@ -173,7 +173,7 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     corpus = small(tmp_path)
     with host_on("spark", corpus, SystemRandomness()) as host:
-        host.gather("users", Words(ends=True))
+        host.gather("users", ReadWords(ends=True))
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))

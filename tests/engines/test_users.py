@@ -33,7 +33,7 @@ from dphh import (
 from dphh.corpora.files import refuse_unclear_columns
 from dphh.corpus import narrowed
 from dphh.mechanisms.set_union.levels import draw_words
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 from tests.engines.contents import expected, frame
 from tests.engines.levels import bare_level, few, histogram, host_on
 
@@ -55,7 +55,7 @@ def test_users_of_one_hash_are_told_apart(no_noise):
     corpus = Corpus(frame(rows), user="who", text="what")
     with host_on("duckdb", corpus, no_noise) as host:
         host.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
-        host.gather("users", Words())
+        host.gather("users", ReadWords())
         passed = draw_words(host, bare_level(10), "test")
     found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
     assert found == expected(rows)

@@ -20,7 +20,7 @@ from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import climb_start
-from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_rounds
+from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_levels
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
@@ -78,7 +78,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
 ):
     try:
         budget = ladder_budget(epsilon, delta, levels, max_items, Counting())
-        grid = words_rounds(budget, levels, max_items)[0].sigma_grid
+        grid = words_levels(budget, levels, max_items)[0].sigma_grid
     except UsageError:
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)

@@ -63,7 +63,7 @@ class Told:
         return Passed(KEYS, column, first, second)
 
 
-#: Three grams that come out, as heavy as is foretold.
+#: Three grams that come out, as heavy as is forecasts_and_bound.
 KEYS = np.array([0 << PAIR_BITS | 1, 1 << PAIR_BITS | 0, 1 << PAIR_BITS | 2])
 
 

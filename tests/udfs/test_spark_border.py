@@ -24,7 +24,7 @@ from dphh.errors import EngineOutOfMemory
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import numbers_of
 from dphh.udfs.text.hashes import of_spellings
 from tests.conftest import HERE
@@ -106,7 +106,7 @@ def blocks_of(*parts: Users, cut: int = 100) -> pa.Table:
     made = [
         block
         for part in parts
-        for block in gathering.blocks_of(Words(ends=True), "x", "x")(
+        for block in gathering.blocks_of(ReadWords(ends=True), "x", "x")(
             iter(rows_of(part).to_batches(max_chunksize=cut))
         )
     ]

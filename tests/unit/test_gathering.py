@@ -18,7 +18,7 @@ from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
-from dphh.udfs.kernel.reading import Read, Words
+from dphh.udfs.kernel.reading import Read, ReadWords
 from dphh.udfs.text.hashes import of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -71,7 +71,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
             patch.setattr(spilled_texts, "POSITIONS", 4)
             patch.setattr(module, "POSITIONS_OF_ROW", 3)
         vocabulary = Vocabulary()
-        found = gathered(texts, cuts, Words().reader(vocabulary), most)
+        found = gathered(texts, cuts, ReadWords().reader(vocabulary), most)
     words: dict[int, list[str]] = {}
     for user, tokens in texts:
         words[user] = sorted([*words.get(user, []), *filter(None, tokens)])
@@ -97,7 +97,7 @@ def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around
 def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
     spilled = spilled_texts.SpilledTexts(str(tmp_path), 0)
     spilled._files = dict.fromkeys(spilled._files, Path("/dev/full"))
-    gathering = Gathering(Words().reader(Vocabulary()), spilled)
+    gathering = Gathering(ReadWords().reader(Vocabulary()), spilled)
     taken = [(pa.array([f"{i}"]), pa.array([["a"]]), pa.nulls(1, pa.string()))
              for i in range(texts)]  # fmt: skip
     gathering.add(*(pa.concat_arrays(column) for column in zip(*taken, strict=True)))
@@ -110,7 +110,7 @@ def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
 def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     """One number that was left became the user of all texts."""
     gathering = Gathering(
-        Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 0)
+        ReadWords().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 0)
     )
     nulls = pa.nulls(2, pa.string())
     gathering.add(pa.array(["1", "2"]), pa.array([["a"], ["b"]]), nulls)
@@ -132,7 +132,7 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
         return pa.array([[text] for text in contents.to_pylist()])
 
     words = Vocabulary()
-    gathering = Gathering(Words().reader(words), tokens=tokens)
+    gathering = Gathering(ReadWords().reader(words), tokens=tokens)
     users, nothing = pa.array([str(user) for user in range(len(texts))]), pa.nulls(len(texts))
     none = nothing.cast(pa.list_(pa.string()))
     gathering.add(users, none, nothing.cast(pa.string()), pa.array(texts))
@@ -156,7 +156,7 @@ def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
     users_of_texts = Gathering._users_of_texts
     monkeypatch.setattr(Gathering, "_users_of_texts", laid_out)
     gathering = Gathering(
-        Words().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
+        ReadWords().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
     )
     nothing = pa.nulls(10, pa.string())
     for start in range(0, 100, 10):

@@ -28,7 +28,7 @@ class Reading(Protocol):
 
 
 @dataclass(frozen=True)
-class Words:
+class ReadWords:
     """Read texts as word ids. A text without a word takes no position."""
 
     #: Whether -1 marks a text's end: needed where neighbouring words matter.
@@ -50,7 +50,7 @@ class Words:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenItems:
+class ReadItems:
     """Read texts as the keys of the given items in them, by the declared groups. Undeclared groups,
     and NULL, count as the last group. A key in several texts of a user appears several times."""
 

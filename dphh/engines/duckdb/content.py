@@ -34,7 +34,7 @@ PLAIN_TYPE = re.compile(
 _TYPES_OF_USERS = re.compile(rf"{PLAIN_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
 
 
-class Opened(NamedTuple):
+class OpenedCorpus(NamedTuple):
     #: Makes the rows available, to be called when the run has begun.
     load: Loader
     has_rows_without_user: Callable[[], bool]
@@ -42,7 +42,7 @@ class Opened(NamedTuple):
     tokens: tuple[str, str]
 
 
-def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
+def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     """Check the names and types of the columns, then define the views. Reads no row."""
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), lambda: None
@@ -66,7 +66,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
         return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
     name = corpus.content.column
-    return Opened(load, look, (name, tokens_sql(corpus.content, types[name])))
+    return OpenedCorpus(load, look, (name, tokens_sql(corpus.content, types[name])))
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -105,8 +105,8 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
 
 
 def row_condition_sql(corpus: Corpus) -> str:
-    """The condition for rows that are read: they have content and, if others are to be dropped, a
-    user; and they meet the corpus's condition."""
+    """The condition for rows that are read: they have content, they meet the corpus's condition
+    and, if rows without a user are to be dropped, they have a user."""
     needed = [corpus.content.column]
     if corpus.content.null_users == "drop":
         needed += corpus.user

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import Opened, open_corpus
+from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
 from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Host, Limits, Object
@@ -100,8 +100,8 @@ class Rows:
         self._is_open = True
 
     def gathered(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
-        """Whole users as rows of lists (user_hashes, lengths, ids); what of the texts does not fit
-        into memory meanwhile goes to files."""
+        """Whole users as rows of lists (user_hashes, lengths, ids). Texts that do not fit into
+        memory while they are gathered are written to files."""
         self.open()
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_PART)
@@ -158,7 +158,7 @@ class OneProcessHost(Host):
         return value.by_id(self.words) if hasattr(value, "by_id") else value
 
     def forget_brought(self, table: str) -> None:
-        """Forget what was brought to a table that goes."""
+        """Forget the values that were brought to a table that is dropped or replaced."""
         self._brought = {
             name: (to, value) for name, (to, value) in self._brought.items() if to != table
         }
@@ -171,7 +171,8 @@ def _rows_of(gathering: Gathering) -> Iterator[pa.Table]:
 
 @contextmanager
 def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
-    """Say which resource ran out: the disk's error reaches DuckDB as one of a function."""
+    """Replace the error by one that names the resource that ran out: DuckDB reports an error of the
+    disk as an error of the function that met it."""
     try:
         yield
     except (EngineError, OSError):
@@ -183,7 +184,7 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         raise EngineOutOfMemory(NO_MEMORY) from None
 
 
-def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opened:
+def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     try:
         return open_corpus(con, corpus)
     except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids
@@ -209,8 +210,8 @@ def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
 
 
 class SharedMemory:
-    """The memory limit of a connection; if the caller gave it (`is_kept`), it applies to the whole
-    process, and DuckDB's share is what the rest of it leaves.
+    """The memory limit of a connection. A limit that the caller gave (`is_kept`) applies to the
+    whole process, so DuckDB gets what the rest of the process leaves of it.
 
     The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only
     its own memory. So DuckDB's limit is set again before each step.

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import Loader, Opened, tokens_sql
+from dphh.engines.duckdb.content import Loader, OpenedCorpus, tokens_sql
 from dphh.engines.duckdb.rows import Rows
 from dphh.engines.failures import duckdb_errors
 from dphh.engines.host import Limits
@@ -51,7 +51,7 @@ PLAIN = (IntegralType, BooleanType, DateType, NullType)
 WhenClosed = Callable[[Callable[[], object]], None]
 
 
-def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> Opened:
+def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> OpenedCorpus:
     """Look at the names and types of the columns. Reads no row. DuckDB makes the tokens on the
     executors, so that all engines read content alike."""
     if corpus.content.where is not None:
@@ -76,7 +76,7 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return Opened(load_and_define, look, (name, expression))
+    return OpenedCorpus(load_and_define, look, (name, expression))
 
 
 def _read_by_duckdb(

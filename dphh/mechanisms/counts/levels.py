@@ -17,7 +17,7 @@ from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.kernel.given_grams import END, GivenGrams
-from dphh.udfs.kernel.reading import GivenItems
+from dphh.udfs.kernel.reading import ReadItems
 
 Item = Sequence[str]
 
@@ -29,7 +29,7 @@ def counts_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
 def counts_of(
     asked: Sequence[Item], price: Price, host: Host, once: Once, joiner: str
 ) -> Iterator[LevelDone]:
-    """Every item that is asked for, held or not, within the groups that the price names."""
+    """Count the users of every item that is asked for, held or not, within the price's groups."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHERS) if price["by"] is not None else (None,)
@@ -76,7 +76,7 @@ def draw_counts(
     bounding removed: (key, noisy)."""
     weighing = level.weighing
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
-    host.gather("counted_users", GivenItems(given, groups))
+    host.gather("counted_users", ReadItems(given, groups))
     # counted_users (user_hashes, lengths, ids, words): ids are keys
     host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
     host.run("counts_level", weighing=Object(weighing), sigma=level.sigma_grid, purpose="counts")
@@ -132,7 +132,7 @@ def with_counts(
 
 
 def leaves(grown: Any) -> Any:
-    """The rows of a trie that no longer row extends: ended sequences, and where growth stopped.
+    """The indices of a trie's leaves: ended sequences, and prefixes that no other row extends.
 
     No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """

@@ -43,8 +43,8 @@ class Counting:
     #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: What fewer users (of a group) hold is left out (of it), judged by its interval; 0 leaves
-    #: nothing out.
+    #: An item is left out (of a group) if, by its interval, fewer users (of it) may hold it; 0
+    #: leaves no item out.
     min_users: int = 0
 
     HELP: ClassVar = {
@@ -52,7 +52,7 @@ class Counting:
         "by": "With --counts: the column of groups.",
         "groups": "Groups, with commas; all others are 'other'.",
     }
-    #: Of verbs that can leave out what few users hold.
+    #: The help of verbs that can leave out items that few users hold.
     MIN_USERS_HELP: ClassVar = {"min_users": "Leave out what fewer users hold, when counted."}
 
     @classmethod
@@ -63,7 +63,7 @@ class Counting:
         groups: str | Sequence[str] = (),
         min_users: int | None = None,
     ) -> Counting:
-        """As the options `counts`, `by`, `groups` and `min_users` say it."""
+        """Make it from the options `counts`, `by`, `groups` and `min_users`, or refuse them."""
         declared = checked_groups(by, groups)
         _check_min_users(min_users, counts)
         if counts is None:
@@ -92,7 +92,7 @@ class Counting:
 
     @property
     def theorem(self) -> str:
-        """The addition to a verb's theorem."""
+        """The text that counting adds to a verb's theorem."""
         if not self.share:
             return ""
         return (
@@ -141,8 +141,8 @@ def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -
 def found_counts_of(
     events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
-    """How a run counts the users of what it finds, with the sigma of the event of counts among
-    these; None without such an event. Refused if the noise would hide every count."""
+    """How a run counts the users of the items that it finds, with the sigma of the counts' event;
+    None without such an event. Refused if the noise would hide every count."""
     for event in events:
         sigma = cost_of(event).sigma
         if sigma is not None and event.of_counts:

@@ -8,19 +8,19 @@ import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Once
 from dphh.mechanisms.counts.levels import counts_of
-from dphh.mechanisms.ngrams.forecast.levels import listed_words
+from dphh.mechanisms.ngrams.forecast.levels import levels_by_list
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.price import Price
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 
 
 def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
         yield from _domain_levels(price, host, once, joiner)
     elif price.prior is not None:
-        host.gather("users", Words())
-        for done, _ in listed_words(price, host, once, 1):
+        host.gather("users", ReadWords())
+        for done, _ in levels_by_list(price, host, once, 1):
             yield done
     else:
         yield from set_union_levels(price, host, once, joiner)

@@ -47,7 +47,7 @@ from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
 
-#: The part of delta that sums may cut off; it is charged.
+#: The part of delta that sums may leave out; it is added to what they cost.
 LEFT_OUT_PART = 1e-6
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9

@@ -37,7 +37,8 @@ class GrownPrefix:
 
 @dataclass(frozen=True)
 class TrieGrowth:
-    """What a level starts from. It is public: it follows from reports that were randomised."""
+    """The prefixes and words from which a level starts. They are public: they follow from
+    randomised reports."""
 
     characters: tuple[str, ...]
     #: Coded. Prefix number i with character number j is the value i (|characters| + 1) + j, and
@@ -55,7 +56,8 @@ class TrieGrowth:
         return TrieGrowth(self.characters, first, known)
 
     def grown(self, kept: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
-        """After a level: what the next one starts from, and what grew.
+        """The growth after a level, from which the next one starts, and the prefixes and words that
+        grew.
 
         `kept` is an Arrow table (value, reports): the values in the most reports.
         """
@@ -92,7 +94,7 @@ class TrieGrowth:
 
 
 def first_growth(price: Price) -> TrieGrowth:
-    """What the first level starts from."""
+    """The growth from which the first level starts."""
     characters = tuple(price["character_set"])
     number = {character: place for place, character in enumerate(characters)}
     known = (_coded(tuple(word), number) for word in price["known"])
@@ -115,7 +117,7 @@ def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     seats = max(level.first_seat + level.users for level in levels)
     seat_users(host, price["character_set"], seats, pad=price["pad"])
     growth = first_growth(price)
-    #: What earlier passes released; later passes do not release it again.
+    #: The sequences that earlier passes released; later passes do not release them again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         if level.level == 1:

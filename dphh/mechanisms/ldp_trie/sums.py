@@ -22,7 +22,7 @@ from scipy.stats import binom
 from dphh.privacy.losses import LONGEST, FloatArray, Losses, losses_on_grid, standard_deviation
 from dphh.privacy.subset_selection import Reports, SubsetSelection
 
-#: The part of delta that sums may cut off; it is charged.
+#: The part of delta that sums may leave out; it is added to what they cost.
 _CUT = 1e-5
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9

@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
 from dphh.mechanisms.set_union.levels import draw_words, step_bounds
 from dphh.price import Price
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 
 
 def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
@@ -33,7 +33,7 @@ def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
 def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    host.gather("users", Words(ends=True))
+    host.gather("users", ReadWords(ends=True))
     # users (user_hashes, lengths, ids, words)
     passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
     keys = as_array(passed.column("key"), pa.string())
@@ -52,7 +52,7 @@ def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
         valid = ladder.valid_grams()
         threshold = spurious_threshold(planned, len(ladder.top), len(valid))
         level = replace(planned, valid=len(valid), threshold_grid=threshold)
-        if len(valid) == 0:  # nothing below was released: nothing can be valid, nothing is read
+        if len(valid) == 0:  # no gram below was released, so none is valid: no text is read
             yield LevelDone(level, SCORED.empty_table())
             continue
         purpose = f"ngrams/level {level.level}"
@@ -72,7 +72,7 @@ def draw_grams(
     passed, including those that no user holds."""
     host = placed.host
     placed.climb(ladder)
-    # positions (user_hashes, lengths, keys, ends), where valid grams stand
+    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     host.run("grams_level", **step_bounds(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}

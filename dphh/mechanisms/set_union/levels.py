@@ -18,12 +18,12 @@ from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
 from dphh.price import Price
 from dphh.privacy.following import parts_of_round
-from dphh.udfs.kernel.reading import Words
+from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import numbers_of
 
 
 def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[LevelDone]:
-    host.gather("users", Words())
+    host.gather("users", ReadWords())
     # users (user_hashes, lengths, ids, words)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":

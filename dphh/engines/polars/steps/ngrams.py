@@ -49,8 +49,8 @@ def _candidates(host: PolarsHost, positions: pl.LazyFrame, ahead: int) -> pl.Laz
 
 @step
 def other_words(host: PolarsHost, *, others: int) -> Tables:
-    """Level 1 with a list: (word, key) of the words that it lacks, whose keys are from `others`
-    on."""
+    """Level 1 with a list: (word, key) of the words that the list lacks; their keys begin at
+    `others`."""
     ids = pl.Series(range(len(host.words)), dtype=pl.Int64)
     words = pl.LazyFrame({"word": host.spelled(ids), "key": others + ids})
     listed = host.table("listed").with_columns(pl.col("word").cast(pl.String))
@@ -68,8 +68,8 @@ def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
 def positions_of_listed(
     host: PolarsHost, *, keys: Any, others: int, max_items: int, salt: int
 ) -> Tables:
-    """Level 1 with a list: which words users count for, by their keys. All that the list has, and
-    of others `max_items`, the first in an order that is the user's own. The same in both rounds."""
+    """Level 1 with a list: the keys of the words that users count for, in both rounds: all words of
+    the list and `max_items` others, the first in an order of the user's own."""
     listed = host.call(
         "keys_of_words", "user_hashes", "lengths", "ids", keys, others, max_items, salt
     )

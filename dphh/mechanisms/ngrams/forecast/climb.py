@@ -49,7 +49,7 @@ class FirstRound:
     """How many valid grams of each class fall into each bin of round 1, and noised list sizes."""
 
     counts: Integers
-    lists: Integers
+    list_sizes: Integers
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class Step:
         first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LISTS_PART) ** 0.5
         # A noised number of users that an empty bin could easily have counts as 0.
-        seen_lists = seen.lists / list_weight(first_unit)
-        lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
+        seen_lists = seen.list_sizes / list_weight(first_unit)
+        lists = np.where(seen.list_sizes > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
         views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
@@ -171,7 +171,7 @@ class Step:
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
     ) -> list[PartitionView]:
         """What round 1 shows of the classes, for each partition of them."""
-        forecasts, largest = self.foretold(lists)
+        forecasts, largest = self.forecasts_and_bound(lists)
         grid = mass_grid(first_sigma, largest)
         partitions = self.valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),)
         views = []
@@ -181,7 +181,7 @@ class Step:
             views.append(PartitionView(partition, seen, prior))
         return views
 
-    def foretold(self, lists: Floats) -> tuple[Floats, float]:
+    def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """The forecast mass of each class, and an upper bound on all masses. `lists`: the noised
         numbers of users by how many grams they hold."""
         return self.valid.forecasts, self.largest
@@ -191,7 +191,8 @@ class Step:
         return self.spurious * self.below
 
     def budget_after_planning(self, budget: float, finds: float) -> float:
-        """The same, from the number of grams that the first budget is expected to find."""
+        """The budget of spurious grams once it is known how many finds the first budget lets
+        expect."""
         return budget
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:

@@ -26,44 +26,45 @@ from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens,
 from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
 from dphh.price import Price
 from dphh.prior import Prior
-from dphh.udfs.kernel.reading import Words as Texts
+from dphh.udfs.kernel.reading import ReadWords
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class ReleasedWords:
     """The words released at level 1, their masses, and how much of an even share of the budget they
     took."""
 
     words: Any
     masses: NDArray[np.float64]
-    used: float
+    budget_used: float
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def with_more(self, words: Any, masses: NDArray[np.float64], share: float) -> Words:
-        return Words(
+    def with_more(self, words: Any, masses: NDArray[np.float64], share: float) -> ReleasedWords:
+        return ReleasedWords(
             pa.concat_arrays([self.words, words]),
             np.concatenate([self.masses, masses]),
-            self.used + share,
+            self.budget_used + share,
         )
 
-    def sorted(self) -> Words:
+    def sorted(self) -> ReleasedWords:
         order = pc.sort_indices(self.words)
-        return Words(self.words.take(order), self.masses[order.to_numpy()], self.used)
+        masses = self.masses[order.to_numpy()]
+        return ReleasedWords(self.words.take(order), masses, self.budget_used)
 
 
 def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
-    host.gather("users", Texts(ends=True))
+    host.gather("users", ReadWords(ends=True))
     # users (user_hashes, lengths, ids, words)
-    found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
+    found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
     if price.prior is None:
         rounds = WordsRounds.of(price)
         drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
         words = _levels_of_words(rounds, drawn, max_n)
     else:
-        words = listed_words(price, host, once, max_n)
+        words = levels_by_list(price, host, once, max_n)
     for done, so_far in words:
         yield done
         found = so_far
@@ -76,7 +77,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     run = climb_start(
         len(found),
         found.masses,
-        1 - found.used / max_n,
+        1 - found.budget_used / max_n,
         max_n,
         1 / above[0].total_sigma,
         above[0].spurious,
@@ -89,7 +90,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         if price.prior is not None and numbers is not None:
             lift = public_lift(price.prior, numbers, ladder.rungs)
         step = run.step(lift)
-        if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
+        if len(step.valid) == 0:  # no gram below was released, so none is valid: no text is read
             yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
@@ -108,9 +109,9 @@ def _numbers_of(prior: Prior, words: Any) -> Integers:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def listed_words(
+def levels_by_list(
     price: Price, host: Host, once: Once, lengths: int
-) -> Iterator[tuple[LevelDone, Words]]:
+) -> Iterator[tuple[LevelDone, ReleasedWords]]:
     """With a prior: both rounds in one step, within an even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
@@ -122,14 +123,14 @@ def listed_words(
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.budget)
     released = scored_rows(1, found.words, as_single_tokens(found.words), found.masses, 0)
-    yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
+    yield LevelDone(done, released), ReleasedWords(found.words, found.masses, 1.0)
 
 
 def _levels_of_words(
     rounds: WordsRounds, drawn: Any, max_n: int
-) -> Iterator[tuple[LevelDone, Words]]:
+) -> Iterator[tuple[LevelDone, ReleasedWords]]:
     """Rounds of set union, each without what the earlier ones released."""
-    found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
+    found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
     for (level, passed), share in words_rounds_run(rounds, drawn, max_n):
         words = as_array(passed.column("key"), pa.string())
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
@@ -146,7 +147,7 @@ def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int)
 def draw_level(placed: PlacedRungs, step: Step, ladder: Ladder, purpose: str) -> Any:
     """Both rounds of a level above a ladder of releases: a `ForecastRelease` as a table."""
     placed.climb(ladder)
-    # positions (user_hashes, lengths, keys, ends), where valid grams stand
+    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     return _in_two_rounds(placed.host, step, purpose)
 
 

@@ -43,7 +43,7 @@ class WordsStep(Step):
         words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])
         return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.budget)
 
-    def foretold(self, lists: Floats) -> tuple[Floats, float]:
+    def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no
         number of users is known."""
         total = float((lists * LIST_SIZES**0.5).sum())

@@ -133,12 +133,12 @@ def price_forecast(
     budget = ladder_budget(epsilon, delta, max_n, max_items, counting, prior is not None)
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
-        words = rounds = words_rounds(budget, max_n, max_items)
+        words = rounds = words_levels(budget, max_n, max_items)
         new = [threshold_delta(level) for level in rounds]
         # The last round's, or that of one alone.
         new[-1] = WORDS_DELTA_SHARES[-1] * budget.new_words
     else:
-        listed = listed_words(budget, max_n, max_items, len(prior), spurious)
+        listed = listed_words_level(budget, max_n, max_items, len(prior), spurious)
         words, new = (listed,), [*delta_of_unlisted_words(listed)]
     levels: tuple[Level, ...] = (
         *words,
@@ -164,7 +164,7 @@ def price_forecast(
     return levels, events, shared_out
 
 
-def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
+def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
     """DP-SIPS whose later weights depend on earlier noise, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
@@ -186,7 +186,7 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     )
 
 
-def listed_words(
+def listed_words_level(
     budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
 ) -> ListedWordsLevel:
     """Two rounds with an even share, on the grid of level 1 without a list. A user's new words

@@ -1,4 +1,5 @@
-"""Where the valid grams of a level stand in users' texts."""
+"""The table `positions` of a host: at which positions of users' texts the valid grams of a level
+are."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dphh.udfs.kernel.words import numbers_of
 
 
 class PlacedRungs:
-    """How many rungs of a ladder are placed in the table `positions` of a host.
+    """The rungs of a ladder that are placed in the table `positions` so far: it has their number.
 
     A continued run does not ask for levels that it drew before: the next one that it draws places
     all rungs below it.
