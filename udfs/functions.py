@@ -109,9 +109,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, OBJECT), INTS),
         "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, OBJECT), INTS),
         "pairs": Function(
-            of.pairs,
-            (INTS, INTS, INTS, COUNT),
-            pa.struct([("lengths", INTS), ("keys", LONGS)]),
+            of.pairs, (INTS, INTS, INTS, COUNT), pa.struct([("lengths", INTS), ("keys", LONGS)])
         ),
         "keys_of_words": Function(
             of.keys_of_words, (*USERS, WORDS, OBJECT, COUNT, COUNT, OBJECT), LONGS

@@ -76,13 +76,7 @@ class SpilledTexts:
             self._write("positions", held)
         text_ends = np.cumsum(np.bincount(part, minlength=parts))
         position_ends = np.append(0, np.cumsum(lengths, dtype=np.int64)).take(text_ends)
-        self._ends.append(
-            {
-                "users": text_ends,
-                "lengths": text_ends,
-                "positions": position_ends,
-            }
-        )
+        self._ends.append({"users": text_ends, "lengths": text_ends, "positions": position_ends})
 
     @property
     def has_any(self) -> bool:

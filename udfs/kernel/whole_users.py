@@ -25,14 +25,7 @@ from dphh.udfs.kernel.contributions import (
     equal_weights,
 )
 from dphh.udfs.kernel.given_grams import counted
-from dphh.udfs.kernel.lists import (
-    in_first_row,
-    lengths_of,
-    lists_of,
-    one_array,
-    sums_of,
-    values_of,
-)
+from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
 from dphh.udfs.kernel.positions import Released, candidates, candidates_of_longer_grams, of_words
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, keys_of_listed_words
 from dphh.udfs.kernel.words import WordIds

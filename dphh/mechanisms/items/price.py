@@ -23,13 +23,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     users_needed_for_words,
 )
 from dphh.mechanisms.set_union.price import METHODS, Method, price_set_union
-from dphh.mechanisms.terms import (
-    ADJACENCY,
-    BUDGET_HELP,
-    UNIT,
-    check_budget,
-    check_max_items,
-)
+from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, Prior, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole

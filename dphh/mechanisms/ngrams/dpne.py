@@ -79,11 +79,7 @@ def price_dpne(
     noise = rounded_gaussian(grid[0])
     threshold = new_item_threshold(noise, bits, bounds[0], delta / 2)
     base = SetUnionLevel(
-        level=1,
-        max_items=bounds[0],
-        grid_bits=bits,
-        sigma_grid=grid[0],
-        threshold_grid=threshold,
+        level=1, max_items=bounds[0], grid_bits=bits, sigma_grid=grid[0], threshold_grid=threshold
     )
     above = [
         PrunedLevel(

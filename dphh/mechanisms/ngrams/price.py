@@ -19,13 +19,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     spurious_words,
     users_needed_for_words,
 )
-from dphh.mechanisms.terms import (
-    ADJACENCY,
-    BUDGET_HELP,
-    UNIT,
-    check_budget,
-    check_max_items,
-)
+from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
@@ -49,10 +43,7 @@ LONGEST_NGRAM = 100
 #: The noise's table still reaches a tail of this times 2^-31, which |S_{k-1}| / |V_k| may be.
 LEAST_SPURIOUS = 1e-12
 
-THEOREMS = {
-    "forecast": FORECAST_THEOREM,
-    "dpne": DPNE_THEOREM,
-}
+THEOREMS = {"forecast": FORECAST_THEOREM, "dpne": DPNE_THEOREM}
 
 
 def price_ngrams(
@@ -125,13 +116,7 @@ def price_ngrams(
         )
     if method == "forecast":
         levels, events, delta_shares = price_forecast(
-            epsilon,
-            delta,
-            max_n,
-            bounds[0],
-            float(spurious),
-            counting,
-            given,
+            epsilon, delta, max_n, bounds[0], float(spurious), counting, given
         )
         found = users_needed_for_words(levels)
     else:

@@ -34,11 +34,7 @@ from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
-from dphh.mechanisms.terms import (
-    ADJACENCY,
-    FINDING_PROBABILITY,
-    UNIT,
-)
+from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import users_needed

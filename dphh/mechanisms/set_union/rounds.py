@@ -13,12 +13,7 @@ from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
-from dphh.privacy.set_union import (
-    arithmetic_delta,
-    grid_bits,
-    new_item_delta,
-    new_item_threshold,
-)
+from dphh.privacy.set_union import arithmetic_delta, grid_bits, new_item_delta, new_item_threshold
 
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
 #: tests/benchmarks/measurements.md has the figures for this value.

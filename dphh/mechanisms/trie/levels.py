@@ -119,11 +119,7 @@ def votes_of_batch(host: Host, level: BatchLevel, trie: Trie, purpose: str) -> A
     host.put("trie", trie.nodes())
     # trie (node, tokens)
     host.run(
-        "trie_batch_level",
-        level=level.level,
-        users=level.users,
-        batch=level.batch,
-        purpose=purpose,
+        "trie_batch_level", level=level.level, users=level.users, batch=level.batch, purpose=purpose
     )
     # draws (user_id, draw); votes (node, token, ended, votes)
     host.drop("trie", "draws")

@@ -31,13 +31,7 @@ from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
-from dphh.privacy.forecast_rounds import (
-    LISTS_PART,
-    Bins,
-    bins,
-    list_weight,
-    unit_for,
-)
+from dphh.privacy.forecast_rounds import LISTS_PART, Bins, bins, list_weight, unit_for
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
