@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from importlib.metadata import version
 
 import duckdb
@@ -108,35 +104,6 @@ def test_damaged_files_are_named(tmp_path):
         (tmp_path / TABLE).write_bytes(rows)
         with pytest.raises(UsageError, match=r"^release: "):
             Release.load(tmp_path)
-
-
-# Atomic
-
-WRITER = """
-import sys
-from pathlib import Path
-from dphh.files.whole_files import write_whole
-path, byte = Path(sys.argv[1]), 0
-while True:
-    byte = (byte + 1) % 256
-    write_whole(path, bytes([byte]) * 3_000_000)
-    print("ready", flush=True)
-"""
-
-
-def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
-    path = tmp_path / "file"
-    for attempt in range(4):
-        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        time.sleep(0.05 + 0.013 * attempt)
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        data = path.read_bytes()
-        assert len(data) == 3_000_000
-        assert data.count(data[:1]) == len(data)
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
