@@ -13,7 +13,7 @@ from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import book as ledger_book
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
 from dphh.release import Release
-from dphh.run import settled
+from dphh.run import settle
 from tests.ledger.asked import SETTING, ask, asked, granted, tampered
 
 
@@ -210,7 +210,7 @@ def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, rev
     booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
     release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
     with pytest.raises(UnknownRunError, match="is not going on in this ledger"):
-        settled(book, release, booked)
+        settle(book, release, booked)
 
 
 def test_of_two_processes_the_first_to_settle_decides(book, reviews):
