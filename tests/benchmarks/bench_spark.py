@@ -3,14 +3,14 @@
     python -m tests.benchmarks.bench_spark --short 500000 [--words 10] [--runs 3] [--times 2]
     python -m tests.benchmarks.bench_spark --scale 0.1 1 10
 
-Of the default `ngrams` to n = 3, on `local[2]`, each in a process of its own.
+Of the default `ngrams` to n = 3, each in a process of its own.
 `--short` compares so many users of 10 words (`--words`), at epsilon 4, with DuckDB: processor
-seconds of the second run of a process and all below it, in a Spark that dphh started. The first
-run, of 2,000 users, starts Java and workers and reaches each step. With `--runs` the corpus is read
-so often, and the last run is what counts: Java compiles less and less.
-`--scale` makes the table of scale.md, beside this file: so many million users of 10 words each,
-what more users add between two sizes, and what a billion would take by that. Steps are read from
-Spark's event log: bytes shuffled and written.
+seconds of the second run of a process and all below it, in a Spark that dphh started, of two
+threads. The first run, of 2,000 users, starts Java and workers and reaches each step. With `--runs`
+the corpus is read so often, and the last run is what counts: Java compiles less and less.
+`--scale` makes the table of scale.md, beside this file: so many million users of 10 words each, on
+DuckDB and on a standalone cluster of two workers, what more users add between two sizes, and what a
+billion would take by that. Steps are read from Spark's event log: bytes shuffled and written.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from math import log10
 from pathlib import Path
 
-from tests.benchmarks.bench import measured
+from pyspark.sql import SparkSession
+
+from tests.benchmarks.bench import HERE, measured
 from tests.benchmarks.corpora import short_texts
+from tests.engines.standalone import standalone
 
 COMMAND = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench_spark"]
 
@@ -41,24 +45,29 @@ def run(engine: str, path: str, epsilon: float) -> None:
 
 
 def scale_child(path: str, log: str) -> None:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    asked = {
-        "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "6g",
-        "eventLog.enabled": "true", "eventLog.compress": "false",
-        "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",
-    }  # fmt: skip
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in asked.items():
-        builder = builder.config(f"spark.{name}", value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    run("spark", path, 1.0)
-    java = spark.sparkContext._gateway.proc
-    spark.stop()
-    java.stdin.close()  # it ends then, and what it took is counted
-    java.wait()
+    """Prints what the run took; the numbers are those of COSTS."""
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(HERE)}
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, standalone(Path(folder), "3g") as master:
+        asked = {
+            "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "2g",
+            "executor.memory": "3g", "local.dir": folder, "dphh.folder": f"file://{folder}",
+            "eventLog.enabled": "true", "eventLog.compress": "false",
+            "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",
+        }  # fmt: skip
+        builder = SparkSession.builder.master(master)
+        for name, value in asked.items():
+            builder = builder.config(f"spark.{name}", value)
+        spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+        run("spark", path, 1.0)
+        tree = processes()
+        driver = {os.getpid(), spark.sparkContext._gateway.proc.pid}
+        cluster = {pid for pid, (parent, _) in tree.items() if parent == os.getpid()} - driver
+        peaks = [sum(map(peak, pids)) for pids in (driver, tree.keys() - driver - cluster)]
+        seconds = time.perf_counter() - start
+        print(*(sum(used for _, used in tree.values()), seconds, *peaks), flush=True)
+        spark.stop()
 
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
@@ -72,15 +81,20 @@ def short_child(engine: str, path: str, few: str, runs: str) -> None:
         stop = find_spark(Corpus(few, user="who", text="what"), Limits(threads=2))[0].stop
     for each in [few, *[path] * (int(runs) - 1)]:
         run(engine, each, 4.0)
-    before = used_by_tree()
+    before = used()
     run(engine, path, 4.0)
-    print(f"{used_by_tree() - before:.2f}", flush=True)
+    print(f"{used() - before:.2f}", flush=True)
     if stop is not None:
         stop()
 
 
-def used_by_tree() -> float:
-    """Processor seconds of this process and all below it, also of those that have ended."""
+def used() -> float:
+    return sum(ticks for _, ticks in processes().values())
+
+
+def processes() -> dict[int, tuple[int, float]]:
+    """This process and all below it: the parent of each, and the processor seconds that it and
+    those of its children that have ended took."""
     found: dict[int, tuple[int, float]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -93,7 +107,13 @@ def used_by_tree() -> float:
     while len(own) > count:
         count = len(own)
         own |= {pid for pid, (parent, _) in found.items() if parent in own}
-    return sum(found[pid][1] for pid in own if pid in found)
+    return {pid: found[pid] for pid in own if pid in found}
+
+
+def peak(pid: int) -> float:
+    """The most memory that a process had, in megabytes; nothing of one that has ended."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int((status.partition("VmHWM:")[2].split() or [0])[0]) / 1024
 
 
 def show_short(folder: Path, users: int, words: int, times: int, runs: int) -> None:
@@ -104,16 +124,16 @@ def show_short(folder: Path, users: int, words: int, times: int, runs: int) -> N
     print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
     for _ in range(times):
         duckdb, spark = (
-            float(
-                subprocess.run(
-                    [*COMMAND, "--short-child", engine, path, few, str(runs)],
-                    stdout=subprocess.PIPE,
-                    check=True,
-                ).stdout.split()[-1]
-            )
-            for engine in ("duckdb", "spark")
+            said("--short-child", engine, path, few, runs)[0] for engine in ("duckdb", "spark")
         )
         print(f"{duckdb:10.2f}{spark:10.2f}{spark / duckdb:10.1f}", flush=True)
+
+
+def said(*arguments: object) -> list[float]:
+    """The numbers in the last line that a process of this program prints."""
+    command = [*COMMAND, *map(str, arguments)]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    return [float(number) for number in printed.splitlines()[-1].split()]
 
 
 def by_step(log: str) -> dict[str, list[int]]:
@@ -139,6 +159,11 @@ def by_step(log: str) -> dict[str, list[int]]:
     return totals
 
 
+#: Of DuckDB's whole process, and of all processes of a cluster from its start.
+COSTS = (
+    "duckdb, CPU s", "seconds", "peak, MB",
+    "spark, CPU s", "seconds", "driver, MB", "executors, MB",
+)  # fmt: skip
 HEADS = ("shuffled, bytes", "rows", "written, bytes", "rows", "task ms", "to the driver")
 
 
@@ -151,17 +176,19 @@ def show_steps(totals: dict[str, list[int]]) -> None:
 def show_scale(folder: Path, millions: list[float]) -> None:
     """Of each size; and for a billion, along the line through the two largest sizes and along the
     power of the number of users that joins them."""
-    heads = ("of processors", "seconds", *HEADS)
+    heads = (*COSTS, *HEADS)
     sizes = [int(each * 1e6) for each in millions]
     found = []
     for users in sizes:
         path = folder / f"{users}.parquet"
         short_texts(path, users, 10)
+        duckdb = measured(*COMMAND, "--duckdb-child", str(path))
         with tempfile.TemporaryDirectory() as log:
-            spent = measured(*COMMAND, "--scale-child", str(path), log)[:2]
+            spark = said("--scale-child", path, log)
             totals = by_step(log)
         show_steps(totals)
-        found.append([*spent, *(sum(column) for column in zip(*totals.values(), strict=True))])
+        steps = (sum(column) for column in zip(*totals.values(), strict=True))
+        found.append([*duckdb, *spark, *steps])
     print(f"\n{'':<16}" + "".join(f"{users:>14,}" for users in sizes), end="")
     print(f"{'more, a user':>14}{'10^9, line':>14}{'10^9, power':>14}")
     (x, z), (low, high) = sizes[-2:], found[-2:]
@@ -191,7 +218,11 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    children = {"--scale-child": scale_child, "--short-child": short_child}
+    children = {
+        "--duckdb-child": lambda path: run("duckdb", path, 1.0),
+        "--scale-child": scale_child,
+        "--short-child": short_child,
+    }
     if sys.argv[1:2] and sys.argv[1] in children:
         children[sys.argv[1]](*sys.argv[2:])
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -25,8 +26,8 @@ LOST_IN = "ngrams/forecast, level 2/round 2"
 
 
 class LosesAnExecutor:
-    """Kills the executor of the first task that has drawn the noise of round 2. The words are those
-    of the seed."""
+    """Kills the executor of the first task that has drawn the noise of round 2, and copies what it
+    leaves, which its worker removes when the job ends. The words are those of the seed."""
 
     is_test = True
 
@@ -40,7 +41,10 @@ class LosesAnExecutor:
                 (self.folder / "lost").touch(exist_ok=False)
             except FileExistsError:
                 return drawn
-            os.kill(_parent(os.getppid()), signal.SIGKILL)  # above Spark's Python is its daemon
+            executor = _parent(os.getppid())  # above Spark's Python is its daemon
+            os.kill(executor, signal.SIGSTOP)
+            shutil.copytree(os.environ["SPARK_EXECUTOR_DIRS"], self.folder / "left")
+            os.kill(executor, signal.SIGKILL)
             time.sleep(60)
         return drawn
 

@@ -1,4 +1,4 @@
-"""On a cluster of two workers: a job that is submitted, and an executor that is lost."""
+"""On a standalone cluster of two workers: a job that is submitted, and an executor that is lost."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
-import pyspark
 import pytest
 
 from dphh import Corpus, Ledger, Release
 from dphh.testing import SeededRandomness
 from tests.conftest import HERE, SPARK_JAVA
 from tests.engines.on_cluster import SEED, released, rows_of
+from tests.engines.standalone import BIN, standalone
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -27,16 +28,13 @@ JOB = str(HERE / "tests" / "engines" / "on_cluster.py")
 SENTINEL = "sentinelword"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where a Spark of its own, and all that it writes, is."""
-    (found := tmp_path / "cluster").mkdir()
-    for name in ("shared", "local", "conf", "home"):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where a cluster, and all that it and its jobs write, is."""
+    found = tmp_path_factory.mktemp("cluster")
+    for name in ("shared", "local", "conf"):
         (found / name).mkdir(mode=0o700)
-    for each in Path(pyspark.__file__).parent.iterdir():
-        (found / "home" / each.name).symlink_to(each)  # workers write beside their programs
     lines = {
-        "spark.master": "local-cluster[2,1,1024]",
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.io.encryption.enabled": "true",
@@ -51,10 +49,11 @@ def folder(tmp_path: Path) -> Path:
         "spark.executor.extraJavaOptions": SPARK_JAVA,
         "spark.dphh.folder": (found / "shared").as_uri(),
     }
-    (found / "conf" / "spark-defaults.conf").write_text(
-        "".join(f"{setting} {value}\n" for setting, value in lines.items())
-    )
-    return found
+    with standalone(found, "1g") as lines["spark.master"]:
+        (found / "conf" / "spark-defaults.conf").write_text(
+            "".join(f"{setting} {value}\n" for setting, value in lines.items())
+        )
+        yield found
 
 
 def submit(folder: Path, program: str, *arguments: str, cwd: Path) -> None:
@@ -62,14 +61,13 @@ def submit(folder: Path, program: str, *arguments: str, cwd: Path) -> None:
     environment = {
         **os.environ,
         "PYTHONPATH": str(HERE),
-        "SPARK_HOME": str(folder / "home"),
         "SPARK_CONF_DIR": str(folder / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": sys.executable,
     }
     done = subprocess.run(
-        [folder / "home" / "bin" / "spark-submit", program, *arguments],
+        [BIN / "spark-submit", program, *arguments],
         cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
@@ -115,5 +113,7 @@ def test_an_executor_lost_in_round_2_changes_nothing(folder, tmp_path):
     assert released == on_duckdb(path, tmp_path)
     assert any(len(ngram) == 2 for ngram, _ in released)
     assert [run.state for run in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
-    left = [each for each in folder.rglob("*") if each.is_file()]
+    left = [each for each in (tmp_path / "left").rglob("*") if each.is_file()]
+    assert left
+    left += [each for each in folder.rglob("*") if each.is_file()]
     assert not [each for each in left if SENTINEL.encode() in each.read_bytes()]
