@@ -1,26 +1,26 @@
 -- An exception: on DuckDB and Polars a function looks up what is private, in the same process.
--- Here a join brings to each block the values of the keys that it has, before the block itself.
--- In: blocks (whole, block), whole users by an even number; keys_of_blocks (block, place, key), the
--- keys of each block, each once; brought_values (key, value).
--- Returns (block, place, value, whole), sorted in each partition: a block comes after its values.
+-- Here the values of a part of all keys meet what each block has of that part, in one task.
+-- In: brought_values (key, value); keys_of_blocks (part, block, places, keys), of each block its
+-- keys in each part.
+-- Returns (key, value, block, places, keys): in each partition all values of its parts come first.
 WITH
 
--- By one number Spark sorts without comparing.
 parts AS (
     SELECT
-        keys_of_blocks.block,
-        keys_of_blocks.block AS turn,
-        keys_of_blocks.place,
-        CAST(brought_values.value AS BIGINT) AS value,
-        NULL AS whole
-    FROM keys_of_blocks
-    INNER JOIN brought_values ON keys_of_blocks.key = brought_values.key
+        dphh_part(key) AS part,
+        0 AS turn,
+        key,
+        CAST(value AS BIGINT) AS value,
+        NULL AS block,
+        NULL AS places,
+        NULL AS keys
+    FROM brought_values
     UNION ALL
-    SELECT block, block + 1 AS turn, NULL AS place, NULL AS value, whole
-    FROM blocks
+    SELECT part, 1 AS turn, NULL AS key, NULL AS value, block, places, keys
+    FROM keys_of_blocks
 )
 
-SELECT block, place, value, whole
+SELECT key, value, block, places, keys
 FROM parts
-DISTRIBUTE BY block
+DISTRIBUTE BY part
 SORT BY turn;

@@ -35,10 +35,10 @@ from pyspark.serializers import ChunkedStream
 
 from dphh.engines.spark import blocks as gathering
 from dphh.engines.spark import functions as border
-from dphh.engines.spark.blocks import keys_of_blocks, with_brought
+from dphh.engines.spark.blocks import keys_of_blocks, part_of_key, values_of_keys
 from dphh.engines.spark.dialect import spark_sql, statements
 
-BITS, CAP, SALT = 10, 4, 7
+BITS, CAP, SALT, PARTS = 10, 4, 7, 4
 #: A user's texts, as tokens.
 Users = dict[Any, list[list[str]]]
 USERS: Users = {
@@ -212,42 +212,51 @@ def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
 # What is brought to blocks
 
 
-def numbered(blocks: pa.Table, numbers: list[int]) -> pa.RecordBatch:
-    columns = [column(blocks, name) for name in blocks.column_names]
-    whole = pa.StructArray.from_arrays(columns, blocks.column_names)
-    return pa.record_batch([pa.array(numbers), whole], ["block", "whole"])
-
-
-def joined(blocks: pa.RecordBatch, values: dict[Any, int], cut: int) -> list[pa.RecordBatch]:
-    """As `sql/spark/brought.sql` joins and sorts them."""
-    keys = [row for rows in keys_of_blocks(iter([blocks])) for row in rows.to_pylist()]
-    rows = [
-        {**key, "turn": key["block"], "value": values[key["key"]]}
-        for key in keys
-        if key["key"] in values
+def rows_of_tasks(
+    blocks: pa.Table, values: dict[Any, int], cut: int, tasks: int = 1
+) -> list[list[pa.RecordBatch]]:
+    """What `sql/spark/brought.sql` gives to each task, where a task has every so many parts."""
+    held = column(blocks, "words" if "words" in blocks.column_names else "keys")
+    names = pa.array([f"file {row}" for row in range(len(blocks))])
+    asked = keys_of_blocks(iter([pa.record_batch([names, held], ["block", "held"])]), PARTS)
+    keys = pa.array(list(values))
+    given = pa.table(
+        [part_of_key(PARTS)(keys), keys, list(values.values())], ["part", "key", "value"]
+    )
+    both = pa.concat_tables([given, pa.Table.from_batches([*asked])], promote_options="default")
+    order = ["key", "value", "block", "places", "keys"]
+    parts = both.column("part").to_numpy()
+    return [
+        both.filter(pa.array(parts % tasks == task)).select(order).to_batches(max_chunksize=cut)
+        for task in range(tasks)
     ]
-    rows += [{**row, "turn": row["block"] + 1} for row in blocks.to_pylist()]
-    numbers = [(name, pa.int64()) for name in ("block", "place", "value")]
-    schema = pa.schema([*numbers, blocks.schema.field("whole")])
-    ordered = sorted(rows, key=lambda row: row["turn"])
-    return pa.Table.from_pylist(ordered, schema).to_batches(max_chunksize=cut)
+
+
+def brought(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> pa.Array:
+    """The values of each block, in whatever order tasks ended."""
+    found: list[list[Any]] = [[] for _ in range(len(blocks))]
+    for rows in reversed(tasks):
+        for each in values_of_keys(iter(rows)):
+            for row in each.to_pylist():
+                found[int(row.pop("block").split()[1])].append(row)
+    fields = [("places", pa.list_(pa.int64())), ("values", pa.list_(pa.int64()))]
+    return pa.array(found, pa.list_(pa.struct(fields)))
 
 
 W = {"to": 9, "be": 5, "or": 3, "not": 1, "in no text": 8}
 
 
-def given(rows: list[pa.RecordBatch]) -> Counter[str]:
-    blocks = pa.Table.from_batches([*with_brought(iter(rows))]).combine_chunks()
+def given(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
-    numbers = of_all(blocks, CAP, BITS, 0)
-    brought = column(blocks, "brought")
-    return sums(Spark().call("given_to_words", *users, *numbers, brought, objects=[SALT]))
+    arguments = [*users, *of_all(blocks, CAP, BITS, 0), brought(blocks, tasks)]
+    return sums(Spark().call("given_to_words", *arguments, objects=[SALT]))
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 100])
-@pytest.mark.parametrize("numbers", [[2, 40], [40, 2]])
-def test_blocks_get_the_values_of_their_own_words(cut: int, numbers: list[int]) -> None:
-    found = given(joined(numbered(blocks_of(*halves()), numbers), W, cut))
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_blocks_get_the_values_of_their_own_words(cut: int, tasks: int) -> None:
+    blocks = blocks_of(*halves())
+    found = given(blocks, rows_of_tasks(blocks, W, cut, tasks))
     wanted: Counter[str] = Counter()
     for held in HELD:
         norm = isqrt(sum(W[word] ** 2 for word in held) - 1) + 1
@@ -255,34 +264,29 @@ def test_blocks_get_the_values_of_their_own_words(cut: int, numbers: list[int]) 
     assert found == wanted
 
 
-def test_values_of_two_blocks_with_one_number_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="two blocks have one number"):
-        given(joined(numbered(blocks_of(*halves()), [2, 2]), W, 100))
-
-
 def test_a_word_that_comes_without_its_value_is_refused() -> None:
-    """Also where the block before had a value at its place."""
+    """Also where another block has a value at its place."""
+    blocks = blocks_of(USERS)
     with pytest.raises(RuntimeError, match="a word came without its value"):
-        given(joined(numbered(blocks_of(USERS), [2]), {"to": 9, "be": 5, "not": 1}, 100))
-    apart = numbered(blocks_of({"ann": [["x", "y"]]}, {"bob": [["z"]]}), [2, 4])
-    assert given(joined(apart, {"x": 1, "y": 1, "z": 1}, 100)) == {"x": 512, "y": 512, "z": 1024}
+        given(blocks, rows_of_tasks(blocks, {"to": 9, "be": 5, "not": 1}, 100))
+    apart = blocks_of({"ann": [["x", "y"]]}, {"bob": [["z"]]})
+    tasks = rows_of_tasks(apart, {"x": 1, "y": 1, "z": 1}, 100)
+    assert given(apart, tasks) == {"x": 512, "y": 512, "z": 1024}
     with pytest.raises(RuntimeError, match="a word came without its value"):
-        given(joined(apart, {"x": 1, "y": 1}, 1))
+        given(apart, rows_of_tasks(apart, {"x": 1, "y": 1}, 1))
 
 
 def test_keys_of_positions_are_named_once_and_get_their_values() -> None:
     keys = pa.array([np.array(some, "<i8").tobytes() for some in ([5, -1, 9, 5], [])], pa.binary())
-    nothing = pa.array([b"", b""], pa.binary())
-    blocks = pa.table({"user_hashes": nothing, "lengths": nothing, "keys": keys})
-    rows = numbered(blocks, [4, 8])
-    (found,) = [found.to_pylist() for found in keys_of_blocks(iter([rows]))]
-    assert found == [{"block": 4, "place": key, "key": key} for key in (5, 9)]
-    brought = pa.Table.from_batches([*with_brought(iter(joined(rows, {5: 70, 9: 3}, 2)))])
+    blocks = pa.table({"keys": keys})
+    (rows,) = rows_of_tasks(blocks, {5: 70, 7: 1, 9: 3}, 2)
+    named = [key for each in rows for key in each.column("keys").flatten().to_pylist()]
+    assert sorted(named) == [5, 9]
     read = [
-        [np.frombuffer(each, "<i8").tolist() for each in row.values()]
-        for row in brought.column("brought").to_pylist()
+        {key: value for part in parts for key, value in zip(*part.values(), strict=True)}
+        for parts in brought(blocks, [rows]).to_pylist()
     ]
-    assert read == [[[5, 9], [70, 3]], [[], []]]
+    assert read == [{5: 70, 9: 3}, {}]
 
 
 # What draws

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
 
 from dphh.udfs.kernel.gathering import Gathering, Users, slices_of_bytes
-from dphh.udfs.kernel.lists import one_array
+from dphh.udfs.kernel.lists import lists_of, one_array, sums_of
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.text.hashes import mixed, of_numbers, of_spellings
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -80,65 +81,56 @@ def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["user_hashes", "lengths", "ids", "words"])
 
 
-# What is private comes to the blocks that have its keys by `sql/spark/brought.sql`.
+# What is private comes to the blocks that have its keys (`sql/spark/brought.sql`). A row is a part
+# of a block's keys: key by key, Java's joins cost more than all else of a level.
 
-#: An even number for each block, by its place among the files of its table and not by what it
-#: holds, since two blocks may hold the same; and its columns.
-NUMBERED = (
-    "shiftleft(xxhash64(_metadata.file_path, _metadata.row_index), 1) AS block",
-    "struct(*) AS whole",
-)
-#: How many keys are given to Spark at a time.
-_KEYS = 1 << 16
+#: A block's place among the files of its table, not what it holds: two blocks may hold the same.
+NAMED = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
+FOUND = "block string, places array<bigint>, values array<bigint>"
 
 
-def keys_schema(table: DataFrame) -> str:
-    return f"block bigint, place bigint, key {'string' if 'words' in table.columns else 'bigint'}"
+def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
+    """`dphh_part(key)`, below `parts`."""
+
+    def part(keys: pa.Array) -> pa.Array:
+        hashes = of_numbers(keys) if pa.types.is_integer(keys.type) else of_spellings(keys)
+        return pa.array((mixed(hashes) % np.uint64(parts)).astype(np.int32))
+
+    return part
 
 
-def schema_with(name: str, table: DataFrame) -> str:
-    """The table's columns and what is brought: places, which are word ids or keys, and the value at
-    each, as bytes."""
-    columns = [f"{field.name} {field.dataType.simpleString()}" for field in table.schema.fields]
-    return ", ".join([*columns, f"{name} struct<places: binary, values: binary>"])
-
-
-def keys_of_blocks(batches: Batches) -> Batches:
-    """The keys of each block, each once: its words, at their ids, or numbers, at themselves."""
+def keys_of_blocks(batches: Batches, parts: int) -> Batches:
+    """From (block, words or keys), each key once, by part; and places: word ids, or the keys."""
     for rows in batches:
-        for row, block in enumerate(rows.column("block").to_pylist()):
-            whole = rows.column("whole").slice(row, 1)
-            if whole.type.get_field_index("words") >= 0:
-                keys = whole.field("words").flatten()
-                places = pa.array(np.arange(len(keys)))
+        for block, held in zip(*rows.columns, strict=True):
+            if pa.types.is_list(held.type):
+                keys, places = held.values, np.arange(len(held.values))
             else:
-                held = np.unique(np.frombuffer(whole.field("keys")[0].as_buffer(), "<i8"))
-                keys = places = pa.array(held[held >= 0])
-            blocks = pa.array(np.full(len(keys), block))
-            yield from pa.table([blocks, places, keys], ["block", "place", "key"]).to_batches(_KEYS)
+                places = np.unique(np.frombuffer(held.as_buffer(), "<i8"))
+                places = places[places >= 0]
+                keys = pa.array(places)
+            part = part_of_key(parts)(keys).to_numpy()
+            there, counts = np.unique(part, return_counts=True)
+            order = pa.array(np.argsort(part))
+            lists = (lists_of(counts, each.take(order)) for each in (pa.array(places), keys))
+            columns = [pa.array(there), pa.repeat(block, len(there)), *lists]
+            yield pa.RecordBatch.from_arrays(columns, ["part", "block", "places", "keys"])
 
 
-def with_brought(batches: Batches) -> Batches:
-    """From rows (block, place, value, whole), where a block comes after its values, to the columns
-    of each block and what was brought to it."""
-    last: int | None = None
-    waiting: list[pa.RecordBatch] = []
+def values_of_keys(batches: Batches) -> Batches:
+    """From rows (key, value), and after all of them (block, places, keys), to (block, places,
+    values), of the keys that have a value."""
+    given: list[pa.RecordBatch] = []
     for rows in batches:
-        start = 0
-        for stop in np.flatnonzero(rows.column("whole").is_valid().to_numpy(False)).tolist():
-            block = rows.column("block")[stop].as_py()
-            if block == last:
-                raise RuntimeError("dphh: two blocks have one number")
-            yield _with(rows.column("whole").slice(stop, 1), [*waiting, rows[start:stop]])
-            last, waiting, start = block, [], stop + 1
-        waiting.append(rows[start:])
-
-
-def _with(whole: pa.StructArray, rows: list[pa.RecordBatch]) -> pa.RecordBatch:
-    places, values = (
-        pa.array([b"".join(each.column(name).to_numpy().tobytes() for each in rows)], pa.binary())
-        for name in ("place", "value")
-    )
-    brought = pa.StructArray.from_arrays([places, values], ["places", "values"])
-    names = [field.name for field in whole.type]
-    return pa.RecordBatch.from_arrays([*whole.flatten(), brought], [*names, "brought"])
+        is_value = rows.column("block").is_null()
+        given.append(rows.filter(is_value).select(["key", "value"]))
+        asked = rows.filter(pc.invert(is_value))
+        if asked.num_rows:
+            key, value = map(one_array, pa.Table.from_batches(given).columns)
+            block, places, keys = (asked.column(name) for name in ("block", "places", "keys"))
+            found = pc.index_in(keys.flatten(), key)
+            there = found.is_valid()
+            counts = sums_of(places, there.to_numpy(False))
+            lists = (places.flatten().filter(there), value.take(found.drop_null()))
+            columns = [block, *(lists_of(counts, each) for each in lists)]
+            yield pa.RecordBatch.from_arrays(columns, ["block", "places", "values"])

@@ -140,8 +140,8 @@ def _argument(
 
 
 def _object(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) -> Any:
-    if pa.types.is_struct(column.type):
-        places, values = (_numbers(each, LONGS) for each in column.flatten())
+    if pa.types.is_list(column.type):
+        places, values = (each.flatten().to_numpy() for each in column.flatten().flatten())
         return _brought(places, values, words)
     number = column[0].as_py()
     if number is None:

@@ -12,10 +12,12 @@ import re
 import uuid
 from contextlib import ExitStack
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyspark
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import collect_list, struct
 
 from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits, Object
@@ -30,7 +32,7 @@ from dphh.engines.spark.failures import (
     quiet_py4j,
 )
 from dphh.engines.spark.folder import RunFolder
-from dphh.engines.spark.functions import Broadcast, refuse_too_much, register
+from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import called_in, functions
@@ -215,19 +217,25 @@ class SparkHost(Host):
         self.spark.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(table)
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
-        """Users and values are in many processes: a join brings to each block the values of the
-        keys that it has, as a column. No process has more of them than its block."""
+        """Users and values are in many processes: tasks look up what blocks ask for, and a join
+        brings it to them, as a column. No process has more than its block, or its parts."""
+        # 16 for each task, or some tasks would have many and others none.
+        parts = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
+        table = self._tables[to]
+        held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with engine_errors(step):
             self._register(spark_sql(step), parameters)
             self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
-            table = self._tables[to]
-            numbered = table.selectExpr(*blocks.NUMBERED)
-            numbered.createOrReplaceTempView("blocks")
-            keys = numbered.mapInArrow(blocks.keys_of_blocks, blocks.keys_schema(table))
-            keys.createOrReplaceTempView("keys_of_blocks")
-            parts = self.ask(step, spark_sql("brought"), {})
-            rows = parts.mapInArrow(blocks.with_brought, blocks.schema_with(name, table))
-            rows.createOrReplaceTempView(f"{to}_with_{name}")
+            register_arrow(self.spark, "dphh_part", blocks.part_of_key(parts), "int")
+            table.selectExpr(blocks.NAMED, held).mapInArrow(
+                partial(blocks.keys_of_blocks, parts=parts),
+                f"part int, block string, places array<bigint>, keys array<{kind}>",
+            ).createOrReplaceTempView("keys_of_blocks")
+            rows = self.ask(step, spark_sql("brought"), {})
+            found = rows.mapInArrow(blocks.values_of_keys, blocks.FOUND).groupBy("block")
+            brought = found.agg(collect_list(struct("places", "values")).alias(name))
+            whole = table.selectExpr(blocks.NAMED, "*").join(brought, "block", "left")
+            whole.createOrReplaceTempView(f"{to}_with_{name}")
             self._brought[name] = to
 
     def rename(self, table: str, name: str) -> None:
