@@ -52,6 +52,7 @@ def scale_child(path: str, log: str) -> None:
         asked = {
             "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "2g",
             "executor.memory": "3g", "local.dir": folder, "dphh.folder": f"file://{folder}",
+            "executor.defaultJavaOptions": "-XX:+UseParallelGC -XX:NewRatio=1",
             "eventLog.enabled": "true", "eventLog.compress": "false",
             "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",
         }  # fmt: skip
