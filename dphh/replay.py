@@ -37,7 +37,7 @@ class Note(str):
 
 @dataclass(frozen=True)
 class LedgerRequest:
-    """A request of a ledger, with what the ledger recognises its files by."""
+    """A request to a ledger, with the hash by which the ledger recognises its files."""
 
     request: Request
     ledger: Ledger

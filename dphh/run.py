@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 class RunnablePlan(Protocol):
-    """What a plan is, to a run."""
+    """The parts of a plan that a run needs."""
 
     @property
     def price(self) -> Price: ...

@@ -36,7 +36,7 @@ class SeededRandomness:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
-        """A copy, such as Spark's executors get, has the keyed words; its streams begin anew."""
+        """Copy it, as for Spark's executors: words by key stay the same, and streams begin anew."""
         return SeededRandomness, (self.seed,)
 
     def __repr__(self) -> str:

@@ -29,14 +29,14 @@ INTS, LONGS = pa.list_(pa.int32()), pa.list_(pa.int64())
 
 
 @dataclass(frozen=True)
-class One:
-    """An argument that is the same in all rows: the function gets its one value."""
+class Fixed:
+    """An argument whose value is the same in all rows: the function gets that value."""
 
     kind: pa.DataType
 
 
-#: An argument that is an object of the driver's, which is public or a secret of the run: a query
-#: has its number. What knows words by their spelling comes by the row's word ids.
+#: An argument that is an object of the driver, public or a secret of the run: a query has its
+#: number. An object that knows words by their spelling is turned into one by word ids.
 OBJECT = "object"
 #: An argument that is the row's list of words: the function gets the words that ids stand for.
 WORDS = "words"
@@ -50,11 +50,11 @@ class Function:
     body: Callable[..., Any]
     takes: tuple[Argument, ...]
     gives: pa.DataType
-    #: Whether the keys in what it gives are words.
-    of_words: bool = False
+    #: Whether the keys in its result are word ids.
+    keys_are_words: bool = False
 
     @property
-    def of_users(self) -> bool:
+    def takes_users(self) -> bool:
         return INTS in self.takes or LONGS in self.takes
 
 
@@ -64,10 +64,10 @@ def struct_list(**fields: pa.DataType) -> pa.DataType:
 
 WEIGHTS = struct_list(key=LONG, weight=LONG)
 USERS, KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
-COUNT = One(pa.int32())
-#: Where a user's weights are equal: max_items, grid_bits, salt.
+COUNT = Fixed(pa.int32())
+#: The arguments of equal weights: max_items, grid_bits, salt.
 LEVEL = (COUNT, COUNT, OBJECT)
-DRAWN = (One(LONG), One(TEXT))
+DRAWN = (Fixed(LONG), Fixed(TEXT))
 GRAM = struct_list(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
 ROW = struct_list(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
 
@@ -85,14 +85,14 @@ def functions(randomness: Randomness) -> dict[str, Function]:
     of = whole_users
     return {
         "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
-        "votes": Function(votes, (TEXT, LONG, One(WORD), One(LONG), One(TEXT)), LONG),
-        "word": Function(word, (TEXT, One(TEXT)), WORD),
+        "votes": Function(votes, (TEXT, LONG, Fixed(WORD), Fixed(LONG), Fixed(TEXT)), LONG),
+        "word": Function(word, (TEXT, Fixed(TEXT)), WORD),
         "report": Function(
             report_function(randomness),
-            (TEXT, LONG, One(LONG), One(LONG), One(WORD), One(TEXT)),
+            (TEXT, LONG, Fixed(LONG), Fixed(LONG), Fixed(WORD), Fixed(TEXT)),
             LONGS,
         ),
-        "bin": Function(bin_of, (LONG, One(LONG)), LONG),
+        "bin": Function(bin_of, (LONG, Fixed(LONG)), LONG),
         "absent_bins": Function(
             absent.bins, (LONG, LONG, *DRAWN), struct_list(bin=LONG, grams=LONG)
         ),
@@ -102,7 +102,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "lifted": Function(
             lifted_function(randomness),
-            (LONG, OBJECT, One(LONG), One(LONG), One(TEXT)),
+            (LONG, OBJECT, Fixed(LONG), Fixed(LONG), Fixed(TEXT)),
             struct_list(position=LONG, key=LONG, noisy=LONG),
         ),
         "unreleased": Function(of.unreleased, (INTS, WORDS, OBJECT), INTS),
@@ -115,12 +115,12 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             of.keys_of_words, (*USERS, WORDS, OBJECT, COUNT, COUNT, OBJECT), LONGS
         ),
         "contributions_of_words": Function(
-            of.contributions_of_words, (*USERS, WORDS, *LEVEL), WEIGHTS, of_words=True
+            of.contributions_of_words, (*USERS, WORDS, *LEVEL), WEIGHTS, keys_are_words=True
         ),
         "given_to_words": Function(
-            of.given_to_words, (*USERS, WORDS, *LEVEL, OBJECT), WEIGHTS, of_words=True
+            of.given_to_words, (*USERS, WORDS, *LEVEL, OBJECT), WEIGHTS, keys_are_words=True
         ),
-        "weight": Function(of.weight_of, (LONG, One(LONG), One(LONG), One(LONG)), LONG),
+        "weight": Function(of.weight_of, (LONG, Fixed(LONG), Fixed(LONG), Fixed(LONG)), LONG),
         "contributions_of_grams": Function(of.contributions_of_grams, (*KEYS, *LEVEL), WEIGHTS),
         "plain_contributions": Function(of.plain_contributions, (*KEYS, COUNT), WEIGHTS),
         "shared_contributions": Function(of.shared_contributions, (*KEYS, OBJECT, COUNT), WEIGHTS),

@@ -26,7 +26,8 @@ class RecordingHost(Host):
     def __init__(self, rows: int, thresholds: int) -> None:
         self.rows, self.thresholds = rows, thresholds
         self.randomness = SystemRandomness()
-        #: By the name of each draw: what was asked during it, and after it until the next draw.
+        #: For each draw, by its name, the steps asked for during it and after it, until the next
+        #: draw.
         self.sections: dict[str, list[RecordedStep]] = {}
         self._title = "before the first level"
         self._put: dict[str, Any] = {}
@@ -80,7 +81,7 @@ class RecordingHost(Host):
         self._record(step, **parameters)
         return pa.table(getattr(self, step, self.nothing)(**parameters))
 
-    # What each query that is taken releases.
+    # The made-up result of each query that is taken.
 
     def nothing(self, **_: Any) -> Columns:
         """The result of a query whose rows would mean that the corpus is refused."""

@@ -283,5 +283,6 @@ def _run_line(book: Ledger, run: Entry) -> str:
 
 def local_epsilon(run: Entry) -> float | None:
     """The epsilon of a user's own messages for their receiver; None if no messages were sent."""
-    told = [cost.beside for cost in costs_of(run.events) if cost.beside is not None]
-    return sum(told) if told else None
+    epsilons = [cost.uncharged_epsilon for cost in costs_of(run.events)]
+    sent = [epsilon for epsilon in epsilons if epsilon is not None]
+    return sum(sent) if sent else None

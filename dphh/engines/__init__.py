@@ -54,8 +54,8 @@ def engine_of(corpus: Corpus) -> str:
 
 
 def look_at_columns(corpus: Corpus) -> None:
-    """Look at names and types, as a run does before it pays: a path or a column that is not there
-    is an error of the plan that is shown."""
+    """Check names and types of columns, as a run does before it pays, so that a plan that is only
+    shown reports a missing path or column."""
     open_host("duckdb", corpus, SystemRandomness(), Limits()).close()
 
 

@@ -30,14 +30,15 @@ MESSAGES_OF_MARKS = {
 
 
 def query_of_step(engine: str, step: str) -> str:
-    """Says where an engine's query of a step is; nothing of a step that is no query."""
+    """The place of an engine's query of a step, as a sentence; "" for a step that is no query."""
     place = place_for(engine, step)
     return "" if place is None else f"The step's query is sql/{place}"
 
 
 @dataclass(frozen=True)
-class Failures:
-    """How an engine fails. Of its errors only the type is shown; other errors pass unchanged.
+class EngineFailures:
+    """How the errors of an engine are replaced: only their type is shown. Other errors pass
+    unchanged.
 
     Calling it with a step's name returns the context in which to run the step.
     """
@@ -87,7 +88,7 @@ class Failures:
         return NOT_UTF8 if foreign else None
 
 
-_DUCKDB_FAILURES = Failures(
+_DUCKDB_FAILURES = EngineFailures(
     "DuckDB",
     errors=(duckdb.Error,),
     is_out_of_memory=lambda problem: isinstance(problem, duckdb.OutOfMemoryException),
@@ -100,7 +101,7 @@ _DUCKDB_FAILURES = Failures(
 
 
 @contextmanager
-def duckdb_errors(step: str) -> Iterator[None]:
+def hide_duckdb_errors(step: str) -> Iterator[None]:
     with _DUCKDB_FAILURES(step):
         try:
             yield

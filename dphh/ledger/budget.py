@@ -301,10 +301,10 @@ def drawn(prices: Sequence[Booking], order: float | None) -> Amounts:
     for cost in costs_of(_events(prices)):
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
-        if cost.response is not None:
-            divergences.append(_divergence_of_response(cost.response, order))
-        if cost.certain is not None:
-            divergences.append(cost.certain)
+        if cost.response_epsilon is not None:
+            divergences.append(_divergence_of_response(cost.response_epsilon, order))
+        if cost.one_direction_epsilon is not None:
+            divergences.append(cost.one_direction_epsilon)
         if cost.delta is not None:
             delta += Fraction(cost.delta)
     return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)

@@ -28,7 +28,7 @@ class Level:
             KINDS[cls.kind] = cls
 
     def in_words(self) -> tuple[str, ...]:
-        """What the level does, for people: bounds, noise, thresholds."""
+        """The level's bounds, noise and thresholds, in sentences for people."""
         raise NotImplementedError
 
     def to_json(self: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dphh.levels.level import LevelOnGrid
 from dphh.privacy.following import Noise
 from dphh.wording.lines import number, plural
 
-#: If at least this many items reach the first round's threshold, rounds follow.
+#: If at least this many items reach the first round's threshold, several rounds follow, else one.
 CHOICE_COMMON = 3
 
 

@@ -90,10 +90,10 @@ class Composition:
     sigma: float  # infinite if nothing Gaussian was released
     infinite_loss: float  # the probability d
     responses: tuple[tuple[float, int], ...] = ()  # epsilon, and the number of events with it
-    certain_loss: Fraction = Fraction(0)  # the sum c
+    one_direction_loss: Fraction = Fraction(0)  # the sum c
     #: If the first event is a set union: the same events, once for each share of new items.
     by_new_share: tuple[Composition, ...] = ()
-    #: The noise of a release before, in whose light one of `by_share` follows; infinite if none.
+    #: The sigma of an earlier release, which chose one of `by_new_share`; infinite if none did.
     before: float = math.inf
 
     def delta(self, epsilon: float) -> float:
@@ -106,7 +106,7 @@ class Composition:
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
-        epsilon = float_below(Fraction(epsilon) - self.certain_loss)
+        epsilon = float_below(Fraction(epsilon) - self.one_direction_loss)
         finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
         if self.responses and finite > 0:
             curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
@@ -176,14 +176,14 @@ def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were run."""
     costs = [cost for cost in costs_of(events) if cost.is_charged]
     whole = _compose_costs(costs)
-    if not costs or whole.responses or whole.certain_loss:
+    if not costs or whole.responses or whole.one_direction_loss:
         return whole
     first, rest = costs[0], _compose_costs(costs[1:])
-    if first.either:
+    if first.sigma_or_delta:
         assert first.sigma is not None and first.delta is not None
         return replace(whole, by_new_share=_compose_by_new_share(first.sigma, first.delta, rest))
-    if first.chosen is not None:
-        parts = first.chosen
+    if first.chosen_union is not None:
+        parts = first.chosen_union
         union = _compose_by_new_share(parts.sigma, parts.delta, rest)
         rounds = _with_gaussian_and_delta(parts.rounds_sigma, parts.rounds_delta, rest)
         return replace(whole, by_new_share=(*union, rounds), before=parts.before)
@@ -212,18 +212,18 @@ def _compose_costs(costs: Iterable[Cost]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
-    certain_loss = Fraction(0)
+    one_direction_loss = Fraction(0)
     for cost in costs:
         if cost.sigma is not None:
             sigmas.append(float(cost.sigma))
         if cost.delta is not None:
             infinite_loss = _probability_of_either(infinite_loss, cost.delta)
-        if cost.response is not None and cost.response > 0:
-            responses[float(cost.response)] += 1
-        if cost.certain is not None:
-            certain_loss += Fraction(cost.certain)
+        if cost.response_epsilon is not None and cost.response_epsilon > 0:
+            responses[float(cost.response_epsilon)] += 1
+        if cost.one_direction_epsilon is not None:
+            one_direction_loss += Fraction(cost.one_direction_epsilon)
     counted = tuple(sorted(responses.items()))
-    return Composition(compose_sigmas(sigmas), infinite_loss, counted, certain_loss)
+    return Composition(compose_sigmas(sigmas), infinite_loss, counted, one_direction_loss)
 
 
 def _probability_of_either(first: float, second: float) -> float:

@@ -30,16 +30,16 @@ def dp_event(events: Iterable[Event]) -> Any:
             "dp_event: the package dp_accounting is not installed: pip install dp-accounting"
         ) from None
     costs = costs_of(events)
-    if any(cost.certain is not None for cost in costs):
+    if any(cost.one_direction_epsilon is not None for cost in costs):
         raise UsageError(
             "dp_event: this plan's bound is known in one direction only, which dp_accounting has "
             "no event for; choose accounting='path'"
         )
     found = [theirs.GaussianDpEvent(cost.sigma) for cost in costs if cost.sigma is not None]
     found += [
-        theirs.DiscreteLaplaceDpEvent(noise_parameter=cost.response, sensitivity=1)
+        theirs.DiscreteLaplaceDpEvent(noise_parameter=cost.response_epsilon, sensitivity=1)
         for cost in costs
-        if cost.response is not None
+        if cost.response_epsilon is not None
     ]
     delta = fsum(cost.delta for cost in costs if cost.delta is not None)
     if delta > 0:

@@ -28,29 +28,32 @@ class Cost:
     #: The probability of an infinite loss.
     delta: float | None = None
     #: An epsilon that holds in both directions: the loss is no worse than randomised response's.
-    response: float | None = None
+    response_epsilon: float | None = None
     #: An epsilon known for one direction only: the loss may always be this large.
-    certain: float | None = None
-    #: An epsilon that no budget is charged for, because what is published has its own event.
-    beside: float | None = None
+    one_direction_epsilon: float | None = None
+    #: An epsilon that no budget is charged for, because an event of its own charges for what is
+    #: published.
+    uncharged_epsilon: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
-    either: bool = False
-    #: A `ChosenUnionEvent`, whose sigma and delta here bound all of it.
-    chosen: ChosenUnionEvent | None = None
+    sigma_or_delta: bool = False
+    #: The `ChosenUnionEvent` of this cost: `sigma` and `delta` bound all that it costs.
+    chosen_union: ChosenUnionEvent | None = None
 
     def __post_init__(self) -> None:
-        if not self.is_charged and self.beside is None:
+        if not self.is_charged and self.uncharged_epsilon is None:
             raise UnpricedEventError(
-                "cost: found no amount; give sigma or delta, or `beside` if the event is free"
+                "cost: found no amount; give sigma or delta, or uncharged_epsilon for a free event"
             )
-        joint = self.either or self.chosen is not None
+        joint = self.sigma_or_delta or self.chosen_union is not None
         if joint and (self.sigma is None or self.delta is None):
-            raise UnpricedEventError("cost: `either` and `chosen` need sigma and delta; give both")
+            raise UnpricedEventError(
+                "cost: sigma_or_delta and chosen_union need sigma and delta; give both"
+            )
 
     @property
     def is_charged(self) -> bool:
         """Whether a budget is charged for it."""
-        amounts = (self.sigma, self.delta, self.response, self.certain)
+        amounts = (self.sigma, self.delta, self.response_epsilon, self.one_direction_epsilon)
         return any(amount is not None for amount in amounts)
 
 
@@ -71,7 +74,7 @@ class Event(ABC):
     shown."""
 
     kind: ClassVar[str]
-    #: Whether it is the release of the users' counts of what was found; JSON has the cost alone.
+    #: Whether the event releases how many users hold the items found; not in the event's JSON.
     of_counts: bool = field(default=False, kw_only=True, compare=False)
 
     @property
@@ -149,7 +152,7 @@ class SetUnionEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(sigma=self.sigma, delta=self.delta, either=True)
+        return Cost(sigma=self.sigma, delta=self.delta, sigma_or_delta=True)
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ class ChosenUnionEvent(Event):
         least = min(self.sigma, self.rounds_sigma)
         # Rounded down, so that it bounds both.
         sigma = (1 - 2.0**-48) / math.hypot(1 / self.before, 1 / least)
-        return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta), chosen=self)
+        return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta), chosen_union=self)
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class EpsilonDeltaEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(response=self.epsilon, delta=self.delta)
+        return Cost(response_epsilon=self.epsilon, delta=self.delta)
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,7 @@ class OneDirectionEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(certain=self.epsilon, delta=self.delta)
+        return Cost(one_direction_epsilon=self.epsilon, delta=self.delta)
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ class LocalEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(beside=self.epsilon)
+        return Cost(uncharged_epsilon=self.epsilon)
 
 
 #: All kinds. Any other class is refused, including one derived from these.

@@ -126,7 +126,7 @@ class Losses:
 def losses_on_grid(
     chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
 ) -> Losses:
-    """The pair with these probabilities of these losses under P, and `outside` for all others."""
+    """The losses with these probabilities under P on a grid, and `outside` for all other losses."""
     up = (losses + _GRID_TOLERANCE * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)

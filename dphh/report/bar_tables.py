@@ -32,7 +32,7 @@ from dphh.report.sentences import (
 )
 from dphh.wording.lines import plural
 
-#: Without a row, and with every column that a release may have.
+#: A table without rows, with every column that a release may have.
 EMPTY = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
 
 
@@ -69,7 +69,7 @@ class Table:
     """The first of `count` rows."""
 
     title: str
-    #: What the bars of a row are of; empty if there is one, of all users.
+    #: The groups that the bars of a row show; empty if its one bar shows all users.
     groups: tuple[str, ...]
     rows: Sequence[Row]
     count: int

@@ -86,7 +86,7 @@ def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
 
 
 def in_two_columns(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Labels, and beside them what is said of each, in lines that fit the terminal."""
+    """Lines that fit the terminal, with labels in one column and their texts in another."""
     width = max((len(label) for label, _ in lines), default=0)
     below = " " * (width + 4)
     return [

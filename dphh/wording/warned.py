@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def warn(said: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line outside dphh; at none where there is no such line, as when DuckDB
+    """Warn at the first line outside dphh, or without a line if there is none, as when DuckDB
     answers a macro on a thread of its own."""
     frame: FrameType | None = sys._getframe()
     up = 1

@@ -144,7 +144,7 @@ def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
 
 
 def ladder(levels: int, seed: int = 1) -> tuple[Rung, Rung, np.ndarray, np.ndarray]:
-    """Released grams of a level, the words, and masses of that level and the one below."""
+    """ReleasedKeys grams of a level, the words, and masses of that level and the one below."""
     rng = np.random.default_rng(seed)
     words = rung = first_rung(9)
     masses = np.exp(rng.normal(2, 2, 9))

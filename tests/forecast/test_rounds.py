@@ -23,7 +23,7 @@ from dphh.privacy.forecast_rounds import (
     weights_in_norm,
 )
 from dphh.privacy.set_union import LARGEST_DISTANCE
-from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
 from dphh.udfs.kernel.whole_users import weighed
 
@@ -116,14 +116,14 @@ def test_a_user_moves_round_1_by_the_unit_at_most(users, more, unit):
 def test_a_user_moves_round_2_by_the_unit_at_most(users, more, unit, seed):
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    rule = WeightsByGram(unit, Released(KEYS), weights)
+    rule = WeightsByGram(unit, ReleasedKeys(KEYS), weights)
     for their in (more, more[:1], everything, []):
         assert moved(users, their, rule) <= unit**2
 
 
 def test_round_2_refuses_a_gram_that_round_1_did_not_name():
     """Its weight would depend on who else holds it."""
-    rule = WeightsByGram(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    rule = WeightsByGram(900, ReleasedKeys(KEYS[::2]), np.full(len(KEYS[::2]), 64))
     assert sums([[0, 2, 4]], rule)
     with pytest.raises(RuntimeError, match="was not there in round 1"):
         sums([[0, 1]], rule)
@@ -139,7 +139,7 @@ def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs():
 def test_weights_whose_squares_could_overflow_are_refused(weight, is_taken):
     weights = np.array([1, weight], dtype=np.int64)
     if is_taken:
-        WeightsByGram(1024, Released(KEYS[:2]), weights)
+        WeightsByGram(1024, ReleasedKeys(KEYS[:2]), weights)
         return
     with pytest.raises(ValueError, match="below 4,096"):
-        WeightsByGram(1024, Released(KEYS[:2]), weights)
+        WeightsByGram(1024, ReleasedKeys(KEYS[:2]), weights)

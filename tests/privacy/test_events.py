@@ -109,7 +109,7 @@ class Laplace(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(response=self.epsilon)
+        return Cost(response_epsilon=self.epsilon)
 
 
 UNKNOWN: tuple[Any, ...] = (LooksLikeOne(), Twice(500.0), Laplace(0.1))
@@ -169,10 +169,10 @@ def test_a_plan_of_a_newer_dphh_is_refused():
 
 
 #: Each amount that a cost can have, and what of it is worth seeing.
-AMOUNTS: dict[str, float] = {"sigma": 2.0, "delta": 1e-3, "response": 1.0, "certain": 1.0}
+AMOUNTS = {"sigma": 2.0, "delta": 1e-3, "response_epsilon": 1.0, "one_direction_epsilon": 1.0}
 
 #: What is not charged; and how two others are.
-NO_AMOUNTS = {"beside", "either", "chosen"}
+NO_AMOUNTS = {"uncharged_epsilon", "sigma_or_delta", "chosen_union"}
 
 
 @pytest.mark.parametrize("name", sorted({field.name for field in fields(Cost)} - NO_AMOUNTS))

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
-from dphh.engines.failures import duckdb_errors
-from dphh.engines.polars.host import engine_errors as of_polars
+from dphh.engines.failures import hide_duckdb_errors
+from dphh.engines.polars.host import hide_engine_errors as of_polars
 from dphh.errors import withholding
 
 pytestmark = pytest.mark.on_spark
@@ -133,7 +133,7 @@ def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypat
 
 @pytest.mark.parametrize(
     "edge, problem",
-    [(duckdb_errors, duckdb.ConversionException), (of_polars, pl.exceptions.ComputeError)],
+    [(hide_duckdb_errors, duckdb.ConversionException), (of_polars, pl.exceptions.ComputeError)],
 )
 def test_an_engines_own_message_stops_at_its_edge(edge, problem):
     with pytest.raises(EngineError, match="withheld") as caught, edge("held"):

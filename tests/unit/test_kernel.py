@@ -9,7 +9,7 @@ import pytest
 
 from dphh.privacy.set_union import weight
 from dphh.udfs.kernel.contributions import below_cut, contributions, distinct, equal_weights
-from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.positions import ReleasedKeys
 
 BITS, CAP = 10, 4
 
@@ -67,21 +67,21 @@ def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
 def test_a_key_is_found_at_its_place_and_no_other_is(size):
     rng = np.random.default_rng(size)
     keys = np.unique(rng.integers(0, 2**62, size) >> rng.integers(0, 60, size))
-    released = Released(keys)
-    assert released.positions(keys).tolist() == list(range(len(keys)))
+    released = ReleasedKeys(keys)
+    assert released.indices(keys).tolist() == list(range(len(keys)))
     others = np.setdiff1d(rng.integers(-1, 2**62, 3 * size + 5) >> 7, keys)
-    assert set(released.positions(others)) <= {-1}
-    assert set(released.positions(np.setdiff1d(keys + 1, keys))) <= {-1}
+    assert set(released.indices(others)) <= {-1}
+    assert set(released.indices(np.setdiff1d(keys + 1, keys))) <= {-1}
 
 
 def test_keys_that_all_belong_at_one_place_are_found():
     """As many behind one another as there are keys: more than functions may call themselves."""
 
-    class AtOnePlace(Released):
+    class AtOnePlace(ReleasedKeys):
         def _first_slot(self, keys):
             return np.zeros(len(keys), dtype=np.int64)
 
     keys = np.arange(0, 6_000, 2)
     released = AtOnePlace(keys)
-    assert released.positions(keys).tolist() == list(range(len(keys)))
-    assert set(released.positions(keys + 1).tolist()) == {-1}
+    assert released.indices(keys).tolist() == list(range(len(keys)))
+    assert set(released.indices(keys + 1).tolist()) == {-1}

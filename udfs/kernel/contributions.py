@@ -77,7 +77,7 @@ class EqualWeights:
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
     hashed: Callable[[Integers], Words] = of_numbers
-    #: Whether a later round asks which keys are held by any user.
+    #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
     keeps_zeros: bool = False
 
     def __call__(self, held: HeldKeys) -> Integers:
@@ -96,7 +96,7 @@ class EqualWeights:
 def priorities_of(
     held: HeldKeys, over: Integers, salt: int, hashed: Callable[[Integers], Words]
 ) -> Words:
-    """Where these pairs stand in their user's own order, in _PRIORITY_BITS bits."""
+    """The rank of each of these pairs in its user's own order, a hash of _PRIORITY_BITS bits."""
     users = mixed(of_numbers(held.user_hashes), salt)
     priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
     priorities >>= np.uint64(64 - _PRIORITY_BITS)

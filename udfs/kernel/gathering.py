@@ -29,7 +29,7 @@ from dphh.udfs.kernel.spilled_texts import (
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Texts are read in batches of about this many bytes.
+#: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
 #: There is one row for every this many positions, and a user is in the row where the user's
 #: positions end. So a number of rows is a bounded number of positions, however long users are.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.udfs.kernel.contributions import distinct
-from dphh.udfs.kernel.positions import Released, positions_of_texts
+from dphh.udfs.kernel.positions import ReleasedKeys, positions_of_texts
 
 Integers = NDArray[np.int64]
 #: The token for a text's end, where the end counts as one: no token of a text is empty.
@@ -36,13 +36,13 @@ class _PrefixesOfLength:
 
     #: (number of the prefix one shorter) * (number of words) + (number of the last word), in order
     #: of the prefixes' numbers; and a table of all possible steps, if that is small.
-    steps: Released
+    steps: ReleasedKeys
     table: NDArray[np.int32] | None
     #: For each prefix, the number of the sequence that it is, or -1.
     sequences: Integers
 
-    def positions(self, steps: Integers) -> NDArray[np.int32]:
-        return self.steps.positions(steps) if self.table is None else self.table[steps]
+    def indices(self, steps: Integers) -> NDArray[np.int32]:
+        return self.steps.indices(steps) if self.table is None else self.table[steps]
 
 
 def _prefixes_of_length(
@@ -52,7 +52,7 @@ def _prefixes_of_length(
     if there_can_be <= LARGEST_TABLE:
         table = np.full(there_can_be, -1, dtype=np.int32)
         table[prefixes] = np.arange(len(prefixes))
-    return _PrefixesOfLength(Released(prefixes), table, sequences)
+    return _PrefixesOfLength(ReleasedKeys(prefixes), table, sequences)
 
 
 class GivenGrams:
@@ -131,7 +131,7 @@ class GivenGrams:
             ends = words[at + ahead]
             words_alone = np.flatnonzero(ends >= 0)
             at, steps = at[words_alone], (nodes * len(self._words) + ends)[words_alone]
-            positions = depth.positions(steps)
+            positions = depth.indices(steps)
             on = np.flatnonzero(positions >= 0)
             at, nodes = at[on], positions[on].astype(np.int64)
             sequences = depth.sequences[nodes]

@@ -55,6 +55,6 @@ def lists_of(lengths: Integers, values: Any) -> pa.Array:
 
 
 def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
-    """One list a row: the first row's has all pairs (key, weight), all others are empty."""
+    """One list for each row: the first has all pairs (key, weight), and the others are empty."""
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
     return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)

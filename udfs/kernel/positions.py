@@ -114,7 +114,7 @@ def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
         done += len(rows)
 
 
-class Released:
+class ReleasedKeys:
     """The released keys of a level: looks up a key's index among them, or -1.
 
     A hash table with open addressing (linear probing), at most half full, read many keys at a time.
@@ -136,7 +136,7 @@ class Released:
             left = self._table[at] != waiting
             waiting, at = waiting[left], at[left] + 1
 
-    def positions(self, keys: Integers) -> NDArray[np.int32]:
+    def indices(self, keys: Integers) -> NDArray[np.int32]:
         found = np.empty(len(keys), dtype=np.int32)
         for start in range(0, len(keys), PIECE_SIZE):
             piece = keys[start : start + PIECE_SIZE]

@@ -1,4 +1,4 @@
-"""What is read of the texts of a corpus: an integer for each position of a text."""
+"""Ways to read the texts of a corpus: each gives an integer for each position of a text."""
 
 from __future__ import annotations
 

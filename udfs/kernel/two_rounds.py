@@ -22,7 +22,7 @@ from dphh.udfs.kernel.contributions import (
     first_of_each,
     priorities_of,
 )
-from dphh.udfs.kernel.positions import Released, of_words
+from dphh.udfs.kernel.positions import ReleasedKeys, of_words
 from dphh.udfs.text.hashes import Integers, Words
 
 #: Planned weights g of round 2 are below 3,500.
@@ -68,7 +68,7 @@ class WeightsByGram:
     """
 
     unit: int
-    grams: Released
+    grams: ReleasedKeys
     weights: Integers
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class WeightsByGram:
 
     def __call__(self, held: HeldKeys) -> Integers:
         first = first_of_each(held.keys)  # a gram's users stand side by side
-        positions = self.grams.positions(held.keys.take(first))
+        positions = self.grams.indices(held.keys.take(first))
         if positions.min(initial=0) < 0:
             raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
         g = np.repeat(self.weights.take(positions), np.diff(first, append=len(held.keys)))

@@ -26,7 +26,12 @@ from dphh.udfs.kernel.contributions import (
 )
 from dphh.udfs.kernel.given_grams import counted
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.kernel.positions import Released, candidates, candidates_of_longer_grams, of_words
+from dphh.udfs.kernel.positions import (
+    ReleasedKeys,
+    candidates,
+    candidates_of_longer_grams,
+    of_words,
+)
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, keys_of_listed_words
 from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers, of_numbers
@@ -89,7 +94,7 @@ def plain_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) ->
 
 
 def shared_contributions(
-    user_hashes: Any, lengths: Any, keys: Any, g: tuple[Released, Integers], norm: int
+    user_hashes: Any, lengths: Any, keys: Any, g: tuple[ReleasedKeys, Integers], norm: int
 ) -> pa.Array:
     """`dphh_shared_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2, with
     the weight g of each gram."""
@@ -149,11 +154,11 @@ def numbers_of_words(ids: Any, words: WordIds, released: NDArray[np.int32]) -> p
     return lists_of(lengths_of(lists), of_words(released, values_of(lists)))
 
 
-def numbers_of_grams(keys: Any, released: Released) -> pa.Array:
+def numbers_of_grams(keys: Any, released: ReleasedKeys) -> pa.Array:
     """`dphh_numbers_of_grams(keys, released)`: the released gram's number at each position, or
     -1."""
     lists = one_array(keys)
-    return lists_of(lengths_of(lists), released.positions(values_of(lists)))
+    return lists_of(lengths_of(lists), released.indices(values_of(lists)))
 
 
 def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:

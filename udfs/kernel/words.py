@@ -1,5 +1,5 @@
-"""What word ids stand for: in one process the run's vocabulary, on Spark the list of words that a
-row of users has. And public values of words, by their ids."""
+"""The words that word ids stand for: in one process the run's vocabulary, on Spark the list of
+words that a row of users has. And public values of words, by their ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.text.hashes import Words, of_spellings
 
 
@@ -23,7 +23,7 @@ class WordIds(Protocol):
     def __len__(self) -> int: ...
 
     def ids(self, words: Any) -> NDArray[np.int32]:
-        """The id of each word of an Arrow array; -1 for what is none."""
+        """The id of each word of an Arrow array; -1 for an empty text or NULL."""
         ...
 
     def spelled(self, ids: Any) -> pa.Array: ...
@@ -56,7 +56,7 @@ class WordsOfRow:
 
 @dataclass(frozen=True, eq=False)
 class ValuesByWord:
-    """A value for each of some words, and one for all others."""
+    """A table of values by word: one for each listed word, and one for all others."""
 
     words: Any
     values: NDArray[Any]
@@ -77,7 +77,7 @@ def by_key(found: Any, numbered: WordIds | None) -> Any:
     by how they are spelled, an array by word id; of grams, their keys and values."""
     keys, values = found.column("key"), found.column("value").to_numpy()
     if numbered is None:
-        return Released(keys.to_numpy()), values
+        return ReleasedKeys(keys.to_numpy()), values
     if not pa.types.is_integer(keys.type):
         return ValuesByWord(one_array(keys), values, 0).by_id(numbered)
     by_id = np.zeros(len(numbered) + 1, dtype=np.int64)

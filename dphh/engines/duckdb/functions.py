@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from dphh.udfs.functions import OBJECT, WORDS, Argument, Function, One
+from dphh.udfs.functions import OBJECT, WORDS, Argument, Fixed, Function
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordIds
 
@@ -49,7 +49,8 @@ def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
 def register_arrow(
     con: duckdb.DuckDBPyConnection, name: str, body: Any, takes: list[Any], gives: str
 ) -> None:
-    """Without `side_effects` a filter on the result would call it twice, and equal rows once."""
+    """Register a function of Arrow. Without `side_effects` a filter on its result would call it
+    twice, and equal rows once."""
     con.create_function(
         f"dphh_{name}",
         body,
@@ -63,7 +64,7 @@ def register_arrow(
 
 def type_name(kind: Argument) -> str:
     """DuckDB's name of the type of an argument or of what a function gives."""
-    if isinstance(kind, One):
+    if isinstance(kind, Fixed):
         return type_name(kind.kind)
     if isinstance(kind, str):
         return {OBJECT: "INTEGER", WORDS: "VARCHAR[]"}[kind]
@@ -81,7 +82,7 @@ def _of_columns(function: Function, words: WordIds, objects: list[Any]) -> Calla
         if kind == OBJECT:
             number = column[0].as_py()
             return None if number is None else objects[number]
-        return column[0].as_py() if isinstance(kind, One) else column
+        return column[0].as_py() if isinstance(kind, Fixed) else column
 
     def of_columns(*columns: Any) -> pa.Array:
         if not len(columns[0]):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.functions import register, register_spelled
 from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import duckdb_errors
+from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
@@ -41,7 +41,7 @@ class DuckDBHost(OneProcessHost):
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL: ids are those of the run's words."""
         self.drop(table)
-        with duckdb_errors("gather_texts"):
+        with hide_duckdb_errors("gather_texts"):
             self.con.execute(
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
@@ -57,9 +57,9 @@ class DuckDBHost(OneProcessHost):
         values = self._values(parameters)
         text = query(step)
         called = (self.functions.get(name) for name in called_in(text))
-        of_users = any(function is not None and function.of_users for function in called)
+        of_users = any(function is not None and function.takes_users for function in called)
         in_parallel = self._side_by_side() if of_users else nullcontext()
-        with duckdb_errors(step), in_parallel:
+        with hide_duckdb_errors(step), in_parallel:
             for statement in self.con.extract_statements(text):
                 named = {name: values[name] for name in statement.named_parameters}
                 self.memory.settle()
@@ -73,7 +73,7 @@ class DuckDBHost(OneProcessHost):
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
         """
-        with duckdb_errors(step):
+        with hide_duckdb_errors(step):
             answer = f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}"
             (statement,) = self.con.extract_statements(answer)
             values = self._values(parameters)
@@ -114,7 +114,7 @@ class DuckDBHost(OneProcessHost):
     def put(self, table: str, rows: Any) -> None:
         self.drop(table)
         self.con.register("put", rows)
-        with duckdb_errors(table):
+        with hide_duckdb_errors(table):
             self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 

@@ -17,7 +17,7 @@ from dphh.corpora.stores import reach_stores, without_bar
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
-from dphh.engines.failures import duckdb_errors
+from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.host import Host, Limits, Object
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
@@ -85,7 +85,7 @@ class Rows:
         self._spill.close()
 
     def has_rows_without_user(self) -> bool:
-        with duckdb_errors("look"):
+        with hide_duckdb_errors("look"):
             return bool(self._opened.has_rows_without_user())
 
     def open(self) -> None:
@@ -94,7 +94,7 @@ class Rows:
             return
         self._opened.load()
         if self._read_once:
-            with duckdb_errors("rows_of_corpus"):
+            with hide_duckdb_errors("rows_of_corpus"):
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_open = True
@@ -112,7 +112,7 @@ class Rows:
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explain_what_ran_out(gathering):
             try:
-                with duckdb_errors("gather_texts"):
+                with hide_duckdb_errors("gather_texts"):
                     self.memory.settle()
                     self.con.execute(query("gather_texts"))
                     gathering.end()

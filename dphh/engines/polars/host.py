@@ -17,13 +17,13 @@ from polars.exceptions import PanicException
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import Failures, duckdb_errors
+from dphh.engines.failures import EngineFailures, hide_duckdb_errors
 from dphh.engines.host import Limits, Object
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, wants_keys
-from dphh.udfs.functions import OBJECT, WORDS, One
+from dphh.udfs.functions import OBJECT, WORDS, Fixed
 from dphh.udfs.kernel.reading import Reading
 
 USERS_SCHEMA = {
@@ -32,7 +32,7 @@ USERS_SCHEMA = {
     "ids": pl.List(pl.Int32),
 }
 
-engine_errors = Failures(
+hide_engine_errors = EngineFailures(
     "Polars",
     # The owner's lazy frame may raise any exception when it is collected.
     errors=(Exception, PanicException),
@@ -80,13 +80,13 @@ class PolarsHost(OneProcessHost):
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
-            with duckdb_errors(name):
+            with hide_duckdb_errors(name):
                 rows = self.rows.con.sql(_TOKENS_OF_ROWS).to_arrow_table()
             return pl.DataFrame(rows).lazy()
         return self.tables[name].lazy()
 
     def collect(self, step: str, rows: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-        with engine_errors(step):
+        with hide_engine_errors(step):
             return rows.lazy().collect(engine="streaming")
 
     def put(self, table: str, rows: Any) -> None:
@@ -107,7 +107,7 @@ class PolarsHost(OneProcessHost):
         function = self.functions[name]
         given = iter(arguments)
         known: list[Any] = [self.words if kind == WORDS else next(given) for kind in function.takes]
-        is_one = [kind in (WORDS, OBJECT) or isinstance(kind, One) for kind in function.takes]
+        is_one = [kind in (WORDS, OBJECT) or isinstance(kind, Fixed) for kind in function.takes]
         each = list(zip(known, is_one, strict=True))
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
         newest = pl.CompatLevel.newest()

@@ -31,7 +31,7 @@ from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Loader, OpenedCorpus, tokens_sql
 from dphh.engines.duckdb.rows import Rows
-from dphh.engines.failures import duckdb_errors
+from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
@@ -89,7 +89,7 @@ def _read_by_duckdb(
 
     def load() -> None:
         rows.open()
-        with duckdb_errors("rows_of_corpus"):
+        with hide_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # with DuckDB's own copy of the rows
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")

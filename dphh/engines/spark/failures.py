@@ -8,7 +8,7 @@ from functools import partial
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from dphh.engines.failures import Failures, query_of_step
+from dphh.engines.failures import EngineFailures, query_of_step
 
 #: What a call may raise where Spark's Java process no longer answers.
 FROM_JAVA = (Py4JError, ConnectionError)
@@ -23,15 +23,15 @@ def java_is_gone(problem: BaseException | None) -> bool:
 def quiet_py4j() -> None:
     """From here on keep Py4J from logging a lost connection, with its traceback, besides raising
     it: also where Python's collector is what asks Java."""
-    logging.getLogger().addFilter(_is_of_another)  # to which Py4J writes this one message
+    logging.getLogger().addFilter(_is_no_lost_connection)  # to which Py4J writes this one message
 
 
-def _is_of_another(record: logging.LogRecord) -> bool:
+def _is_no_lost_connection(record: logging.LogRecord) -> bool:
     raised = record.exc_info[0] if record.exc_info else None
     return raised is None or not issubclass(raised, Py4JNetworkError)
 
 
-engine_errors = Failures(
+hide_engine_errors = EngineFailures(
     "Spark",
     errors=(PySparkException, *FROM_JAVA),
     is_out_of_memory=lambda problem: (

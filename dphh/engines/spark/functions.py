@@ -24,9 +24,9 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.functions import INTS, LONGS, OBJECT, WORDS, Argument, Function, One
+from dphh.udfs.functions import INTS, LONGS, OBJECT, WORDS, Argument, Fixed, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
-from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import WordsOfRow
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
@@ -42,8 +42,8 @@ def register(
 ) -> None:
     """Register `dphh_NAME`. An object is named by its place in `objects`; instead of one comes what
     was brought to a block: a list of (key, value)."""
-    call = _of_blocks if function.of_users else _of_columns
-    gives = _sent_type(function) if function.of_users else function.gives
+    call = _of_blocks if function.takes_users else _of_columns
+    gives = _sent_type(function) if function.takes_users else function.gives
 
     def of_columns(*columns: pa.Array) -> pa.Array:
         _spare_modules_of_worker()
@@ -114,13 +114,13 @@ def _of_blocks(
             words = HeldWords(of_row[place].flatten(), _numbers(of_row[place - 1], INTS))
         arguments = zip(function.takes, of_row, strict=True)
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
-        if function.of_words and words is not None:
+        if function.keys_are_words and words is not None:
             keys, weights = one_array(found).flatten().flatten()
             pairs = [words.spelled(keys), weights]
             found = lists_of(
                 np.array([len(keys)]), pa.StructArray.from_arrays(pairs, ["key", "weight"])
             )
-        made.append(_as_bytes(found))
+        made.append(_lists_as_bytes(found))
     return pa.concat_arrays(made) if made else pa.array([], _sent_type(function))
 
 
@@ -132,8 +132,8 @@ def _argument(
     if kind == OBJECT:
         return _object(column, words, objects)
     if kind in (INTS, LONGS):
-        return _as_lists(column, kind)
-    if isinstance(kind, One):
+        return _list_from_bytes(column, kind)
+    if isinstance(kind, Fixed):
         return column[0].as_py()
     # As DuckDB does: in Spark small numbers have four bytes, in which the kernel would overflow.
     return column.cast(kind) if pa.types.is_integer(kind) else column
@@ -153,7 +153,7 @@ def _object(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) 
 def _brought(places: Any, values: Any, words: HeldWords | None) -> Any:
     """What was brought to a block, by key or by word id."""
     if words is None:
-        return Released(places), values
+        return ReleasedKeys(places), values
     there = np.zeros(len(words) + 1, dtype=np.bool_)
     there[places] = there[-1] = True
     if not there.take(words.held, mode="wrap").all():
@@ -163,7 +163,7 @@ def _brought(places: Any, values: Any, words: HeldWords | None) -> Any:
     return by_id
 
 
-def _as_lists(column: Any, kind: pa.DataType) -> pa.Array:
+def _list_from_bytes(column: Any, kind: pa.DataType) -> pa.Array:
     """One row's list, from its bytes."""
     numbers = _numbers(column, kind)
     return lists_of(np.array([len(numbers)]), numbers)
@@ -174,11 +174,11 @@ def _numbers(column: Any, kind: pa.DataType) -> Any:
     return np.frombuffer(value.as_buffer() if value.is_valid else b"", _BYTES[kind])
 
 
-def _as_bytes(found: Any) -> pa.Array:
+def _lists_as_bytes(found: Any) -> pa.Array:
     """One row's lists of numbers as bytes."""
     found = one_array(found)
     if pa.types.is_struct(found.type):
-        fields = [_as_bytes(found.field(i)) for i in range(found.type.num_fields)]
+        fields = [_lists_as_bytes(found.field(i)) for i in range(found.type.num_fields)]
         return pa.StructArray.from_arrays(fields, [field.name for field in found.type])
     if (kind := _BYTES.get(found.type)) is None:
         return found
@@ -187,7 +187,7 @@ def _as_bytes(found: Any) -> pa.Array:
 
 def _sent_type(function: Function) -> pa.DataType:
     """What comes of a block. Keys that are words are spelled: no process knows all words."""
-    if function.of_words:
+    if function.keys_are_words:
         return pa.list_(pa.struct([("key", pa.string()), ("weight", pa.int64())]))
     return _type_as_bytes(function.gives)
 

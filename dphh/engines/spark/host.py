@@ -27,7 +27,7 @@ from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
 from dphh.engines.spark.failures import (
     FROM_JAVA,
-    engine_errors,
+    hide_engine_errors,
     java_is_gone,
     quiet_py4j,
 )
@@ -136,7 +136,7 @@ class SparkHost(Host):
         self._shut.append(undo)
 
     def has_rows_without_user(self) -> bool:
-        with engine_errors("look"):
+        with hide_engine_errors("look"):
             return self._opened.has_rows_without_user()
 
     def open(self) -> None:
@@ -147,14 +147,14 @@ class SparkHost(Host):
 
     def gather(self, table: str, reading: Reading) -> None:
         self.open()
-        with engine_errors("gather_texts"):
+        with hide_engine_errors("gather_texts"):
             self._describe("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
             gathered = blocks.blocks_of(reading, *self._opened.tokens)
             self.write(table, rows.mapInArrow(gathered, blocks.SCHEMA))
 
     def run(self, step: str, **parameters: Any) -> None:
-        with engine_errors(step):
+        with hide_engine_errors(step):
             objects = self._register(spark_sql(step), parameters)
             for kind, made, select in statements(step):
                 rows = self.ask(step, select, {**parameters, **objects})
@@ -164,7 +164,7 @@ class SparkHost(Host):
                     self.write(made, rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
-        with engine_errors(step):
+        with hide_engine_errors(step):
             objects = self._register(spark_sql(step), parameters)
             return self.ask(step, spark_sql(step), {**parameters, **objects}).toArrow()
 
@@ -223,7 +223,7 @@ class SparkHost(Host):
         parts = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
         table = self._tables[to]
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
-        with engine_errors(step):
+        with hide_engine_errors(step):
             self._register(spark_sql(step), parameters)
             self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(parts), "int")
@@ -239,7 +239,7 @@ class SparkHost(Host):
             self._brought[name] = to
 
     def rename(self, table: str, name: str) -> None:
-        with engine_errors(table):
+        with hide_engine_errors(table):
             self._forget(name)
             self._tables[name], self._written[name] = (
                 self._tables.pop(table), self._written.pop(table),

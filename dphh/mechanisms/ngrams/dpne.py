@@ -42,7 +42,8 @@ from dphh.privacy.set_union import (
     weight,
 )
 
-#: What a plan assumes of |S_1| where it says what longer grams need: |V_k| <= |S_{k-1}| |S_1|.
+#: The |S_1| that a plan assumes where it says how many users longer grams need: |V_k| <= |S_{k-1}|
+#: |S_1|.
 ASSUMED_WORDS = 10**6
 
 THEOREM = (

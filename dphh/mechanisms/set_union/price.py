@@ -119,7 +119,8 @@ NOTE_ON_ADAPTIVE = "; if they hold other items too, those are assumed as near th
 
 
 def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
-    """What is found, by the round that needs the fewest users; other rounds only add to it."""
+    """How many users an item needs to be found, in the round that needs the fewest; other rounds
+    only find more."""
 
     def needed(held: int) -> int:
         return max(

@@ -193,8 +193,7 @@ def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """EqualWeights spaced points u = ln t, which include 0; the last is at least ln(1 / (1 -
-    p))."""
+    """Equally spaced points u = ln t, which include 0; the last is at least ln(1 / (1 - p))."""
 
     u: FloatArray
     step: float

@@ -97,7 +97,7 @@ class Step:
     #: No gram's mass is more than this.
     largest: float
     shares: Shares
-    #: Of the whole run: 1 / sigma of the Gaussian mechanism that all rounds come to together.
+    #: 1 / sigma of the Gaussian mechanism to which all rounds of the run compose.
     mu: float
     #: E[spurious grams] is at most this share of `below`.
     spurious: float

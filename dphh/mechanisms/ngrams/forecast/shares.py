@@ -1,4 +1,4 @@
-"""How the levels share mu^2: by what round 1 and the releases below let them expect to find."""
+"""How the levels share mu^2: by the finds that round 1 and the releases below let them expect."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from math import log2
 #: round has half the noise of the one before it.
 ROUND_PARTS = (1 / 21, 4 / 21, 16 / 21)
 WORDS_DELTA_SHARES = (0.02, 0.03, 0.95)
-#: With a prior, level 1 has two rounds: the same of the words that its list lacks.
+#: With a prior, level 1 has two rounds: the parts of the delta of the words that its list lacks.
 UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
-#: Of the whole run's delta, what these thresholds have; the Gaussian rounds have the rest. A half
+#: The share of the run's delta for these thresholds; the Gaussian rounds have the rest. A half
 #: would serve words alone best. All lengths need little noise, and one length needs thresholds.
 NEW_WORDS_DELTA_SHARE = 0.25
 #: Where round 1 finds fewer words than LEAST_COMMON_WORDS, no word is common: one more round takes

@@ -22,7 +22,7 @@ from dphh.prior import Prior
 Floats = NDArray[np.float64]
 STEP = 0.5
 LEAST = 0.04
-#: Lifts that are told apart, in steps. What lies between two of them is the lower one.
+#: The lifts that classes distinguish, in steps. A lift between two of them counts as the lower one.
 LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])
 
 
