@@ -78,10 +78,7 @@ class Checked:
 
 @named_in_words
 def check(
-    corpus: Corpus,
-    *,
-    ledger: Ledger | str | Path | None = None,
-    engine: str | None = None,
+    corpus: Corpus, *, ledger: Ledger | str | Path | None = None, engine: str | None = None
 ) -> Checked:
     """Check a corpus before anything is spent on it. Free, and reveals nothing about any user."""
     if not isinstance(corpus, Corpus):

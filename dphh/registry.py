@@ -111,12 +111,7 @@ class Verb(Generic[Options]):
 
 
 ITEMS = Verb(
-    "items",
-    items.price_items,
-    items.HELP,
-    items_levels,
-    SCORED_AND_COUNTED,
-    read=_checked_corpus,
+    "items", items.price_items, items.HELP, items_levels, SCORED_AND_COUNTED, read=_checked_corpus
 )
 NGRAMS = Verb(
     "ngrams",

@@ -96,13 +96,13 @@ class RecordingHost(Host):
 
     def released_grams(self, threshold: int) -> Columns:
         keys = self._valid.keys(np.arange(len(self._valid)))
-        # Those that begin or end with gram 0: at no length are all valid grams released.
+        # Only grams that begin or end with gram 0, so that some valid grams are not released.
         keys = keys[(keys >> PAIR_BITS == 0) | (keys % 2**PAIR_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
     def forecast_rows(self) -> Columns:
         group, valid = self._put["classes"].columns
-        # At the threshold round 1 shows nothing but noise.
+        # With weights at one threshold, round 1 shows nothing but noise.
         bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "negatives": valid}
 
@@ -114,7 +114,7 @@ class RecordingHost(Host):
     def forecast_released(self) -> Columns:
         sizes = enumerate(self._valid.sizes.tolist())
         keys = [self._valid.keys(group, np.arange(size)) for group, size in sizes]
-        # The first of all, so that grams of gram 0 alone go on at every length.
+        # The first keys, so that the grams of gram 0 alone continue at every length.
         found = np.sort(np.concatenate(keys))[: self.rows]
         zero = np.zeros(len(found), np.int64)
         words = pa.nulls(len(found), pa.string())

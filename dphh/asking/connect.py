@@ -186,10 +186,7 @@ class _Owner:
             return asked.release
         plan = self._plan(macro, given)
         release = plan.run(
-            ledger=self._ledger,
-            engine=self._engine,
-            run_id=run_id,
-            **self._limits_of_connection(),
+            ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits_of_connection()
         )
         if plan.corpus is not None and plan.corpus.kind != "path":
             asked.release = release

@@ -38,11 +38,11 @@ from dphh.udfs.draws.randomness import SystemRandomness
 LARGE_TEXT = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
-#: Above this no sum of counts is near what 64 bits hold.
+#: A larger count counts as this, so that sums of counts stay far below what 64 bits hold.
 _MOST_COUNT = 2**52
-#: What DuckDB may take; the rest is spilled.
+#: The memory for DuckDB, which writes the rest to disk.
 _LIMITS = Limits(memory="1GB")
-#: The version of the counting queries; what another version cached is not used.
+#: The version of the counting queries; counts that another version cached are not used.
 _FORMAT_OF_COUNTS = 4
 
 

@@ -35,11 +35,7 @@ ROWS_OF_CARD = 5
 
 
 def page_of(
-    release: Released,
-    *,
-    title: str | None = None,
-    ledger: Ledger | None = None,
-    top: int = 25,
+    release: Released, *, title: str | None = None, ledger: Ledger | None = None, top: int = 25
 ) -> str:
     check_whole("top", top)
     tables = tables_of(release, top + MOST_ROWS)

@@ -142,9 +142,7 @@ def uniform_below(
     while len(pending):
         attempt += 1
         again = randomness.words(
-            len(pending),
-            f"{purpose}/{attempt}",
-            None if keys is None else keys.take(pending),
+            len(pending), f"{purpose}/{attempt}", None if keys is None else keys.take(pending)
         )
         values[pending] = again % np.uint64(bound)
         pending = pending[again > largest]

@@ -55,7 +55,7 @@ def words_of_round(
     purpose: str,
     **_: Any,
 ) -> Frames:
-    """One of several rounds: every word that any user holds is noised, whatever it was given."""
+    """One of several rounds: every word that any user holds is noised, whatever its weight."""
     contribution = host.call(
         "given_to_words", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
     )

@@ -82,7 +82,7 @@ def plan_round(
     saturated: Saturation,
 ) -> RoundPlan:
     """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
-    some = counts > 0  # noised counts, which are public: a row of none has no gram to weigh or pass
+    some = counts > 0  # rows without a gram are left out: the counts are noised, so public
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
     choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()
@@ -113,7 +113,7 @@ class _AlternatingChoice:
         self.mean = held @ mass / sigma
         seen = (saturated(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
-        near = np.minimum(seen, 14.0)  # farther up, everything passes
+        near = np.minimum(seen, 14.0)  # so far above its threshold, every gram passes
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
 
     def first_weights(self) -> Integers:
