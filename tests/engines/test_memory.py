@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import resource
 import tempfile
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
 
 from dphh import Corpus, items
-from dphh.errors import EngineOutOfMemory
 
 USERS, PER_USER = 280_000, 6
 
@@ -68,33 +61,3 @@ def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(tmp_path, mo
     assert max(sizes) > 1_000_000, "hardly anything was spilled: make the corpus larger"
     assert not any(mode & 0o077 for mode in modes)
     assert list(spill.iterdir()) == []
-
-
-def peak_of_long_texts(path: str, ledger: str) -> tuple[int, str]:
-    """The most memory that a run takes on these texts, in MiB, and how it ends."""
-    plan = items(Corpus(path, user="who", text="what"), epsilon=1, delta=1e-6)
-    try:
-        plan.run(ledger=ledger, memory_limit="1GB", threads=1)
-        ended = "settled"
-    except EngineOutOfMemory as problem:
-        ended = str(problem)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, ended
-
-
-@pytest.mark.slow
-def test_rows_that_name_one_long_text_are_read_within_the_limit(tmp_path):
-    """Each row's text is cut to 100,000 characters; of 2,048 rows, which DuckDB hands on at once,
-    the tokens of all would take 3.7 GB."""
-    rows = 4_096
-    text = pa.array([("SENTINEL ipsum " * 700_000)[:10_000_000]])
-    what = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), text)
-    table = pa.table({"who": np.arange(rows), "what": what})
-    pq.write_table(
-        table, tmp_path / "x.parquet", dictionary_pagesize_limit=1 << 30, store_schema=False,
-        compression="zstd",
-    )  # fmt: skip
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-        asked = str(tmp_path / "x.parquet"), str(tmp_path / "ledger.db")
-        peak, ended = other.submit(peak_of_long_texts, *asked).result()
-    assert peak < 1_500
-    assert ended == "settled"
