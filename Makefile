@@ -51,7 +51,7 @@ LOWEST := tests/unit/test_cli.py tests/engines/test_which_rows.py tests/engines/
 	tests/engines/test_counts.py tests/engines/test_ldp_trie.py
 test-lowest: $(VENV_LOWEST)/ready
 	$(VENV_LOWEST)/bin/python -m pytest -m "$(QUICK)" $(LIMITED) \
-		-k "not bench and not demo and not brute_force and not whoever and not terminal" \
+		-k "not bench and not demo and not terminal" \
 		$(LOWEST) $(ARGS)
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it

@@ -1,6 +1,7 @@
 """`counts=` of what a run finds, whatever finds it.
 
-`test_plain_sql.py` has the sums of public keys as the specification has.
+`test_plain_sql.py` has the sums of public keys as the specification has, on every engine;
+`test_engines_agree.py` compares releases with counts.
 """
 
 from __future__ import annotations
@@ -46,11 +47,9 @@ def held_by(tokens):
 
 
 @pytest.mark.parametrize("how", FINDS)
-def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(engine, written, how):
+def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(written, how):
     all_of_it, some = (
-        FINDS[how](written(SHARED), counts=0.3, **floor).run(
-            engine=engine, randomness=ExactCounts(), again=True
-        )
+        FINDS[how](written(SHARED), counts=0.3, **floor).run(randomness=ExactCounts(), again=True)
         for floor in ({}, {"min_users": 100})
     )
     rows = all_of_it.to_arrow().to_pylist()
@@ -129,9 +128,9 @@ def begun_by(row, read):
 
 
 @pytest.mark.parametrize("how", READINGS)
-def test_each_leaf_is_counted_and_nothing_above_it(engine, written, how):
+def test_each_leaf_is_counted_and_nothing_above_it(written, how):
     reading, more, read = READINGS[how]
-    release = grow(written(GROWN, **reading), **more).run(engine=engine, randomness=ExactCounts())
+    release = grow(written(GROWN, **reading), **more).run(randomness=ExactCounts())
     rows = release.to_arrow().to_pylist()
     counted = leaves(rows)
     assert counted
