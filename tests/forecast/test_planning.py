@@ -124,9 +124,6 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
     assert priced >= 5
 
 
-# The rule of signs
-
-
 ROWS = [
     ((5,), (0.2,)),
     ((3, 100), (0.25, 0.001)),

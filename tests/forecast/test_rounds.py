@@ -71,9 +71,6 @@ def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon):
     assert apart <= charged < 3 * apart
 
 
-# What one user can change, by the kernel
-
-
 WORDS = 6
 KEYS = np.array([a << PAIR_BITS | b for a in range(WORDS) for b in range(WORDS)])
 Lists = list[list[int]]

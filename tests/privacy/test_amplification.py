@@ -26,9 +26,6 @@ GBOARD = subset_selection(10**6 + 1, 10.0)
 EPSILONS = [0.0, 0.05, 0.2, 0.5, 1.0, 1.5]
 
 
-# The shuffled model, with all its messages
-
-
 def subsets_law(mechanism: SubsetSelection, value: int) -> Law:
     s, d, p = mechanism.domain, mechanism.size, mechanism.p
     return {
@@ -101,9 +98,6 @@ def test_a_group_is_never_below_the_truth():
             assert true_delta(one + rest, other + rest, epsilon) <= delta
 
 
-# The pair itself
-
-
 def pair_delta(hidden: Blanket, reports: int, epsilon: float) -> float:
     """All counts of the pair of distributions, one by one; m is one of them."""
     n, share, tell = reports - 1, hidden.blanket, hidden.tell
@@ -150,9 +144,6 @@ def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one():
             epsilon = central_epsilon(hidden, n, 1e-6)
             assert central_delta(hidden, n, epsilon, 1e-12) <= 1e-6
             assert central_delta(hidden, n, epsilon * 0.99, 1e-12) > 1e-6
-
-
-# Published
 
 
 def test_the_gboard_papers_central_epsilon():

@@ -20,9 +20,6 @@ from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selec
 Law = dict[tuple[int, ...], float]
 
 
-# All sums of all reports, enumerated
-
-
 @lru_cache
 def of_subsets(mechanism: SubsetSelection, value: int) -> Law:
     s, d, p = mechanism.domain, mechanism.size, mechanism.p
@@ -105,9 +102,6 @@ def test_a_report_alone_costs_what_it_tells_however_much(local):
         bound = epsilon_of_subsets(mechanism, Reports(1, 1, delta), 1)
         truth = epsilon + mp.log(1 - delta / apart)
     assert truth <= bound <= 1.002 * truth
-
-
-# The grid
 
 
 def test_a_grid_dominates_and_is_close():

@@ -24,8 +24,6 @@ from dphh.mechanisms.trie.triehh import (
     theorem_epsilon,
 )
 
-# Both ways
-
 
 def test_deltas_round_up_and_thetas_are_the_least():
     for theta in range(4, 60):
@@ -53,9 +51,6 @@ def test_a_large_epsilon_is_cut_where_the_theorem_ends():
     assert plan.epsilon < 10 * math.log(13) + 1e-9
 
 
-# Conditions
-
-
 @pytest.mark.parametrize(
     ("users", "theta", "batch"), [(10**4, 3, 100), (99, 10, 10), (10**4, 10, 99), (10**4, 10, 910)]
 )
@@ -71,9 +66,6 @@ def test_too_few_users_are_told_how_many_it_takes():
     assert fixed_size_plan(needed, 0.9, 10, 1e-7).epsilon <= 0.9
     with pytest.raises(UsageError):
         fixed_size_plan(int(needed * 0.98), 0.9, 10, 1e-7)
-
-
-# Are they true?
 
 
 def largest_delta(passing: np.ndarray, passing_without: np.ndarray, epsilon: float) -> float:
@@ -110,9 +102,6 @@ def test_the_published_theorem_holds_on_single_paths(users, theta, batch, levels
     rows += list(np.minimum(tops * rng.uniform(0, 1, (4000, levels)), users - 1).astype(int))
     ks = -np.sort(-np.array(rows), axis=1)
     assert largest_delta(tails[ks + 1], tails[ks], plan.epsilon) <= plan.delta
-
-
-# What is found
 
 
 @pytest.mark.parametrize(

@@ -88,10 +88,9 @@ def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused():
         found = plan.to_json()
         said = found["privacy"]
         assert (said["protects"], said["both_directions"]) == (protects, both_directions)
-        for field in ("protects", "both_directions"):
-            without = {**found, "privacy": {k: v for k, v in said.items() if k != field}}
-            with pytest.raises(UsageError, match=f"found '{field}' missing"):
-                plan_from_json(without)
+        del said["protects"]
+        with pytest.raises(UsageError, match="found 'protects' missing"):
+            plan_from_json(found)
 
 
 def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
