@@ -11,31 +11,28 @@ from dphh import Corpus
 from dphh.testing import SeededRandomness
 
 
-def corpus_of(groups, users, words, own):
-    """Groups of so many users each: all of a group hold its word g, and (words - 1) more, that are
-    the group's too or, if `own`, nobody else's."""
+def corpus_of(groups, users, words):
+    """Groups of so many users each: all of one hold its word g, and (words - 1) of their own."""
     rows = []
     for group in range(groups):
         for user in range(users):
-            mine = f"{group}_{user}_" if own else f"{group}_"
-            texts = [f"g{group}", *(f"{mine}{word}" for word in range(words - 1))]
+            texts = [f"g{group}", *(f"{group}_{user}_{word}" for word in range(words - 1))]
             rows.append((f"{group}.{user}", " ".join(texts)))
     return Corpus(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", text="what")
 
 
-def share_found(plan, groups, level=1):
-    """Of the groups, those whose first n-gram is found."""
-    found = plan.run(again=True).to_polars().filter(pl.col("level") == level)["tokens"].to_list()
-    return sum(tokens[0].startswith("g") for tokens in found) / groups
+def share_found(plan, groups):
+    """Of the groups, those whose word is found."""
+    return sum(row["item"].startswith("g") for row in plan.run(again=True)) / groups
 
 
 def test_words_are_found_from_as_many_users_as_are_said(own_ledger):
     words, max_items, groups = 40, 10, 100
     asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items, "method": "gaussian"}
     ((_, ((_, users),)),) = dphh.items(**asked).detection(dphh.profile(words)).scenarios
-    said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)
+    said = share_found(dphh.items(corpus_of(groups, users, words), **asked), groups)
     fewer = round(0.75 * users)
-    less = share_found(dphh.items(corpus_of(groups, fewer, words, own=True), **asked), groups)
+    less = share_found(dphh.items(corpus_of(groups, fewer, words), **asked), groups)
     assert said >= binom.ppf(1e-9, groups, 0.9) / groups
     assert less < 0.8  # it is no number that is safe by being large
 

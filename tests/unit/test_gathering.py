@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh.errors import EngineOutOfMemory
@@ -60,8 +60,9 @@ def gathered(
     return found  # type: ignore[return-value]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=80)
 @given(texts=TEXTS, cuts=CUTS, few=st.booleans(), most=st.sampled_from([None, 0, 200]))
+@example(texts=[(1, ["a", "b"])] * 5, cuts=[], few=True, most=None)
 def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts, few, most):
     with pytest.MonkeyPatch.context() as patch:
         if few:  # bytes that are read, and positions that are laid out, at a time
