@@ -26,7 +26,7 @@ from dphh.ledger.spending import usage_phrase
 from dphh.rows.user import PROVIDED, counted_by
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
-from dphh.wording.options import named_in_words
+from dphh.wording.options import checked_call
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
@@ -76,7 +76,7 @@ class Checked:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-@named_in_words
+@checked_call
 def check(
     corpus: Corpus, *, ledger: Ledger | str | Path | None = None, engine: str | None = None
 ) -> Checked:

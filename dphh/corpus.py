@@ -19,7 +19,7 @@ from dphh.rows.content import (
     TooLong,
 )
 from dphh.rows.user import as_json, checked_user
-from dphh.wording.options import named_in_words
+from dphh.wording.options import checked_call
 
 #: Table objects that dphh does not take, and what to give instead.
 _UNREAD_TABLES = {
@@ -83,7 +83,7 @@ class Corpus:
     #: The column of the groups that `counts` counts within.
     by: str | None
 
-    @named_in_words
+    @checked_call
     def __init__(
         self,
         source: Any,

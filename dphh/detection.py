@@ -24,7 +24,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from dphh.wording.options import check_whole, named_in_words
+from dphh.wording.options import check_whole, checked_call
 
 #: The search stops at this number of users.
 _MOST_USERS = 10**12
@@ -65,7 +65,7 @@ class Detection:
         return "\n".join([*lines, f"  ({self.note})"])
 
 
-@named_in_words
+@checked_call
 def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
     """How much a user holds, as public knowledge; several numbers of words give scenarios."""
     several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)

@@ -154,7 +154,7 @@ _PAIRS_OF_FINDS = ("users_by_held", "users_by_length")
 
 
 @dataclass(frozen=True)
-class UsersKnown:
+class UsersDisclosure:
     """Why a run's outcome discloses the number of users, and which option would not."""
 
     option: str

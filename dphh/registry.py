@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
-from dphh.price import Price, UsersKnown
+from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
 
 Options = ParamSpec("Options")
@@ -53,7 +53,7 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
     return in_groups(with_one_user_column(corpus), by if isinstance(by, str) else None)
 
 
-def _assumes_nothing(_: Price) -> None:
+def _discloses_nothing(_: Price) -> None:
     return None
 
 
@@ -80,7 +80,7 @@ class Verb(Generic[Options]):
     #: Returns the corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus] = _corpus_unchanged
     #: Returns a reason if a run's outcome reveals how many users there are, else None.
-    assumes_known: Callable[[Price], UsersKnown | None] = _assumes_nothing
+    users_disclosure: Callable[[Price], UsersDisclosure | None] = _discloses_nothing
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -128,7 +128,7 @@ TRIE = Verb(
     trie_levels,
     GROWN_AND_COUNTED,
     read=lambda corpus, price: _checked_corpus(as_sequences(corpus, price["unit"]), price),
-    assumes_known=trie.assumes_known,
+    users_disclosure=trie.users_disclosure,
 )
 LDP_TRIE = Verb(
     "ldp_trie",
@@ -137,7 +137,7 @@ LDP_TRIE = Verb(
     ldp_trie_levels,
     ESTIMATED,
     read=lambda corpus, _: as_sequences(corpus, 1),
-    assumes_known=ldp_trie.assumes_known,
+    users_disclosure=ldp_trie.users_disclosure,
 )
 COUNTS = Verb(
     "counts",

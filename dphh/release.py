@@ -20,7 +20,7 @@ from dphh.files.paths import written_here
 from dphh.files.whole_files import write_named, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
-from dphh.wording.options import named_in_words
+from dphh.wording.options import checked_call
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Release:
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
-    @named_in_words
+    @checked_call
     def to_csv(self, path: str | Path) -> Path:
         """Write the table as CSV, with `tokens` as a JSON list.
 
@@ -122,7 +122,7 @@ class Release:
         for batch in self.table.to_batches():
             yield from batch.to_pylist()
 
-    @named_in_words
+    @checked_call
     def phrases(self, *, maximal: bool = True) -> pl.DataFrame:
         """The phrases worth reading, longest first.
 
@@ -134,7 +134,7 @@ class Release:
 
         return phrases(self, only_maximal=maximal)
 
-    @named_in_words
+    @checked_call
     def top(self, k: int) -> Release:
         """The first k items of the release, at no cost, by `users` if counted, else by `score`.
 
@@ -146,7 +146,7 @@ class Release:
         table = top_of(self, k)
         return Release(table, {**self.manifest, "top": k, DIGEST: digest_of(table)})
 
-    @named_in_words
+    @checked_call
     def why(self, phrase: str | Sequence[str]) -> Why:
         """Explain why a phrase is not in the release, from the manifest alone. Costs nothing."""
         from dphh.engines import tokens_of
@@ -154,7 +154,7 @@ class Release:
 
         return why(self, phrase, tokens_of)
 
-    @named_in_words
+    @checked_call
     def plot(self, top: int = 25) -> Any:
         """An Altair chart of the `top` items of each table of the page: users, with intervals that
         hold together, whichever items were chosen; else scores. Requires Altair: dphh[plot]."""
@@ -162,7 +162,7 @@ class Release:
 
         return plot(self, top)
 
-    @named_in_words
+    @checked_call
     def report(
         self,
         path: str | Path,
@@ -185,7 +185,7 @@ class Release:
         write_named("report", out, page.encode(), b"<!doctype html>")
         return out
 
-    @named_in_words
+    @checked_call
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
         out = checked_folder(folder, self.run_id)
@@ -199,7 +199,7 @@ class Release:
             ) from None
         return out
 
-    @named_in_words
+    @checked_call
     def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
         """What can be verified from the release alone, line by line; with the ledger that paid for
         it, also that it is the one that was made. Refuses what contradicts itself."""

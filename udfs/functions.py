@@ -35,9 +35,9 @@ class Fixed:
     kind: pa.DataType
 
 
-#: An argument that is an object of the driver, public or a secret of the run: a query has its
+#: An argument that is a `Lookup` of the driver, public or a secret of the run: a query has its
 #: number. An object that knows words by their spelling is turned into one by word ids.
-OBJECT = "object"
+LOOKUP = "lookup"
 #: An argument that is the row's list of words: the function gets the words that ids stand for.
 WORDS = "words"
 Argument = Any
@@ -66,7 +66,7 @@ WEIGHTS = struct_list(key=LONG, weight=LONG)
 USERS, KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 COUNT = Fixed(pa.int32())
 #: The arguments of equal weights: max_items, grid_bits, salt.
-LEVEL = (COUNT, COUNT, OBJECT)
+LEVEL = (COUNT, COUNT, LOOKUP)
 DRAWN = (Fixed(LONG), Fixed(TEXT))
 GRAM = struct_list(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
 ROW = struct_list(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
@@ -98,31 +98,31 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "absent_negatives": Function(absent.negatives, (LONG, LONG, LONG, *DRAWN), LONG),
         "lifted_grams_of_class": Function(
-            absent.lifted_of_class, (LONG, ROW, OBJECT, *DRAWN), GRAM
+            absent.lifted_of_class, (LONG, ROW, LOOKUP, *DRAWN), GRAM
         ),
         "lifted": Function(
             lifted_function(randomness),
-            (LONG, OBJECT, Fixed(LONG), Fixed(LONG), Fixed(TEXT)),
+            (LONG, LOOKUP, Fixed(LONG), Fixed(LONG), Fixed(TEXT)),
             struct_list(position=LONG, key=LONG, noisy=LONG),
         ),
-        "unreleased": Function(of.unreleased, (INTS, WORDS, OBJECT), INTS),
-        "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, OBJECT), INTS),
-        "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, OBJECT), INTS),
+        "unreleased": Function(of.unreleased, (INTS, WORDS, LOOKUP), INTS),
+        "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, LOOKUP), INTS),
+        "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
             of.pairs, (INTS, INTS, INTS, COUNT), pa.struct([("lengths", INTS), ("keys", LONGS)])
         ),
         "keys_of_words": Function(
-            of.keys_of_words, (*USERS, WORDS, OBJECT, COUNT, COUNT, OBJECT), LONGS
+            of.keys_of_words, (*USERS, WORDS, LOOKUP, COUNT, COUNT, LOOKUP), LONGS
         ),
         "contributions_of_words": Function(
             of.contributions_of_words, (*USERS, WORDS, *LEVEL), WEIGHTS, keys_are_words=True
         ),
         "given_to_words": Function(
-            of.given_to_words, (*USERS, WORDS, *LEVEL, OBJECT), WEIGHTS, keys_are_words=True
+            of.given_to_words, (*USERS, WORDS, *LEVEL, LOOKUP), WEIGHTS, keys_are_words=True
         ),
         "weight": Function(of.weight_of, (LONG, Fixed(LONG), Fixed(LONG), Fixed(LONG)), LONG),
         "contributions_of_grams": Function(of.contributions_of_grams, (*KEYS, *LEVEL), WEIGHTS),
         "plain_contributions": Function(of.plain_contributions, (*KEYS, COUNT), WEIGHTS),
-        "shared_contributions": Function(of.shared_contributions, (*KEYS, OBJECT, COUNT), WEIGHTS),
-        "counted": Function(of.counted_keys, (INTS, INTS, OBJECT), WEIGHTS),
+        "shared_contributions": Function(of.shared_contributions, (*KEYS, LOOKUP, COUNT), WEIGHTS),
+        "counted": Function(of.counted_keys, (INTS, INTS, LOOKUP), WEIGHTS),
     }

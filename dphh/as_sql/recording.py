@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.host import Draw, Host, Object
+from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
 from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -41,9 +41,9 @@ class RecordingHost(Host):
     def _record(self, said: str, **parameters: Any) -> None:
         """A parameter that functions look something up in has no value: the text shows its name."""
         shown = {
-            name: None if isinstance(value, Object) else value
+            name: None if isinstance(value, Lookup) else value
             for name, value in parameters.items()
-            if not isinstance(value, Object) or value.value is None
+            if not isinstance(value, Lookup) or value.value is None
         }
         self.sections.setdefault(self._title, []).append((said, shown))
 

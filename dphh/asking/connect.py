@@ -40,7 +40,7 @@ from dphh.public.asked import with_public
 from dphh.release import Release
 from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
-from dphh.wording.options import named_in_words, respelled
+from dphh.wording.options import checked_call, respelled
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,7 +55,7 @@ KEPT_STATEMENTS = 100
 Arguments = dict[str, str]
 
 
-@named_in_words
+@checked_call
 def connect(
     ledger: Ledger | str | Path | None = None,
     *,

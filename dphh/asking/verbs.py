@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dphh.corpus import Corpus
 from dphh.plan import Plan, verb_function
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
-from dphh.wording.options import named_in_words
+from dphh.wording.options import checked_call
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,7 +66,7 @@ def _on_frame(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
         ],
         return_annotation=Plan,
     )
-    return named_in_words(plan, name)
+    return checked_call(plan, name)
 
 
 for _name in VERBS:

@@ -23,7 +23,7 @@ Once = Callable[[str, Draw], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Object:
+class Lookup:
     """A parameter in which functions look something up: released words or keys, a secret salt. It
     stays out of the query's text, and so out of an engine's plans and logs; None is NULL. A
     value with a method `by_id` knows words by their spelling; functions get it by word id."""
@@ -42,7 +42,7 @@ class Limits:
 class Host(ABC):
     """One run of an engine on one corpus.
 
-    Parameters of a step are numbers, texts, lists, and an `Object` for each that its functions look
+    Parameters of a step are numbers, texts, lists, and a `Lookup` for each that its functions look
     something up in.
     """
 

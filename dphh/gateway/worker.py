@@ -149,7 +149,7 @@ def _plan(order: Order, view: LedgerView) -> Plan:
             "Pricing failed: an option is of another type, too large or too small; FROM "
             f"dphh_options('{order.verb}') lists them. Nothing was spent"
         ) from None
-    known = verb.assumes_known(plan.price)
+    known = verb.users_disclosure(plan.price)
     if order.analyst is not None and known is not None:
         raise UsageError(
             f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "

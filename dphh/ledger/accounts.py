@@ -30,7 +30,7 @@ from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
 from dphh.rows.user import counted_by
-from dphh.wording.options import named_in_words
+from dphh.wording.options import checked_call
 
 DAY = 24 * 60 * 60  # seconds
 
@@ -52,7 +52,7 @@ class Accounts:
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
-    @named_in_words
+    @checked_call
     def add(
         self,
         account: str,
@@ -100,7 +100,7 @@ class Accounts:
             _charge_earlier_runs(con, account_named(con, account))
             return account_named(con, account)
 
-    @named_in_words
+    @checked_call
     def set_cap(
         self, account: str, epsilon: float, delta: float, kept: Kept | None = None
     ) -> Account:
@@ -188,7 +188,7 @@ class Accounts:
             found = con.execute(query, {"account": account})
             return [Change(day_of(day), *rest) for day, *rest in found]
 
-    @named_in_words
+    @checked_call
     def set_share(self, account: str, analyst: str, epsilon: float, delta: float) -> None:
         """Give an analyst a share of an account, or change it. One below what was spent refuses all
         further runs of the analyst."""

@@ -15,9 +15,7 @@ Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
 
-def named_in_words(
-    function: Callable[Options, Result], what: str = ""
-) -> Callable[Options, Result]:
+def checked_call(function: Callable[Options, Result], what: str = "") -> Callable[Options, Result]:
     """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
     check = arguments_check(function, what)
 
@@ -29,8 +27,8 @@ def named_in_words(
     return named
 
 
-def named_and_withholding(function: Callable[Options, Result]) -> Callable[Options, Result]:
-    """Decorate a function that reads private rows: `named_in_words` and `withholding` in one."""
+def checked_and_withholding(function: Callable[Options, Result]) -> Callable[Options, Result]:
+    """Decorate a function that reads private rows: `checked_call` and `withholding` in one."""
     return withholding(function, arguments_check(function))
 
 

@@ -19,7 +19,7 @@ from dphh import Corpus
 from dphh.as_sql.text import KNOWN_IN_RUN, sections_of, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
-from dphh.engines.host import Object
+from dphh.engines.host import Lookup
 from dphh.levels.ngrams import PrunedLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -66,7 +66,7 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
         assert known is not None, f"{name} is executed and not shown there"
         for parameter, value in parameters.items():
             if parameter in known and parameter != "is_test":
-                assert known[parameter] == (None if isinstance(value, Object) else value), parameter
+                assert known[parameter] == (None if isinstance(value, Lookup) else value), parameter
             assert parameter in known or parameter in KNOWN_IN_RUN
     always = {step for title, asked in sections.items() if " if " not in title for step, _ in asked}
     steps = {step for step in always if " " not in step and step != "gather_texts"}

@@ -353,4 +353,4 @@ def test_no_query_has_a_levels_salt() -> None:
         if "salt" in query_for("spark", step):
             assert re.search(r"dphh_\w+\([^()]*\$salt", query_for("spark", step)), step
     mechanisms = (HERE / "dphh" / "mechanisms").rglob("*.py")
-    assert "return Object(int(" in "".join(path.read_text() for path in mechanisms)
+    assert "return Lookup(int(" in "".join(path.read_text() for path in mechanisms)

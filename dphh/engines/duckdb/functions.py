@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from dphh.udfs.functions import OBJECT, WORDS, Argument, Fixed, Function
+from dphh.udfs.functions import LOOKUP, WORDS, Argument, Fixed, Function
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordIds
 
@@ -67,7 +67,7 @@ def type_name(kind: Argument) -> str:
     if isinstance(kind, Fixed):
         return type_name(kind.kind)
     if isinstance(kind, str):
-        return {OBJECT: "INTEGER", WORDS: "VARCHAR[]"}[kind]
+        return {LOOKUP: "INTEGER", WORDS: "VARCHAR[]"}[kind]
     if pa.types.is_list(kind):
         return f"{type_name(kind.value_type)}[]"
     if pa.types.is_struct(kind):
@@ -79,7 +79,7 @@ def _of_columns(function: Function, words: WordIds, objects: list[Any]) -> Calla
     def argument(kind: Argument, column: Any) -> Any:
         if kind == WORDS:
             return words
-        if kind == OBJECT:
+        if kind == LOOKUP:
             number = column[0].as_py()
             return None if number is None else objects[number]
         return column[0].as_py() if isinstance(kind, Fixed) else column

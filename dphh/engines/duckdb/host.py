@@ -14,7 +14,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.functions import register, register_spelled
 from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import hide_duckdb_errors
-from dphh.engines.host import Limits, Object
+from dphh.engines.host import Limits, Lookup
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import called_in
@@ -86,14 +86,14 @@ class DuckDBHost(OneProcessHost):
 
     def _values(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """A step's parameters as DuckDB's: objects as their indices."""
-        brought = {name: Object(value) for name, (_, value) in self._brought.items()}
+        brought = {name: Lookup(value) for name, (_, value) in self._brought.items()}
         parameters = {"words_of_corpus": len(self.words), **parameters}
         return {
-            name: self._index_of(value) if isinstance(value, Object) else value
+            name: self._index_of(value) if isinstance(value, Lookup) else value
             for name, value in {**brought, **parameters}.items()
         }
 
-    def _index_of(self, parameter: Object) -> int | None:
+    def _index_of(self, parameter: Lookup) -> int | None:
         if parameter.value is None:
             return None
         self._objects.append(self.known(parameter))

@@ -18,7 +18,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
 from dphh.engines.failures import hide_duckdb_errors
-from dphh.engines.host import Host, Limits, Object
+from dphh.engines.host import Host, Limits, Lookup
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.rows.user import ROWS_WITHOUT_USER
@@ -151,7 +151,7 @@ class OneProcessHost(Host):
         found = self.take(step, **parameters)
         self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
 
-    def known(self, parameter: Object) -> Any:
+    def known(self, parameter: Lookup) -> Any:
         """The value that functions get; one that knows words by their spelling becomes an array by
         word id."""
         value = parameter.value

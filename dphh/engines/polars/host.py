@@ -18,12 +18,12 @@ from polars.exceptions import PanicException
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import EngineFailures, hide_duckdb_errors
-from dphh.engines.host import Limits, Object
+from dphh.engines.host import Limits, Lookup
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, wants_keys
-from dphh.udfs.functions import OBJECT, WORDS, Fixed
+from dphh.udfs.functions import LOOKUP, WORDS, Fixed
 from dphh.udfs.kernel.reading import Reading
 
 USERS_SCHEMA = {
@@ -75,7 +75,7 @@ class PolarsHost(OneProcessHost):
         reads = signature(step).parameters
         known = {each: value for each, (_, value) in self._brought.items() if each in reads}
         for each, value in parameters.items():
-            known[each] = self.known(value) if isinstance(value, Object) else value
+            known[each] = self.known(value) if isinstance(value, Lookup) else value
         return step(self, **known)
 
     def table(self, name: str) -> pl.LazyFrame:
@@ -107,7 +107,7 @@ class PolarsHost(OneProcessHost):
         function = self.functions[name]
         given = iter(arguments)
         known: list[Any] = [self.words if kind == WORDS else next(given) for kind in function.takes]
-        is_one = [kind in (WORDS, OBJECT) or isinstance(kind, Fixed) for kind in function.takes]
+        is_one = [kind in (WORDS, LOOKUP) or isinstance(kind, Fixed) for kind in function.takes]
         each = list(zip(known, is_one, strict=True))
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
         newest = pl.CompatLevel.newest()

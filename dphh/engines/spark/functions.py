@@ -24,7 +24,7 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.functions import INTS, LONGS, OBJECT, WORDS, Argument, Fixed, Function
+from dphh.udfs.functions import INTS, LONGS, LOOKUP, WORDS, Argument, Fixed, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import WordsOfRow
@@ -129,7 +129,7 @@ def _argument(
 ) -> Any:
     if kind == WORDS:
         return words
-    if kind == OBJECT:
+    if kind == LOOKUP:
         return _object(column, words, objects)
     if kind in (INTS, LONGS):
         return _list_from_bytes(column, kind)

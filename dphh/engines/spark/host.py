@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import collect_list, struct
 
 from dphh.corpus import Corpus
-from dphh.engines.host import Host, Limits, Object
+from dphh.engines.host import Host, Limits, Lookup
 from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_spark
 from dphh.engines.spark.content import open_corpus
@@ -174,7 +174,7 @@ class SparkHost(Host):
         objects: list[Broadcast] = []
         places: dict[str, int | None] = {}
         for name, given in parameters.items():
-            if isinstance(given, Object):
+            if isinstance(given, Lookup):
                 places[name] = None if given.value is None else len(objects)
                 if given.value is not None:
                     objects.append(Broadcast(self.spark, name, given.value))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHERS, interleaved_by_level
-from dphh.engines.host import Host, Object, Once
+from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
@@ -79,7 +79,7 @@ def draw_counts(
     host.gather("counted_users", ReadItems(given, groups))
     # counted_users (user_hashes, lengths, ids, words): ids are keys
     host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
-    host.run("counts_level", weighing=Object(weighing), sigma=level.sigma_grid, purpose="counts")
+    host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
     # noised (key, noisy), of all keys and octaves
     drawn = host.take("counts_drawn")
     host.drop("noised", "asked", "counted_users")

@@ -40,7 +40,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
     randomisers,
 )
 from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
-from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
+from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least
 from dphh.privacy.subset_selection import Reports, SubsetSelection
@@ -206,12 +206,12 @@ def price_ldp_trie(
     )
 
 
-def assumes_known(price: Price) -> UsersKnown | None:
+def users_disclosure(price: Price) -> UsersDisclosure | None:
     """Without padding a run refuses too few users, which discloses something of their number."""
     return None if price["pad"] else _SEATS_DISCLOSURE
 
 
-_SEATS_DISCLOSURE = UsersKnown(
+_SEATS_DISCLOSURE = UsersDisclosure(
     "pad",
     "without it a run refuses too few users",
     "give pad := true: missing users are replaced by users without rows",

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import SCORED
-from dphh.engines.host import Host, Object, Once
+from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
@@ -76,7 +76,7 @@ def draw_grams(
     host.run("grams_level", **step_bounds(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}
-    host.run("lifted", valid=Object(valid), sigma=level.sigma_grid, **reached)
+    host.run("lifted", valid=Lookup(valid), sigma=level.sigma_grid, **reached)
     # lifted (position, key, noisy), of valid grams that no user keeps
     passed = host.take("released_grams", threshold=level.threshold_grid)
     # (key, noisy), those that reach the threshold, whether or not a user keeps them

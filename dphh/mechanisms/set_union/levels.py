@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.host import Host, Object, Once
+from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.set_union import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
@@ -110,7 +110,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             host.bring("w", "weights_of_round", to="users", **asdict(following))
             # w of each word, at the users
         else:
-            weights = {"w": Object(None)}
+            weights = {"w": Lookup(None)}
         within = step_bounds(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_known(released), **weights, **within)
         # noised (key, given, noisy)
@@ -133,10 +133,10 @@ def step_bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
     }
 
 
-def drawn_salt(host: Host, purpose: str) -> Object:
+def drawn_salt(host: Host, purpose: str) -> Lookup:
     """64 random bits, with which users choose the keys that count."""
-    return Object(int(host.randomness.words(1, f"{purpose}/salt")[0]))
+    return Lookup(int(host.randomness.words(1, f"{purpose}/salt")[0]))
 
 
-def _known(released: Any) -> Object:
-    return Object(numbers_of(released) if len(released) else None)
+def _known(released: Any) -> Lookup:
+    return Lookup(numbers_of(released) if len(released) else None)

@@ -42,7 +42,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.mechanisms.trie.triehh import THEOREM, fixed_size_plan, holders_needed
-from dphh.price import Finds, Price, Privacy, UsersKnown
+from dphh.price import Finds, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
 from dphh.wording.options import check_choice
 
@@ -166,12 +166,12 @@ def price_trie(
     )
 
 
-def assumes_known(price: Price) -> UsersKnown | None:
+def users_disclosure(price: Price) -> UsersDisclosure | None:
     """With the paper's accounting a run refuses more than n users, which discloses something."""
     return _PAPER_DISCLOSURE if price["accounting"] == "paper" else None
 
 
-_PAPER_DISCLOSURE = UsersKnown(
+_PAPER_DISCLOSURE = UsersDisclosure(
     "accounting",
     "'paper' depends on the number of users",
     "leave it out: the path accountant needs no number of users",

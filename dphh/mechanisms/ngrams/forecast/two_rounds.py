@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.engines.host import Host, Object
+from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.forecast.climb import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
@@ -82,7 +82,7 @@ class TwoRounds:
         others = self.valid.others
         beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
         self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))
-        self.host.run("forecast_lifted", valid=Object(self.valid), **self._noise())
+        self.host.run("forecast_lifted", valid=Lookup(self.valid), **self._noise())
         # lifted (class, position, key, bin, first, second), of absent grams
         released = self.host.take("forecast_released").sort_by([("key", "ascending"),
                                                                 ("word", "ascending")])  # fmt: skip

@@ -3,7 +3,7 @@ are."""
 
 from __future__ import annotations
 
-from dphh.engines.host import Host, Object
+from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import numbers_of
@@ -28,12 +28,12 @@ class PlacedRungs:
 
     def _place_top(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
-            released = Object(numbers_of(ladder.vocabulary))
+            released = Lookup(numbers_of(ladder.vocabulary))
             single = ladder.pruning == "single"
             self.host.run("positions_of_words", released=released, single=single)
             self.host.drop("users")
         else:
-            released = Object(ReleasedKeys(ladder.top.keys))
+            released = Lookup(ReleasedKeys(ladder.top.keys))
             self.host.run("positions_of_grams", released=released, ahead=ladder.ahead)
         # next_positions (user_hashes, lengths, keys, ends)
         self.host.rename("next_positions", "positions")
