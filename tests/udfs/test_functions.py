@@ -9,8 +9,8 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 
 SQL = Path(__file__).parents[2] / "sql"
-#: What a host registers by itself: what depends on what it holds of a corpus.
-OF_A_HOST = {"gathered", "spelled"}
+#: What a host registers by itself: they depend on what it holds of a corpus, or on its parts.
+OF_A_HOST = {"gathered", "spelled", "part"}
 
 
 def test_queries_call_what_the_table_has_and_nothing_of_it_is_left_uncalled() -> None:
