@@ -29,9 +29,9 @@ from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
 PIECE_SIZE = 1 << 17
 #: Bits of the hash that orders an over-full user's keys.
-_PRIORITY_BITS = 40
+_PRIORITY_BITS = np.uint64(40)
 #: How many of these bits hold the weight where the largest weights are kept: as many as ONE_W has.
-_WEIGHT_BITS = 16
+_WEIGHT_BITS = np.uint64(16)
 #: Of over-full users' hashes so many are looked at to guess which are small, and how many times as
 #: many small ones are taken as are needed.
 _SAMPLE, _MARGIN = 1 << 11, 1.5
@@ -99,7 +99,7 @@ def priorities_of(
     """The rank of each of these pairs in its user's own order, a hash of _PRIORITY_BITS bits."""
     users = mixed(of_numbers(held.user_hashes), salt)
     priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
-    priorities >>= np.uint64(64 - _PRIORITY_BITS)
+    priorities >>= np.uint64(64) - _PRIORITY_BITS
     return priorities
 
 
@@ -128,12 +128,8 @@ class FollowingWeights:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = priorities_of(held, over, self.salt, self.hashed) >> np.uint64(
-                _WEIGHT_BITS
-            )
-            priorities |= (ONE_W - w.take(over)).view(np.uint64) << np.uint64(
-                _PRIORITY_BITS - _WEIGHT_BITS
-            )
+            priorities = priorities_of(held, over, self.salt, self.hashed) >> _WEIGHT_BITS
+            priorities |= (ONE_W - w.take(over)).view(np.uint64) << (_PRIORITY_BITS - _WEIGHT_BITS)
             number = held.number * over_full
             w[over] *= below_cut(owner, priorities, number, self.max_items)
         return weights_in_norm(self.unit, w, held.owner, len(held.number))
@@ -167,7 +163,7 @@ def contributions(
     parts = [
         part
         for held in _held_by_pieces(user_hashes, lengths, keys)
-        for part in _contributions_of_piece(held, weigh)
+        for part in _sums_of_piece(held, weigh)
     ]
     nothing = np.empty(0, dtype=np.int64)
     found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
@@ -183,9 +179,7 @@ def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) ->
         yield HeldKeys(held_keys, owner, number, user_hashes[first:last])
 
 
-def _contributions_of_piece(
-    held: HeldKeys, weigh: WeightRule
-) -> Iterator[tuple[Integers, Integers]]:
+def _sums_of_piece(held: HeldKeys, weigh: WeightRule) -> Iterator[tuple[Integers, Integers]]:
     yield sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:
@@ -246,7 +240,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
 
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
-    in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY_BITS)) | priorities
+    in_order = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
     some, found = _smallest_hashes(owner, priorities, number, cap)
     sought = np.sort(in_order.take(some))
     start = np.cumsum(found) - found
@@ -266,7 +260,7 @@ def _smallest_hashes(
     """
     sample = np.sort(priorities[:: len(priorities) // _SAMPLE + 1])
     wanted = (cap + 1) * _MARGIN * len(sample) / np.maximum(number, 1)
-    all_of_them = np.uint64(1 << _PRIORITY_BITS)
+    all_of_them = np.uint64(1) << _PRIORITY_BITS
     limits = np.append(sample, all_of_them).take(wanted.astype(np.int64), mode="clip")
     for _ in range(2):
         some = np.flatnonzero(priorities < limits.take(owner))
@@ -287,7 +281,7 @@ def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, i
     while first < len(lengths):
         last = max(int(np.searchsorted(ends, before + PIECE_SIZE, side="right")), first + 1)
         bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
-        last = min(last, first + (1 << min(63 - bits, 64 - _PRIORITY_BITS)))
+        last = min(last, first + (1 << min(63 - bits, 64 - int(_PRIORITY_BITS))))
         end = int(ends[last - 1])
         yield first, last, before, end
         first, before = last, end

@@ -198,9 +198,8 @@ class Gathering:
 
     def _users_of_texts(self, gathered: Texts) -> Iterator[Users]:
         lengths, positions = gathered.lengths, gathered.positions
-        begins: Any = np.cumsum(
-            lengths, dtype=np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
-        )
+        kind: Any = np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
+        begins: Any = np.cumsum(lengths, dtype=kind)
         begins -= lengths.view(np.uint32)  # of none below 0
         for users, texts in by_user(gathered.users):
             of_texts, first_positions = lengths.take(texts), begins.take(texts)

@@ -74,7 +74,7 @@ def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     return np.maximum(pairs, -1, out=pairs)
 
 
-def candidates_of_longer_grams(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+def longer_candidates(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
     many positions each user keeps, and the pair that begins at each of them.
 
@@ -140,9 +140,8 @@ class ReleasedKeys:
         found = np.empty(len(keys), dtype=np.int32)
         for start in range(0, len(keys), PIECE_SIZE):
             piece = keys[start : start + PIECE_SIZE]
-            found[start : start + PIECE_SIZE] = self._search_from_slot(
-                piece, self._first_slot(piece)
-            )
+            found_of_piece = self._search_from_slot(piece, self._first_slot(piece))
+            found[start : start + PIECE_SIZE] = found_of_piece
         return found
 
     def _search_from_slot(self, keys: Integers, at: Integers) -> NDArray[np.int32]:

@@ -26,12 +26,7 @@ from dphh.udfs.kernel.contributions import (
 )
 from dphh.udfs.kernel.given_grams import counted
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.kernel.positions import (
-    ReleasedKeys,
-    candidates,
-    candidates_of_longer_grams,
-    of_words,
-)
+from dphh.udfs.kernel.positions import ReleasedKeys, candidates, longer_candidates, of_words
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, keys_of_listed_words
 from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers, of_numbers
@@ -174,14 +169,13 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     if len(words):
         found = users, lists_of(lengths_of(lists), candidates(positions, words, ahead))
     else:
-        left, keys = candidates_of_longer_grams(values_of(users), positions)
+        left, keys = longer_candidates(values_of(users), positions)
         found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
 def weight_of(noisy_sum: Any, parts: int, deviation: int, threshold: int) -> pa.Array:
-    """`dphh_weight(noisy_sum, parts, deviation, threshold)`: the w of an item, where `noisy_sum` is
-    the weighted sum of its noised weights in earlier rounds."""
+    """`dphh_weight`: the w of an item; `noisy_sum` is the weighted sum of its earlier weights."""
     return pa.array(weights_of(one_array(noisy_sum).to_numpy(), parts, deviation, threshold))
 
 

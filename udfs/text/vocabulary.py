@@ -78,9 +78,8 @@ class Vocabulary:
         spelled = pl.Series(_views(there), dtype=pl.String)
         numbers = np.empty(len(words), dtype=np.int32)
         for start in range(0, len(words), NUMBERED_AT_ONCE):
-            numbers[start : start + NUMBERED_AT_ONCE] = self._numbers(
-                spelled[start : start + NUMBERED_AT_ONCE]
-            )
+            some = slice(start, start + NUMBERED_AT_ONCE)
+            numbers[some] = self._numbers(spelled[some])
         numbers -= np.int32(1)
         return numbers
 

@@ -111,7 +111,7 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
         warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
-            "let only those read that log who may read the corpus",
+            "let only those read that log who may read the corpus"
         )
     if limits.threads is not None:
         raise UsageError(

@@ -25,12 +25,7 @@ from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
-from dphh.engines.spark.failures import (
-    FROM_JAVA,
-    hide_engine_errors,
-    java_is_gone,
-    quiet_py4j,
-)
+from dphh.engines.spark.failures import FROM_JAVA, hide_engine_errors, java_is_gone, quiet_py4j
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
 from dphh.sql import query_for
