@@ -27,7 +27,10 @@ from dphh import (
     Ledger,
     UsageError,
     check,
+    counts,
     items,
+    ldp_trie,
+    ngrams,
     trie,
 )
 from dphh.corpora.files import refuse_unclear_columns
@@ -94,6 +97,28 @@ def test_a_type_of_several_spellings_is_refused_before_anything_is_paid(
     assert said.endswith(f"cast it to text or to an integer in a view, {SPELLED}")
     several = Corpus(path, user=["what", "who"], text="what")
     assert "user, column 2: column who is" in refused(several, ledger, engine)
+
+
+VERBS: dict[str, Any] = {
+    "items": items,
+    "ngrams": partial(ngrams, max_n=2),
+    "counts": partial(counts, of=[["a"]]),
+    "trie": partial(trie, max_length=2),
+    "ldp_trie": partial(
+        ldp_trie, local_epsilon=4, users_per_level=99, max_length=1, keep=1, contributions=1
+    ),
+}
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("verb", VERBS)
+def test_one_id_in_two_spellings_is_refused_by_every_verb(engine, tmp_path, ledger, verb):
+    pq.write_table(pa.table({"who": [0.0, -0.0], "what": ["a", "b"]}), tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", item="what")
+    asked = {"delta": 1e-6} if verb == "ldp_trie" else ASK
+    with pytest.raises(CorpusError, match=SPELLED):
+        VERBS[verb](corpus, **asked).run(ledger=ledger, engine=engine)
+    assert ledger.runs() == []
 
 
 #: The user's column in two or three files. United as text, or as a decimal, one user's id would be

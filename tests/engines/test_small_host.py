@@ -1,0 +1,125 @@
+"""A host of plain Python and NumPy, for one step: what a new engine has to bring, and no more.
+
+It runs `items` with method "gaussian". Another method needs the steps of its queries; nothing else
+of dphh knows an engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from dphh import Corpus, items
+from dphh.engines.host import Host, Lookup
+from dphh.registry import run_levels
+from dphh.run import release_of
+from dphh.testing import SeededRandomness
+from dphh.udfs.functions import functions
+from dphh.udfs.kernel.gathering import Gathering
+from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.text.vocabulary import Vocabulary
+from tests.engines.levels import unstored
+
+Rows = list[tuple[int, list[str]]]
+
+
+class SmallHost(Host):
+    """Tables are dictionaries of columns, and steps are methods of their names."""
+
+    name, version = "small", "1"
+
+    def __init__(self, rows: Rows, randomness: SeededRandomness) -> None:
+        self.rows, self.randomness = rows, randomness
+        self.functions = functions(randomness)
+        self.words = Vocabulary()
+        self.tables: dict[str, Any] = {}
+
+    def has_rows_without_user(self) -> bool:
+        return any(user is None for user, _ in self.rows)
+
+    def open(self) -> None:
+        users, tokens = zip(*self.rows, strict=True)
+        names = pa.array([str(user) for user in users])
+        texts = pa.array(tokens, pa.list_(pa.string()))
+        self.tables["tokens_of_rows"] = names, texts, pa.nulls(len(names), pa.string())
+
+    def gather(self, table: str, reading: Reading) -> None:
+        self.open()
+        gathering = Gathering(reading.reader(self.words))
+        gathering.add(*self.tables["tokens_of_rows"])
+        gathering.end()
+        self.words.close()
+        self.tables[table] = pa.concat_tables(gathering.rows())
+
+    def run(self, step: str, **parameters: Any) -> None:
+        getattr(self, step)(**self._known(parameters))
+
+    def take(self, step: str, **parameters: Any) -> Any:
+        return getattr(self, step)(**self._known(parameters))
+
+    def _known(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        def of(value: Any) -> Any:
+            value = value.value if isinstance(value, Lookup) else value
+            return value.by_id(self.words) if hasattr(value, "by_id") else value
+
+        return {name: of(value) for name, value in parameters.items()}
+
+    def put(self, table: str, rows: Any) -> None:
+        self.tables[table] = rows
+
+    def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
+        raise NotImplementedError("method gaussian brings nothing")
+
+    def rename(self, table: str, name: str) -> None:
+        self.tables[name] = self.tables.pop(table)
+
+    def drop(self, *tables: str) -> None:
+        for table in tables:
+            self.tables.pop(table, None)
+
+    def close(self) -> None:
+        self.tables.clear()
+
+    # The two steps.
+
+    def words_level(
+        self, released: Any, max_items: int, grid_bits: int, salt: int, sigma: int, purpose: str,
+        is_test: bool,
+    ) -> None:  # fmt: skip
+        users = self.tables["users"]
+        ids = self.functions["unreleased"].body(users.column("ids"), self.words, released)
+        contributed = self.functions["contributions_of_words"].body(
+            users.column("user_hashes"), users.column("lengths"), ids, self.words,
+            max_items, grid_bits, salt,
+        )  # fmt: skip
+        sums: Counter[int] = Counter()
+        for pair in contributed.flatten().to_pylist():
+            sums[pair["key"]] += pair["weight"]
+        many = len(sums)
+        names = self.words.spelled(pa.array([*sums])) if is_test else pa.nulls(many, pa.string())
+        noise = self.functions["noise"].body(
+            names, pa.array([sigma] * many), pa.array([purpose] * many)
+        )
+        self.tables["noised"] = dict(
+            zip(sums, map(sum, zip(sums.values(), noise.to_pylist(), strict=True)), strict=True)
+        )
+
+    def released_words(self, threshold: int) -> pa.Table:
+        passed = {key: noisy for key, noisy in self.tables["noised"].items() if noisy >= threshold}
+        keys = self.words.spelled(pa.array([*passed], pa.int32()))
+        return pa.table({"key": keys, "noisy": pa.array(passed.values(), pa.int64())})
+
+
+def test_a_host_in_plain_python_releases_what_duckdb_does(written: Any) -> None:
+    rows = [(user, [f"w{user % n}" for n in range(1, 12)]) for user in range(600)]
+    corpus: Corpus = written(rows, text="what", as_="list")
+    plan = items(corpus, epsilon=4, delta=1e-4, max_items=4, method="gaussian")
+    host = SmallHost(rows, SeededRandomness(7))
+    found = run_levels(plan.price, host, unstored, " ", lambda _: None)
+    small = release_of(found, plan.price, corpus, host, "one", host.randomness)
+    release = plan.run(engine="duckdb", randomness=SeededRandomness(7))
+    assert len(release) > 10
+    assert small.table.equals(release.table)
+    assert small.manifest["levels"] == release.manifest["levels"]
