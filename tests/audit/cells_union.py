@@ -22,15 +22,7 @@ from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from tests.audit.measure import (
-    WORDS,
-    Measured,
-    counted,
-    in_turn,
-    released_once,
-    scores,
-    written,
-)
+from tests.audit.measure import WORDS, Measured, counted, in_turn, released_once, scores, written
 
 Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.

@@ -124,8 +124,7 @@ def test_the_worst_others_come_close_to_what_is_promised(engine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes, shared",
-    [({"theta": 2}, [1, 1, 1]), ({"numerator": int(0.7 * 2.0**64)}, [2, 2, 2])],
+    "changes, shared", [({"theta": 2}, [1, 1, 1]), ({"numerator": int(0.7 * 2.0**64)}, [2, 2, 2])]
 )
 def test_a_price_that_is_not_that_of_what_is_done_is_caught(engine, tmp_path, changes, shared):
     plan = mutated(plan_of(0.5, 3, 3, 1.0), **changes)

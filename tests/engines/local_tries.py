@@ -26,12 +26,7 @@ def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> 
     plan = ldp_trie(**(ASK | asked))
 
     def changed(place: int, level: LocalLevel) -> LocalLevel:
-        level = replace(
-            level,
-            users=users,
-            contributions=contributions,
-            first_seat=place * users,
-        )
+        level = replace(level, users=users, contributions=contributions, first_seat=place * users)
         if truthful:
             return replace(level, size=1, numerator=2**64 - 1)
         made = subset_selection(level.domain, plan.privacy.epsilon)

@@ -73,9 +73,7 @@ CASES = {
         partial(items, max_items=4, method="adaptive", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
     ),
     "adaptive, one round for two": Case(
-        partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE),
-        FEW,
-        ((1, 1), (1, 2)),
+        partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
     ),
     "auto, rounds": Case(
         partial(items, max_items=4, method="auto", **LOOSE),
@@ -83,9 +81,7 @@ CASES = {
         ((1, 1), (1, 2), (1, 3), (1, 4)),
     ),
     "auto of nothing, one round": Case(
-        partial(items, max_items=4, method="auto", counts=0.3, **LOOSE),
-        ALONE,
-        ((1, 1), (1, 2)),
+        partial(items, max_items=4, method="auto", counts=0.3, **LOOSE), ALONE, ((1, 1), (1, 2))
     ),
     "forecast, three rounds of words": Case(
         partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
@@ -98,9 +94,7 @@ CASES = {
         partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3)
     ),
     "forecast that ends at pairs": Case(
-        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE),
-        APART,
-        ((1, 1), (1, 3), 2),
+        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE), APART, ((1, 1), (1, 3), 2)
     ),
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3))),
     "forecast of nothing": Case(partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3))),

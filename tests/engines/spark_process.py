@@ -82,9 +82,7 @@ def sizes(events: list[dict[str, Any]]) -> dict[str, int]:
 
 
 #: Half of the words.
-PUBLIC = pl.DataFrame(
-    {"item": [f"w{i}" for i in range(0, WORDS, 2)], "count": [9] * (WORDS // 2)},
-)
+PUBLIC = pl.DataFrame({"item": [f"w{i}" for i in range(0, WORDS, 2)], "count": [9] * (WORDS // 2)})
 PLANS = {
     "forecast with a prior": partial(
         ngrams, max_n=2, epsilon=8, delta=1e-6, prior=PUBLIC, prior_is_public=True

@@ -22,8 +22,7 @@ from tests.engines.levels import few, histogram
 
 TEXTS = st.text(
     st.one_of(
-        st.sampled_from("aAbzéÉßñ日本_'\"’-.,;?!1٣\0" + WHITE_SPACE),
-        st.characters(codec="utf-8"),
+        st.sampled_from("aAbzéÉßñ日本_'\"’-.,;?!1٣\0" + WHITE_SPACE), st.characters(codec="utf-8")
     ),
     max_size=30,
 )
@@ -80,10 +79,7 @@ READINGS = {
     "characters": ({"as_": "characters"}, list),
     "lower": ({"split": "white space"}, lambda text: white_space_words(simple_lower(text))),
     "pattern": ({"split": "[a-z]+", "lower": False}, lambda text: re.findall("[a-z]+", text)),
-    "quotes": (
-        {"split": "['\"].", "lower": False},
-        lambda text: re.findall("['\"].", text),
-    ),
+    "quotes": ({"split": "['\"].", "lower": False}, lambda text: re.findall("['\"].", text)),
     "strip": (
         {**SPACES, "strip": ".,-]^\\"},
         lambda text: [w.strip(".,-]^\\") for w in white_space_words(text)],

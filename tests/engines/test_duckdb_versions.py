@@ -17,9 +17,7 @@ from tests.engines.test_content import (
 )
 
 # Its SQL and the functions registered in it: against the specification, and against Polars.
-from tests.engines.test_engines_agree import (
-    test_a_seeds_release_is_the_same_on_every_engine,
-)
+from tests.engines.test_engines_agree import test_a_seeds_release_is_the_same_on_every_engine
 
 # Its memory.
 from tests.engines.test_memory import (
@@ -45,11 +43,7 @@ from tests.engines.test_sources import (
     test_tables_in_memory_are_read,
     test_what_cannot_be_read_says_what_to_do_and_costs_nothing,
 )
-from tests.engines.test_stores import (
-    address,
-    bucket,
-    test_parquet_in_a_store_is_read,
-)
+from tests.engines.test_stores import address, bucket, test_parquet_in_a_store_is_read
 from tests.engines.test_users import (
     test_a_type_of_several_spellings_is_refused_before_anything_is_paid,
     test_dropped_they_change_nothing,

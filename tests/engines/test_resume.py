@@ -22,16 +22,7 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
 from tests.engines.asked import is_of
-from tests.engines.cut_short import (
-    DRAWING,
-    EVERYBODY,
-    ROOT,
-    RUN,
-    SETTLED,
-    STORED,
-    killed,
-    said,
-)
+from tests.engines.cut_short import DRAWING, EVERYBODY, ROOT, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case
 from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, ran
 

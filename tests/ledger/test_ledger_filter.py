@@ -14,13 +14,7 @@ from scipy.stats import norm
 
 from dphh import items, ngrams
 from dphh.ledger.budget import Booking, Cap, Kept, allowed, checked_booking, drawn, fits, left
-from dphh.privacy.events import (
-    DeltaEvent,
-    EpsilonDeltaEvent,
-    Event,
-    GaussianEvent,
-    SetUnionEvent,
-)
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 

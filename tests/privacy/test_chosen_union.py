@@ -68,10 +68,7 @@ def test_no_attacker_gets_more_and_the_bound_is_close(epsilon, event, more):
 
 @pytest.mark.parametrize(
     "events",
-    [
-        lambda event: [GaussianEvent(9.0), event],
-        lambda event: [event, EpsilonDeltaEvent(0.1, 0.0)],
-    ],
+    [lambda event: [GaussianEvent(9.0), event], lambda event: [event, EpsilonDeltaEvent(0.1, 0.0)]],
     ids=["asked for later", "beside an epsilon of its own"],
 )
 def test_elsewhere_it_pays_for_all_of_both(events):

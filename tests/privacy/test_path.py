@@ -36,12 +36,7 @@ GOLDEN = [
     (1.0, 0.00793, 12, (8000,) * 9 + (17,)),
 ]
 # What the plans of the papers' sizes come to: epsilon, delta, theta, users needed over 10 levels.
-CHOICES = [
-    (1.0, 1e-8, 20, 121),
-    (2.0, 1e-8, 22, 80),
-    (4.0, 1.5e-8, 24, 71),
-    (4.0, 2.3e-12, 34, 99),
-]
+CHOICES = [(1.0, 1e-8, 20, 121), (2.0, 1e-8, 22, 80), (4.0, 1.5e-8, 24, 71), (4.0, 2.3e-12, 34, 99)]
 # Rates and thresholds small and large, levels few and many, deltas from 0.02 down to 1e-30.
 SETTINGS = [
     (0.7, 0.5, 2, 3),

@@ -158,10 +158,7 @@ def test_whole_numbers_and_floats_ask_for_the_same(name):
     assert told == planned(name, epsilon=1.0).dumps() == planned(name, epsilon=np.int64(1)).dumps()
 
 
-METHODS = {
-    "items": ("auto", "gaussian", "sips", "adaptive"),
-    "ngrams": ("forecast", "dpne"),
-}
+METHODS = {"items": ("auto", "gaussian", "sips", "adaptive"), "ngrams": ("forecast", "dpne")}
 
 
 @pytest.mark.parametrize(
