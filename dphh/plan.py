@@ -133,10 +133,12 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         plan = _checked_plan(found)
     except UsageError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+    except KeyError as problem:
         raise UsageError(
-            f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
+            f"plan: found {problem} missing; pass what Plan.to_json() returned"
         ) from None
+    except (AttributeError, TypeError, ValueError):
+        raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
     anew = _price_again(plan)
     of_files = plan.price.privacy.provided is None
     says = stated(anew.price, _user_from_json(found), of_files=of_files)

@@ -130,10 +130,9 @@ def plan_with_theta(users: int, epsilon: float, levels: int, theta: int) -> Fixe
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
-            f"no batch of sqrt(n) = {math.isqrt(users - 1) + 1:,} users or more keeps epsilon "
-            f"{epsilon!r} over {levels} levels with theta {theta} and {users:,} users (found "
-            f"{batch:,}); "
-            f"give a larger epsilon, fewer levels, or about {needed:,} users."
+            f"users: no batch of sqrt(n) = {math.isqrt(users - 1) + 1:,} users or more keeps "
+            f"epsilon {epsilon!r} over {levels} levels with theta {theta} and {users:,} users "
+            f"(found {batch:,}); give a larger epsilon, fewer levels, or about {needed:,} users."
         )
     return fixed_size_price(users, theta, batch, levels)
 
