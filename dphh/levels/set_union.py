@@ -7,7 +7,7 @@ from math import ceil
 from typing import ClassVar
 
 from dphh.levels.level import LevelOnGrid
-from dphh.privacy.following import Noise
+from dphh.privacy.following import RoundNoise
 from dphh.wording.lines import number, plural
 
 #: If at least this many items reach the first round's threshold, several rounds follow, else one.
@@ -35,8 +35,8 @@ class SetUnionLevel(LevelOnGrid):
         return self._grid_to_users(self.threshold_grid)
 
     @property
-    def grid(self) -> Noise:
-        return Noise(self.sigma_grid, self.grid_bits)
+    def grid(self) -> RoundNoise:
+        return RoundNoise(self.sigma_grid, self.grid_bits)
 
     def in_words(self) -> tuple[str, ...]:
         return (
@@ -48,7 +48,7 @@ class SetUnionLevel(LevelOnGrid):
 
 
 @dataclass(frozen=True)
-class WeighedLevel(SetUnionLevel):
+class ReweighedLevel(SetUnionLevel):
     """A later round of a set union: users weigh items by the noised weights of earlier rounds.
     Its threshold is valid for any weights."""
 
@@ -58,7 +58,7 @@ class WeighedLevel(SetUnionLevel):
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
     """A first round of `items`, which releases nothing: how many items reach its threshold chooses
-    between an `SingleRoundLevel` and rounds."""
+    between a `SingleRoundLevel` and rounds."""
 
     kind: ClassVar[str] = "choice"
 

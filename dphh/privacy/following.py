@@ -35,7 +35,7 @@ FIRST_PARTS, MOST_PARTS = 16, 1 << 10
 
 
 @dataclass(frozen=True)
-class Noise:
+class RoundNoise:
     """A round's noise: `sigma` is in grid units, of which a user's weight has 2^bits."""
 
     sigma: int
@@ -52,7 +52,7 @@ class ItemWeights:
     threshold: int
 
     @classmethod
-    def after(cls, rounds: Sequence[Noise], threshold: int, bits: int) -> ItemWeights:
+    def after(cls, rounds: Sequence[RoundNoise], threshold: int, bits: int) -> ItemWeights:
         """From the rounds so far, and the next one's threshold on its grid of 2^bits."""
         first = rounds[0]
         parts, precision = 0, Fraction(0)
@@ -67,7 +67,7 @@ class ItemWeights:
         return weights_of(noisy_sum, self.parts, self.deviation, self.threshold)
 
 
-def parts_of_round(first: Noise, each: Noise) -> int:
+def parts_of_round(first: RoundNoise, each: RoundNoise) -> int:
     """A round's parts: its 1 / sigma^2 in users, on a scale where the first round has FIRST_PARTS,
     over how much finer its grid is, since that multiplies its weights."""
     parts = (FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2

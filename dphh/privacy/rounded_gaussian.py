@@ -251,7 +251,7 @@ def _log2_stretch(sigma: int) -> int:
 
 
 def _sigma_in_stretches(sigma: int) -> Fraction:
-    """s = sigma / 2^w."""
+    """s of the module: the standard deviation, with a stretch as the unit of length."""
     return sigma / Fraction(2) ** _log2_stretch(sigma)
 
 

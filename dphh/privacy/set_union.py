@@ -101,7 +101,7 @@ def threshold_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: f
 
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
-    """What a threshold really costs, rounded up: the events in the ledger say this."""
+    """The delta that a threshold costs, rounded up: what the events in the ledger say."""
     return delta_for(noise, distinct_weights(bits, max_items), threshold)
 
 

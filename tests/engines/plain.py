@@ -16,7 +16,7 @@ import pyarrow as pa
 from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.levels.trie import BatchLevel, Choice, VoteLevel
 from dphh.sql import query
 from tests.draws import register_draws
@@ -112,7 +112,7 @@ class Plain:
             self.run("held_items")
             self.run(
                 "union_round",
-                equal=not isinstance(level, WeighedLevel),
+                equal=not isinstance(level, ReweighedLevel),
                 max_items=level.max_items,
                 grid_bits=level.grid_bits,
                 salt=self._salt(name),

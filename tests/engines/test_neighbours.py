@@ -30,7 +30,7 @@ from dphh import Corpus, counts, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
 from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import Counting
@@ -319,7 +319,7 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, ne
     levels = [
         SetUnionLevel(1, 2, BITS, sigma, threshold),
         *(
-            WeighedLevel(1, 2, BITS + more, sigma // 2 << more, threshold << more, round=number)
+            ReweighedLevel(1, 2, BITS + more, sigma // 2 << more, threshold << more, round=number)
             for number, more in ((2, finer[1]), (3, finer[2]))
         ),
     ]

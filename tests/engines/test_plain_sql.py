@@ -24,7 +24,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
@@ -339,7 +339,7 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
     for step, found in zip(words, rounds, strict=True):
         scores = zip(step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True)
         assert {(word,): score * 2.0**step.level.grid_bits for word, score in scores} == found
-    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, WeighedLevel]
+    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, ReweighedLevel]
 
     below = [()] if with_prior else sorted(plain.released(1))
     for step, told in zip(done[len(words) :], seen, strict=True):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Ledger, items
-from dphh.levels.set_union import CHOICE_COMMON, SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import CHOICE_COMMON, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
@@ -95,7 +95,7 @@ def test_later_rounds_thresholds_cover_any_weights() -> None:
     first, *later = plan.levels
     assert type(first) is SetUnionLevel
     for level in later:
-        assert isinstance(level, WeighedLevel)
+        assert isinstance(level, ReweighedLevel)
         equal = SetUnionLevel(**asdict(level))
         assert threshold_delta(level) > 1.0003 * threshold_delta(equal)
 

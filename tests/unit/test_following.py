@@ -13,7 +13,7 @@ from dphh.privacy.following import (
     MOST_PARTS,
     ONE_W,
     ItemWeights,
-    Noise,
+    RoundNoise,
     parts_of_round,
     roots,
 )
@@ -26,7 +26,7 @@ from dphh.udfs.kernel.contributions import FollowingWeights, contributions
     threshold=st.integers(1, 2**22),
 )
 def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
-    grids = [Noise(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
+    grids = [RoundNoise(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
     follows = ItemWeights.after(grids, threshold, 10)
     (w,) = follows.weights(np.array([noisy_sum])).tolist()
     assert LEAST_W <= w <= ONE_W
@@ -42,7 +42,7 @@ def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
 
 def test_the_estimate_is_of_the_least_variance():
     sigmas = [28_000, 11_000, 4_200]
-    grids = [Noise(sigma, 10) for sigma in sigmas]
+    grids = [RoundNoise(sigma, 10) for sigma in sigmas]
     follows = ItemWeights.after(grids, 20_000, 10)
     parts = [parts_of_round(grids[0], grid) for grid in grids]
     assert follows.parts == sum(parts)
@@ -50,13 +50,13 @@ def test_the_estimate_is_of_the_least_variance():
     assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
     assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
     # Sums of so many users' weights stay in 64 bits.
-    assert parts_of_round(Noise(2**17, 10), Noise(50, 10)) == MOST_PARTS
+    assert parts_of_round(RoundNoise(2**17, 10), RoundNoise(50, 10)) == MOST_PARTS
 
 
 def test_on_finer_grids_the_estimate_is_the_same():
     """Three rounds of half the noise each, by finer grids or by a smaller sigma."""
-    finer = [Noise(32_000, 7), Noise(32_000, 8), Noise(32_000, 9)]
-    one_grid = [Noise(32_000, 7), Noise(16_000, 7), Noise(8_000, 7)]
+    finer = [RoundNoise(32_000, 7), RoundNoise(32_000, 8), RoundNoise(32_000, 9)]
+    one_grid = [RoundNoise(32_000, 7), RoundNoise(16_000, 7), RoundNoise(8_000, 7)]
     by_finer, by_one = ItemWeights.after(finer, 4000 << 3, 10), ItemWeights.after(one_grid, 4000, 7)
     assert by_finer == by_one
     users = np.array([900, 1100, 1000])  # an item's noised weights
@@ -71,7 +71,7 @@ def test_on_finer_grids_the_estimate_is_the_same():
 
 
 def test_what_stands_nearer_the_threshold_is_given_more():
-    follows = ItemWeights.after([Noise(1000, 10)], 20_000, 10)
+    follows = ItemWeights.after([RoundNoise(1000, 10)], 20_000, 10)
     w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
     w = follows.weights(16 * np.arange(19_001, 10**7, 1000))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
 from dphh.privacy.following import ItemWeights
@@ -70,6 +70,6 @@ def _with_round(level: SetUnionLevel, released: Any) -> Any:
 
 def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights | None:
     """The public numbers of this round's weights; None if its weights are equal."""
-    if not isinstance(level, WeighedLevel):
+    if not isinstance(level, ReweighedLevel):
         return None
     return ItemWeights.after([each.grid for each in ran], level.threshold_grid, level.grid_bits)

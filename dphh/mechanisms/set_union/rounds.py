@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isqrt, nextafter, prod
 
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.terms import small_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
@@ -52,7 +52,7 @@ def least_threshold(
 ) -> int:
     """The least threshold that costs at most delta, for any weights if they depend on earlier
     rounds."""
-    if kind is WeighedLevel:
+    if kind is ReweighedLevel:
         return any_weights_threshold(noise, 2**bits, max_items, delta)
     return new_item_threshold(noise, bits, max_items, delta)
 
@@ -60,7 +60,7 @@ def least_threshold(
 def threshold_delta(level: SetUnionLevel) -> float:
     """The delta that a level's threshold costs."""
     noise = rounded_gaussian(level.sigma_grid)
-    if isinstance(level, WeighedLevel):
+    if isinstance(level, ReweighedLevel):
         unit = 2**level.grid_bits
         return any_weights_delta(noise, unit, level.max_items, level.threshold_grid)
     return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
@@ -78,7 +78,7 @@ def round_levels(
     rounds = zip(sigmas, bounds, deltas, strict=True)
     return tuple(
         round_level(
-            WeighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index
+            ReweighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index
         )
         for index, each in enumerate(rounds)
     )

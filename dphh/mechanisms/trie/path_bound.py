@@ -46,8 +46,11 @@ _POINTS_IN_CACHE = 2**14
 class Resolution:
     """How finely the maximum is computed; any resolution gives an upper bound."""
 
-    polygon: float  # the change of ln b and of ln(a - b) between two lines, times sqrt(levels)
-    chord: float  # the change of ln G between two points of the grid, times sqrt(levels)
+    #: How far apart the polygon's lines are: the change of ln b and of ln(a - b) from one to the
+    #: next, times sqrt(levels).
+    polygon: float
+    #: How far apart the grid's points are: the change of ln G from one to the next, likewise.
+    chord: float
     least: int
     most: int
     levels: float = math.inf  # more levels than this do not make it finer

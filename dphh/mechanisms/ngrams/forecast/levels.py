@@ -145,7 +145,7 @@ def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int)
 
 
 def draw_level(placed: PlacedRungs, step: Step, ladder: Ladder, purpose: str) -> Any:
-    """Both rounds of a level above a ladder of releases: a `ForecastRelease` as a table."""
+    """Draw both rounds of the level above this ladder: a `ForecastRelease` as a table."""
     placed.climb(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     return _in_two_rounds(placed.host, step, purpose)

@@ -21,7 +21,7 @@ from math import ceil, floor, isqrt, log2
 from dphh.errors import UsageError
 from dphh.levels.level import Level
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.levels.set_union import SetUnionLevel, WeighedLevel
+from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
     NEW_WORDS_DELTA_SHARE,
@@ -174,7 +174,7 @@ def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
         _level_of_words_round(
-            WeighedLevel if index else SetUnionLevel,
+            ReweighedLevel if index else SetUnionLevel,
             budget,
             noise,
             bits + index,
