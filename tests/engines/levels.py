@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isqrt
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 from hypothesis import HealthCheck, settings
 
@@ -64,6 +67,24 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
         passed = draw_words(host, bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
+    )
+
+
+def expected(rows: Any, tokens: Any = str.split) -> dict[str, int]:
+    """The same by plain Python, of rows (user, content): what `tokens` makes of each."""
+    held: dict[Any, set[str]] = defaultdict(set)
+    for user, content in rows:
+        held[user] |= {token for token in tokens(content) if token}
+    weights: dict[str, int] = defaultdict(int)
+    for words in held.values():
+        for word in words:
+            weights[word] += isqrt(4**10 // len(words))
+    return dict(weights)
+
+
+def frame(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"who": [row[0] for row in rows], "what": [row[1] for row in rows]}, strict=False
     )
 
 

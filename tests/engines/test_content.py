@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError
 from dphh.udfs.text.tokens import tokens_of
-from tests.engines.contents import WHITE_SPACE, expected
-from tests.engines.levels import few, histogram
+from tests.engines.levels import expected, few, histogram
 
+WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
 TEXTS = st.text(
     st.one_of(
         st.sampled_from("aAbzéÉßñ日本_'\"’-.,;?!1٣\0" + WHITE_SPACE), st.characters(codec="utf-8")

@@ -43,9 +43,8 @@ from tests.engines.ladders import (
     weights,
 )
 from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
-from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
-from tests.engines.tries import grown, grown_of_batches, prefixes
+from tests.engines.tries import grown, grown_of_batches, local_plan, prefixes
 
 FEW = few(6)
 PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])

@@ -20,8 +20,7 @@ import pytest
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines import ENGINES
-from tests.engines.contents import expected, frame
-from tests.engines.levels import histogram
+from tests.engines.levels import expected, frame, histogram
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
 ASK = {"epsilon": 1, "delta": 1e-6}

@@ -10,8 +10,9 @@ import pytest
 
 from dphh import Corpus, CorpusError, items
 from dphh.corpora.stores import extension_file
-from tests.engines.contents import ROWS, expected, frame
-from tests.engines.levels import histogram
+from tests.engines.levels import expected, frame, histogram
+
+ROWS = [(1, "a b"), (1, "b c"), (2, "b"), (3, "a"), (3, "a")]
 
 
 @pytest.fixture(scope="module")
