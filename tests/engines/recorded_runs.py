@@ -51,7 +51,10 @@ PUBLIC = pl.DataFrame(
 )  # fmt: skip
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
+ITEMS = partial(items, max_items=4, **LOOSE)
+ROUNDS = (1, 1), (1, 2), (1, 3)
 FORECAST = partial(ngrams, max_items=5, spurious=0.5, **LOOSE)
+WITH_PRIOR = partial(FORECAST, prior=PUBLIC, prior_is_public=True)
 LOCAL = partial(
     ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=2, max_length=2,
     keep=6, character_set=list("abcdz"), pad=True,
@@ -59,35 +62,25 @@ LOCAL = partial(
 PAIRS = [("w1",), ("w2",), ("w1", "w8"), ("not", "there")]
 
 CASES = {
-    "items": Case(partial(items, max_items=4, method="gaussian", **LOOSE), COMMON, ((1, 1),)),
-    "items, counted": Case(
-        partial(items, max_items=4, method="gaussian", counts=0.3, **LOOSE), COMMON, ((1, 1),)
-    ),
-    "sips": Case(
-        partial(items, max_items=4, method="sips", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
-    ),
-    "sips, one round for two": Case(
-        partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
-    ),
-    "adaptive": Case(
-        partial(items, max_items=4, method="adaptive", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
-    ),
+    "items": Case(partial(ITEMS, method="gaussian"), COMMON, ((1, 1),)),
+    "items, counted": Case(partial(ITEMS, method="gaussian", counts=0.3), COMMON, ((1, 1),)),
+    "sips": Case(partial(ITEMS, method="sips"), NEAR, ROUNDS),
+    "sips, one round for two": Case(partial(ITEMS, method="sips", counts=0.3), FEW, ROUNDS[:2]),
+    "adaptive": Case(partial(ITEMS, method="adaptive"), NEAR, ROUNDS),
     "adaptive, one round for two": Case(
-        partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
+        partial(ITEMS, method="adaptive", counts=0.3), FEW, ROUNDS[:2]
     ),
     "auto, rounds": Case(
-        partial(items, max_items=4, method="auto", **LOOSE),
+        partial(ITEMS, method="auto"),
         [*NEAR, *((user, ["a", "b", "c"]) for user in range(2_000, 2_900))],
-        ((1, 1), (1, 2), (1, 3), (1, 4)),
+        (*ROUNDS, (1, 4)),
     ),
     "auto of nothing, one round": Case(
-        partial(items, max_items=4, method="auto", counts=0.3, **LOOSE), ALONE, ((1, 1), (1, 2))
+        partial(ITEMS, method="auto", counts=0.3), ALONE, ROUNDS[:2]
     ),
-    "forecast, three rounds of words": Case(
-        partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
-    ),
+    "forecast, three rounds of words": Case(partial(FORECAST, max_n=3), NEAR, (*ROUNDS, 2, 3)),
     "forecast, words found early": Case(
-        partial(FORECAST, max_n=3, counts=0.3), COMMON, ((1, 1), (1, 2), 2, 3)
+        partial(FORECAST, max_n=3, counts=0.3), COMMON, (*ROUNDS[:2], 2, 3)
     ),
     "forecast, words in one round": Case(partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3)),
     "forecast, words in one round, counted": Case(
@@ -98,16 +91,10 @@ CASES = {
     ),
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3))),
     "forecast of nothing": Case(partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3))),
-    "forecast with a prior": Case(
-        partial(FORECAST, max_n=3, prior=PUBLIC, prior_is_public=True), COMMON, (1, 2, 3)
-    ),
-    "forecast with a prior, counted": Case(
-        partial(FORECAST, max_n=2, counts=0.3, prior=PUBLIC, prior_is_public=True), NEAR, (1, 2)
-    ),
+    "forecast with a prior": Case(partial(WITH_PRIOR, max_n=3), COMMON, (1, 2, 3)),
+    "forecast with a prior, counted": Case(partial(WITH_PRIOR, max_n=2, counts=0.3), NEAR, (1, 2)),
     "forecast of nothing with a prior": Case(
-        partial(FORECAST, max_n=3, spurious=1e-9, prior=PUBLIC, prior_is_public=True),
-        [(user, [f"own {user}"]) for user in range(40)],
-        (1,),
+        partial(WITH_PRIOR, max_n=3, spurious=1e-9), ALONE, (1,)
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
     "dpne, one side": Case(

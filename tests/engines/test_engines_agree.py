@@ -6,13 +6,10 @@ keeps who is over the cap.
 
 from __future__ import annotations
 
-import unicodedata
 from random import Random
 
 import polars as pl
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from dphh import Corpus, items
 from dphh.engines import ENGINES, engine_of
@@ -20,7 +17,6 @@ from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
 from dphh.udfs.text import vocabulary
-from tests.engines.levels import few, histogram
 from tests.engines.recorded_runs import CASES, corpus_of
 
 OTHERS = pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
@@ -78,39 +74,6 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
             engine="duckdb", threads=threads, randomness=SeededRandomness(11), again=True
         )
         assert release.to_arrow() == whole
-
-
-# Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.
-
-READINGS = {
-    "all": {"lower": True, "split": "unicode", "strip": "_", "keep": ".{2,}", "drop": ".*a"},
-    "cut units": {"as_": "whole", "unit": 3, "max_token_length": 7},
-    "units of nothing": {"as_": "whole", "unit": 2, "max_token_length": 5, "too_long": "drop"},
-}
-ODD = "aAbzéÉßñΣσςİıǅ日本_'’-.,;?!1٣\0\t\n\v\f\r\x85\xa0\u1680\u2028\u3000 🙂\u200d\u0301Ⅷ½"
-TEXTS = st.text(
-    st.one_of(
-        st.sampled_from(ODD),
-        st.characters(codec="utf-8").filter(lambda c: unicodedata.category(c) != "Cn"),
-    ),
-    max_size=12,
-)
-
-
-@pytest.mark.parametrize(
-    ("other", "reading"),
-    [("polars", "all"), ("polars", "cut units"), *(("spark", reading) for reading in READINGS)],
-)
-@given(texts=st.lists(TEXTS, min_size=15, max_size=60))
-@example(texts=["ΑΣ ΑΣΑ İI Σ", "Ⅷ½ e\u0301A", " ", ODD])
-@few(2)  # of many texts each, as two instances of engines cost more
-def test_engines_read_the_same_tokens(no_noise, other, reading, texts):
-    """DuckDB makes tokens for Polars too."""
-    options = READINGS[reading]
-    corpus = Corpus(pl.DataFrame({"who": range(len(texts)), "what": texts}),
-                    user="who", **({"text": "what"} | options))  # fmt: skip
-    both = [histogram(name, corpus, no_noise, 100) for name in ("duckdb", other)]
-    assert both[0] == both[1]
 
 
 # Which engine runs

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -22,15 +20,11 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
 from tests.engines.asked import is_of
-from tests.engines.cut_short import DRAWING, EVERYBODY, ROOT, RUN, SETTLED, STORED, killed, said
+from tests.engines.cut_short import DRAWING, EVERYBODY, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case
 from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, ran
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-#: Processes and the ledger are every engine's: on one of them every day.
-ON_POLARS = pytest.mark.parametrize(
-    "engine", ["polars", "spark", pytest.param("duckdb", marks=pytest.mark.slow)]
-)
 #: Two rounds of words find them all, and two longer lengths follow.
 FORECAST = "forecast, three rounds of words"
 #: Of every way to draw. One every day, the others in the slow line; on Spark a few.
@@ -91,7 +85,7 @@ def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
         assert stored_levels(ledger) == {}
 
 
-@ON_POLARS
+@pytest.mark.parametrize("engine", ["polars", "spark"])
 def test_every_user_keeps_the_sequence_that_was_drawn_before(engine: str, tmp_path: Path) -> None:
     """Level 1 shows what each of 200 users drew of four; level 2 is of those same sequences."""
     rows = [(user, [f"{user} {choice}", "end"]) for user in range(200) for choice in "abcd"]
@@ -104,52 +98,6 @@ def test_every_user_keeps_the_sequence_that_was_drawn_before(engine: str, tmp_pa
     assert len({token[-1] for token in drawn}) == 4
     second = found.filter(pl.col("level") == 2)["tokens"].to_list()
     assert {tokens[0] for tokens in second} == drawn
-
-
-AT_ONCE = """
-import os, sys, time
-from pathlib import Path
-from dphh import journal
-from dataclasses import replace
-from dphh.registry import VERBS
-from tests.engines.cut_short import forked, run
-from tests.engines.recorded_runs import corpus_at
-engine, folder = sys.argv[1], Path(sys.argv[2])
-as_stored, levels = journal.as_stored, VERBS["ngrams"].levels
-def late(table):
-    # Each has drawn this level before any of them stores it.
-    if not (folder / f"{os.getpid()} has drawn").exists():
-        (folder / f"{os.getpid()} has drawn").touch()
-        until = time.monotonic() + 250
-        while len(list(folder.glob("*has drawn"))) < 3 and time.monotonic() < until:
-            time.sleep(0.01)
-    return as_stored(table)
-def seen(*arguments):
-    for step in levels(*arguments):
-        path = folder / f"{os.getpid()} saw level {step.level.level}"
-        path.write_text(repr(step.rows.to_pylist()))
-        yield step
-journal.as_stored, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
-def work():
-    corpus = corpus_at(folder / "corpus.parquet")
-    release = run("dpne", corpus, folder / "ledger.sqlite", engine)
-    (folder / f"{os.getpid()} released").write_text(repr(release.to_arrow().to_pylist()))
-children = [forked(work) for _ in range(3)]
-sys.exit(any(os.waitpid(child, 0)[1] for child in children))
-"""
-
-
-@ON_POLARS
-def test_processes_with_one_run_id_come_to_one_release(engine: str, tmp_path: Path) -> None:
-    corpus_of(tmp_path, CASES["dpne"].rows)
-    command = [sys.executable, "-c", AT_ONCE, engine, str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=250)
-    assert len(list(tmp_path.glob("*has drawn"))) == 3  # three drew level 1, and one draw stands
-    saw = [{path.read_text() for path in tmp_path.glob(f"*saw level {n}")} for n in (1, 2, 3)]
-    assert [len(rows) for rows in saw] == [1, 1, 1]
-    assert len(list(tmp_path.glob("*saw level 1"))) == 3
-    assert len({path.read_text() for path in tmp_path.glob("*released")}) == 1
-    assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
 
 
 # What may not go on

