@@ -19,10 +19,9 @@ from dphh.ledger.places import files_state
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
-from tests.engines.asked import is_of
 from tests.engines.cut_short import DRAWING, EVERYBODY, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case
-from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, ran
+from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, is_of, ran
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: Two rounds of words find them all, and two longer lengths follow.
