@@ -65,9 +65,12 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         passed = draw_words(host, bare_level(max_items), "test")
-    return dict(
-        zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
-    )
+    return weights_in(passed)
+
+
+def weights_in(passed: Any) -> dict[str, int]:
+    columns = (passed.column(name).to_pylist() for name in ("key", "noisy"))
+    return dict(zip(*columns, strict=True))
 
 
 def expected(rows: Any, tokens: Any = str.split) -> dict[str, int]:
@@ -99,8 +102,7 @@ def in_rounds(
         for level in levels:
             passed = draw_words(host, level, f"round {level.round}", released)
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-            keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
-            found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+            found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found
 
 
@@ -114,6 +116,5 @@ def in_adaptive_rounds(
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, rounds, "items")
     for _, passed in rounds.read(drawn):
-        keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
-        found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+        found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

@@ -1,4 +1,4 @@
-"""`ngrams` on every engine: what its ladders read, where they end and what they release.
+"""`ngrams` on every engine: what its ladders release.
 
 `test_plain_sql.py` has every level as the specification has, `test_neighbours.py` and
 `test_forecast_neighbours.py` what a user changes.
@@ -6,42 +6,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import get_args
-
 import polars as pl
-import pytest
 
 from dphh import Corpus, ngrams
-from dphh.columns import SCORED
 from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.price import Method
-
-PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
 
 
-@pytest.mark.parametrize("method", get_args(Method))
-def test_an_empty_corpus_releases_nothing(engine, written, method):
-    plan = ngrams(written([(1, ""), (2, None)]), max_n=2, epsilon=1, delta=1e-7, method=method)
-    release = plan.run(engine=engine)
-    assert len(release) == 0
-    assert release.to_arrow().schema == SCORED
-
-
-# The forecast ladder
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Corpus:
+def test_what_all_share_is_found_to_its_full_length_at_no_more_than_was_priced(engine, tmp_path):
     """A sentence that everybody shares, words of all frequencies, and users of one word."""
     rows = [(user, f"to be or not w{user % 7} w{user % 40} w{user}") for user in range(4_000)]
     rows += [(user, "to be") for user in range(4_000, 4_200)] + [(5_000, "alone")]
     path = tmp_path / "corpus.parquet"
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    return Corpus(path, user="who", text="what")
-
-
-def test_what_all_share_is_found_to_its_full_length_at_no_more_than_was_priced(engine, corpus):
+    corpus = Corpus(path, user="who", text="what")
     release = ngrams(corpus, max_n=4, epsilon=4, delta=1e-6, method="forecast").run(engine=engine)
     found = release.to_polars()
     assert {"to be", "be or not", "to be or not"} <= set(found["item"])

@@ -127,20 +127,6 @@ def test_notes_of_events_make_no_other_request(book, reviews):
     assert book.runs()[0].events[0].note == "one level"
 
 
-def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews):
-    book.add("reviews", reviews, 0.1, 0.0)
-    assert book.before_reading(asked(reviews), None) is None
-    ask(book, "a", reviews)
-    with pytest.raises(BudgetRefused):
-        book.before_reading(asked(reviews, word="other"), "a new id")
-    assert book.before_reading(asked(reviews), "a") is None  # it goes on, and has paid
-    with pytest.raises(UsageError, match="another request"):
-        book.before_reading(asked(reviews, 0.05), "a")
-    book.settle(ask(book, "a", reviews), {}, b"rows")
-    assert book.before_reading(asked(reviews), "a").release == ({}, b"rows")
-    assert len(book.runs()) == 1
-
-
 # Runs that go on
 
 
