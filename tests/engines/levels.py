@@ -21,9 +21,6 @@ from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import ReadWords
 
-#: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-9
-
 
 def few(examples: int) -> settings:
     """For tests with pytest's fixtures, each example of which opens an engine."""
@@ -39,14 +36,10 @@ def unstored(_: str, draw: Draw) -> Any:
     return draw()
 
 
-def limits_of(engine: str) -> Limits:
-    """Few threads for many small queries, where an engine can be told."""
-    return Limits(threads=2) if engine == "duckdb" else Limits()
-
-
 @contextmanager
 def host_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Host]:
-    host = open_host(engine, corpus, randomness, limits_of(engine))
+    # Few threads for many small queries, where an engine can be told.
+    host = open_host(engine, corpus, randomness, Limits(threads=2 if engine == "duckdb" else None))
     try:
         yield host
     finally:

@@ -47,7 +47,6 @@ def as_frame(spark):
 
 @pytest.mark.parametrize("null", [False, True])
 def test_check_asks_spark_for_null_users_and_brings_no_row(spark, null):
-    """It collected the frame's rows in this process, and then failed."""
     who = [1, 1, 2, None if null else 3]
     frame = spark.createDataFrame(pa.table({"who": who, "what": ROWS["what"]}))
     corpus = Corpus(frame, user="who", text="what")

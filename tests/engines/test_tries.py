@@ -15,10 +15,11 @@ import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
 from dphh.levels.ldp_trie import BY_CHANCE
+from dphh.levels.trie import BatchLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.engines.tries import grown_of_batches, grown_of_reports, local_plan
+from tests.engines.tries import grown, grown_of_reports, local_plan
 
 LETTERS = [chr(ord("a") + i) for i in range(24)]
 
@@ -38,9 +39,10 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
 
 def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, written):
     corpus = written([(u, "a") for u in range(6)])
-    assert grown_of_batches(engine, corpus, 1, 3, users=6, batch=3)[0].rows.num_rows == 1
+    (done,) = grown(engine, corpus, [BatchLevel(1, 6, 3, 3)], SystemRandomness())
+    assert done.rows.num_rows == 1
     with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
-        grown_of_batches(engine, corpus, 1, 3, users=5, batch=3)
+        grown(engine, corpus, [BatchLevel(1, 5, 3, 3)], SystemRandomness())
     assert "6" not in str(said.value)
 
 

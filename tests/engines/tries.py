@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.corpus import as_sequences
@@ -18,69 +15,27 @@ from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.privacy.subset_selection import subset_selection
-from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import host_on, unstored
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.
 Prefix = tuple[tuple[str, ...], bool]
 
 
-class Heads:
-    """Every coin shows heads; draws (of rows, of batches) are the system's, or `draws`'."""
-
-    is_test = True
-
-    def __init__(self, draws: Any = None) -> None:
-        self.draws = draws or SystemRandomness()
-        self.purposes: Counter[str] = Counter()
-
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
-        self.purposes[purpose] += count
-        if purpose.startswith("trie/level"):
-            return np.zeros(count, dtype=np.uint64)
-        return self.draws.words(count, purpose, keys)
-
-
 @lru_cache
-def plan_of(levels: int, choice: Choice = "drawn", unit: int = 1) -> Plan:
-    return trie(epsilon=8, delta=1e-3, max_length=levels, choice=choice, unit=unit)
+def plan_of(levels: int, choice: Choice = "drawn") -> Plan:
+    return trie(epsilon=8, delta=1e-3, max_length=levels, choice=choice)
 
 
 def grown(
     engine: str,
     corpus: Corpus,
-    levels: int,
-    theta: int,
-    *,
-    p: float = 0.5,
-    randomness: Any = None,
+    levels: Sequence[VoteLevel | BatchLevel],
+    randomness: Any,
     choice: Choice = "drawn",
-    unit: int = 1,
 ) -> list[LevelDone]:
-    """With these thetas and this rate, whatever they cost; by default everybody votes."""
-    votes = [VoteLevel(level, int(p * 2.0**64), theta) for level in range(1, levels + 1)]
-    return _levels(engine, corpus, plan_of(levels, choice, unit), votes, randomness or Heads())
-
-
-def grown_of_batches(
-    engine: str,
-    corpus: Corpus,
-    levels: int,
-    theta: int,
-    *,
-    users: int,
-    batch: int,
-    randomness: Any = None,
-) -> list[LevelDone]:
-    votes = [BatchLevel(level, users, batch, theta) for level in range(1, levels + 1)]
-    return _levels(engine, corpus, plan_of(levels), votes, randomness or SystemRandomness())
-
-
-def _levels(
-    engine: str, corpus: Corpus, plan: Plan, levels: Sequence[Any], randomness: Any
-) -> list[LevelDone]:
-    read = as_sequences(corpus, plan["unit"])
-    price = replace(plan.price, levels=tuple(levels))
+    """With the rates and thetas of these levels, whatever they cost."""
+    read = as_sequences(corpus, 1)
+    price = replace(plan_of(len(levels), choice).price, levels=tuple(levels))
     with host_on(engine, read, randomness) as host:
         return list(trie_levels(price, host, unstored, read.content.joiner))
 
