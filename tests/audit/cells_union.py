@@ -44,19 +44,19 @@ def _passes(level: SetUnionLevel, held: int) -> float:
 # items
 
 
+#: What everybody else shares, so that the first round finds enough for the others to be run.
+_COMMON = """
+    SELECT 'common' || c || '-' || u AS who, 'common' || c AS what
+    FROM range(8) AS a(c), range(300) AS b(u)
+"""
+
+
 def items_new(engine: str, folder: Path, size: int) -> Measured:
     return _new_item(engine, folder, size, "gaussian")
 
 
 def sips_new(engine: str, folder: Path, size: int) -> Measured:
     return _new_item(engine, folder, size, "sips", _COMMON)
-
-
-#: What everybody else shares, so that the first round finds enough for the others to be run.
-_COMMON = """
-    SELECT 'common' || c || '-' || u AS who, 'common' || c AS what
-    FROM range(8) AS a(c), range(300) AS b(u)
-"""
 
 
 def _new_item(engine: str, folder: Path, size: int, method: Method, *beside: str) -> Measured:
