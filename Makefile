@@ -48,7 +48,7 @@ test-duckdb15: $(VENV_15)/ready
 # Versions that are said are versions that work: the lowest of each that pyproject.toml names, and
 # the tests that ask most of them: the command line, sources, reading, and what Polars lacked once.
 LOWEST := tests/unit/test_cli.py tests/engines/test_which_rows.py tests/engines/test_sources.py \
-	tests/engines/test_counts.py tests/engines/test_ldp_trie.py
+	tests/engines/test_counts.py tests/engines/test_tries.py
 test-lowest: $(VENV_LOWEST)/ready
 	$(VENV_LOWEST)/bin/python -m pytest -m "$(QUICK)" $(LIMITED) \
 		-k "not bench and not demo and not terminal" \

@@ -5,27 +5,27 @@ In each, the user who is there or not is alone in holding what the trial looks a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from dphh import Corpus, Plan, ngrams
+from dphh import Plan, ngrams
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.privacy.forecast_rounds import plain_weight
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from tests.audit.cells_union import LADDER, _found
-from tests.audit.measure import WORDS, Measured, in_turn, released_once, scores, written
+from tests.audit.cells_union import LADDER
+from tests.audit.corpora import WORDS, extra, groups_of, of_rows, written
+from tests.audit.measure import Measured, in_turn, released_once, scores
 
 #: A plan reads its prior as it reads a corpus: any that is read so.
-READ = Corpus(pl.DataFrame({"who": ["a"], "what": ["b"]}), user="who", **WORDS)
+READ = of_rows([("a", "b")], **WORDS)
 PRIOR = {"prior_is_public": True}
 
 
-def _measured(
-    plan: Plan, neighbours: str, exact: float | None, seen: tuple[int, int, int, int]
-) -> Measured:
+def _measured(plan: Plan, neighbours: str, exact: float | None, seen: Sequence[int]) -> Measured:
     return replace(Measured.of(plan, neighbours, seen, exact), method="forecast, prior")
 
 
@@ -39,21 +39,17 @@ def listed_word(engine: str, folder: Path, size: int) -> Measured:
     groups = 4000 * size
     words = [f"{g}/listed" for g in range(groups)]
     plan = ngrams(READ, max_n=1, **LADDER, max_items=2, prior=list_of(words, []), **PRIOR)
-    query = f"SELECT 'extra' || g AS who, g || '/listed' AS what FROM range(0, {groups}, 2) AS a(g)"
-    found = scores(released_once(plan, written(folder, query, **WORDS), engine))
-    seen = _found(list(found), groups)
+    corpus = written(folder, extra("g || '/listed'", groups), **WORDS)
+    seen = groups_of(scores(released_once(plan, corpus, engine)), groups)
     return _measured(plan, "a user of a listed word", None, in_turn(seen))
 
 
 def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
     """Whether any of the user's new words passes. `max_items` of them count, the rest do not."""
     plan = ngrams(READ, max_n=1, **LADDER, max_items=4, prior=list_of(["listed"], []), **PRIOR)
-    query = (
-        f"SELECT 'extra' || g AS who, g || '/' || i AS what "
-        f"FROM range(0, {groups}, 2) AS a(g), range({held}) AS b(i)"
-    )
-    found = scores(released_once(plan, written(folder, query, **WORDS), engine))
-    seen = _found([word for word in found if "/" in word], groups)
+    corpus = written(folder, extra(f"g || '/' || unnest(range({held}))", groups), **WORDS)
+    found = scores(released_once(plan, corpus, engine))
+    seen = groups_of([word for word in found if "/" in word], groups)
     (level,) = plan.levels
     assert isinstance(level, ListedWordsLevel)
     noise, kept = rounded_gaussian(level.sigma_grid), min(held, level.max_items)
@@ -87,16 +83,11 @@ def lifted_pair(engine: str, folder: Path, size: int) -> Measured:
         alone = np.random.default_rng().random(len(pairs)) < 0.5
         rows = [(f"{word} {i}", word) for word in words for i in range(60)]
         rows += [(f"extra {i}", " ".join(pairs[i])) for i in np.flatnonzero(alone)]
-        frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-        corpus = Corpus(frame, user="who", **WORDS)
-        found = scores(released_once(plan, corpus, engine))
+        found = scores(released_once(plan, of_rows(rows, **WORDS), engine))
         passed = np.array([" ".join(pair) in found for pair in pairs])
         for row, trials in enumerate((passed[alone], passed[~alone])):
             seen[row] += int(trials.sum()), len(trials)
-    (hits, trials), (against, trials_against) = seen.tolist()
-    return _measured(
-        plan, "a user of a pair of large lift", None, (hits, trials, against, trials_against)
-    )
+    return _measured(plan, "a user of a pair of large lift", None, seen.ravel().tolist())
 
 
 CELLS = (listed_word, unlisted_word, unlisted_words, lifted_pair)

@@ -11,18 +11,19 @@ from math import exp, log, sqrt
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dphh import Corpus, Plan, counts, items, ngrams
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
+from dphh.mechanisms.set_union.price import Method
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
-from tests.audit.measure import WORDS, Measured, counted, in_turn, released_once, scores, written
+from tests.audit.corpora import WORDS, extra, groups_of, of_rows, others, written
+from tests.audit.measure import Measured, counted, in_turn, released_once, scores
 
 Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.
@@ -40,27 +41,31 @@ def _passes(level: SetUnionLevel, held: int) -> float:
     return float(tail)
 
 
-def _found(names: list[str], groups: int) -> NDArray[np.bool_]:
-    """Which groups' names, "number/...", are among these."""
-    seen = np.zeros(groups, dtype=bool)
-    seen[[int(name.split("/")[0]) for name in names]] = True
-    return seen
-
-
 # items
 
 
+#: What everybody else shares, so that the first round finds enough for the others to be run.
+_COMMON = """
+    SELECT 'common' || c || '-' || u AS who, 'common' || c AS what
+    FROM range(8) AS a(c), range(300) AS b(u)
+"""
+
+
 def items_new(engine: str, folder: Path, size: int) -> Measured:
-    plan, groups = items(**UNION, max_items=1, method="gaussian"), 8000 * size
-    corpus = written(
-        folder,
-        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)",
-        item="what",
-    )
-    seen = _found(list(scores(released_once(plan, corpus, engine))), groups)
-    (level,) = plan.levels
-    assert isinstance(level, SetUnionLevel)
-    return Measured.of(plan, "a user of one new item", in_turn(seen), _passes(level, 1))
+    return _new_item(engine, folder, size, "gaussian")
+
+
+def sips_new(engine: str, folder: Path, size: int) -> Measured:
+    return _new_item(engine, folder, size, "sips", _COMMON)
+
+
+def _new_item(engine: str, folder: Path, size: int, method: Method, *beside: str) -> Measured:
+    plan, groups = items(**UNION, max_items=1, method=method), 8000 * size
+    corpus = written(folder, extra("g || '/new'", groups), *beside, item="what")
+    found = scores(released_once(plan, corpus, engine))
+    seen = groups_of([name for name in found if name.endswith("/new")], groups)
+    none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
+    return Measured.of(plan, "a user of one new item", in_turn(seen), float(1 - none))
 
 
 def items_shared(engine: str, folder: Path, size: int) -> Measured:
@@ -77,12 +82,8 @@ def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Meas
     plan, groups = items(**UNION, max_items=held, method="gaussian"), 8000 * size
     corpus = written(
         folder,
-        f"""
-        SELECT 'h' || g || '/' || h AS who, g || '/shared' AS what
-        FROM range({groups}) AS a(g), range({OTHERS}) AS b(h)
-        UNION ALL SELECT 'extra' || g, g || '/' || unnest(['shared', 'new'][:{held}])
-        FROM range(0, {groups}, 2) AS a(g)
-        """,
+        others(OTHERS, "g || '/shared'", groups),
+        extra(f"g || '/' || unnest(['shared', 'new'][:{held}])", groups),
         item="what",
     )
     found = scores(released_once(plan, corpus, engine))
@@ -92,7 +93,8 @@ def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Meas
     mu, passes = step / level.sigma, _passes(level, held) if new else 0.0
     drawn = np.array([found[f"{g}/shared"] for g in range(groups)]) - OTHERS
     loss = step * drawn / level.sigma**2 - mu**2 / 2 + log(1 - passes)
-    speaks = (loss > epsilon) | _found([name for name in found if name.endswith("new")], groups)
+    news = groups_of([name for name in found if name.endswith("new")], groups)
+    speaks = (loss > epsilon) | news
     least = (epsilon - log(1 - passes)) / mu - mu / 2
     exact = passes + (1 - passes) * norm.sf(least) - exp(epsilon) * norm.sf(least + mu)
     says = f"a user of an item of {plural(OTHERS, 'other')}" + (", and a new one" if new else "")
@@ -118,52 +120,25 @@ def _sips_delta(levels: list[SetUnionLevel], users: int, epsilon: float) -> floa
     return float(more) + max(0.0, never - exp(epsilon) * never_away)
 
 
-#: What everybody else shares, so that the first round finds enough for the others to be run.
-_COMMON = """
-    UNION ALL SELECT 'common' || c || '-' || u, 'common' || c
-    FROM range(8) AS a(c), range(300) AS b(u)
-"""
-
-
-def sips_new(engine: str, folder: Path, size: int) -> Measured:
-    plan, groups = items(**UNION, max_items=1, method="sips"), 8000 * size
-    corpus = written(
-        folder,
-        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)"
-        + _COMMON,
-        item="what",
-    )
-    found = scores(released_once(plan, corpus, engine))
-    seen = _found([name for name in found if name.endswith("/new")], groups)
-    none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
-    return Measured.of(plan, "a user of one new item", in_turn(seen), float(1 - none))
-
-
 def sips_shared(engine: str, folder: Path, size: int) -> Measured:
     """An item of as many others as tell most; it passes in whichever of the rounds it does."""
     plan, groups = items(**UNION, max_items=1, method="sips"), 8000 * size
     levels = [level for level in plan.levels if isinstance(level, SetUnionLevel)]
     epsilon = plan.privacy.epsilon
-    others = max(range(1, 20), key=lambda users: _sips_delta(levels, users, epsilon))
+    held_by = max(range(1, 20), key=lambda users: _sips_delta(levels, users, epsilon))
+    shared = "g || '/shared'"
     corpus = written(
-        folder,
-        f"""
-        SELECT 'h' || g || '/' || h AS who, g || '/shared' AS what
-        FROM range({groups}) AS a(g), range({others}) AS b(h)
-        UNION ALL SELECT 'extra' || g, g || '/shared' FROM range(0, {groups}, 2) AS a(g)
-        """
-        + _COMMON,
-        item="what",
+        folder, others(held_by, shared, groups), extra(shared, groups), _COMMON, item="what"
     )
     found = scores(released_once(plan, corpus, engine))
     passed = np.array([f"{g}/shared" in found for g in range(groups)])
     drawn = np.array([found.get(f"{g}/shared", 0.0) for g in range(groups)])
     (there, never), (away, never_away) = (
-        _sips_densities(levels, number, drawn) for number in (others + 1, others)
+        _sips_densities(levels, number, drawn) for number in (held_by + 1, held_by)
     )
     speaks = np.where(passed, there > exp(epsilon) * away, never > exp(epsilon) * never_away)
-    says = f"a user of an item of {plural(others, 'other')}"
-    return Measured.of(plan, says, in_turn(speaks), _sips_delta(levels, others, epsilon))
+    says = f"a user of an item of {plural(held_by, 'other')}"
+    return Measured.of(plan, says, in_turn(speaks), _sips_delta(levels, held_by, epsilon))
 
 
 # ngrams
@@ -181,16 +156,11 @@ def forecast_words(engine: str, folder: Path, size: int) -> Measured:
 def _new_text(engine: str, folder: Path, size: int, plan: Plan) -> Measured:
     """A text of two words that nobody else has; any piece of it in the release gives it away."""
     groups = 4000 * size
-    corpus = written(
-        folder,
-        f"SELECT 'extra' || g AS who, g || '/a ' || g || '/b' AS what "
-        f"FROM range(0, {groups}, 2) AS a(g)",
-        **WORDS,
-    )
+    corpus = written(folder, extra("g || '/a ' || g || '/b'", groups), **WORDS)
     release = released_once(plan, corpus, engine).to_arrow()
     # Longer grams may be nobody's: words alone give away.
     names = [tokens[0] for tokens in release["tokens"].to_pylist() if len(tokens) == 1]
-    seen = _found(names, groups)
+    seen = groups_of(names, groups)
     words = [level for level in plan.levels if isinstance(level, SetUnionLevel)]
     exact = None  # which rounds are run follows from what all users hold
     if plan.method == "dpne":
@@ -205,13 +175,7 @@ def dpne_all_levels(engine: str, folder: Path, size: int) -> Measured:
     """A text of three words that others have too, by all six scores of its grams."""
     plan, groups = ngrams(**LADDER, max_n=3, max_items=3, method="dpne"), 4000 * size
     text = "g || '/a ' || g || '/b ' || g || '/c'"
-    corpus = written(
-        folder,
-        f"""SELECT 'h' || g || '/' || h AS who, {text} AS what
-            FROM range({groups}) AS a(g), range({4 * OTHERS}) AS b(h)
-            UNION ALL SELECT 'extra' || g, {text} FROM range(0, {groups}, 2) AS a(g)""",
-        **WORDS,
-    )
+    corpus = written(folder, others(4 * OTHERS, text, groups), extra(text, groups), **WORDS)
     found = scores(released_once(plan, corpus, engine))
     loss, squares = np.zeros(groups), 0.0
     for gram in GRAMS:
@@ -234,7 +198,7 @@ FEW = 8
 NEW_PAIR = "a user of a new pair of words that others hold"
 
 
-def _pairs(alone: int) -> tuple[pl.DataFrame, list[str], list[str]]:
+def _pairs(alone: int) -> tuple[Corpus, list[str], list[str]]:
     """Texts of words that everybody knows, the pairs of one user each, and those of nobody."""
     words = [f"w{i}" for i in range(FEW)]
     pairs = [f"{x} {y}" for x in words for y in words]
@@ -242,10 +206,10 @@ def _pairs(alone: int) -> tuple[pl.DataFrame, list[str], list[str]]:
     held, absent = [pairs[i] for i in order[:alone]], [pairs[i] for i in order[alone:]]
     rows = [(f"many {i} {word}", word) for word in words for i in range(100)]
     rows += [(f"alone {i}", pair) for i, pair in enumerate(held)]
-    return pl.DataFrame(rows, schema=["who", "what"], orient="row"), held, absent
+    return of_rows(rows, **WORDS), held, absent
 
 
-def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> tuple[int, int, int, int]:
+def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> list[int]:
     """How often a new pair of released words comes out with such a score, held by one or nobody.
 
     With a pair fewer where nobody's are counted: what is compared are neighbours.
@@ -253,12 +217,11 @@ def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> tuple[int, i
     seen = np.zeros((2, 2), dtype=np.int64)
     for _ in range(runs):
         for row, alone in enumerate((30, 29)):
-            frame, held, absent = _pairs(alone)
-            corpus = Corpus(frame, user="who", **WORDS)
+            corpus, held, absent = _pairs(alone)
             found = scores(released_once(plan, corpus, engine))
             asked = (held, absent)[row]
             seen[row] += sum(found.get(pair, -1e9) >= least for pair in asked), len(asked)
-    return int(seen[0, 0]), int(seen[0, 1]), int(seen[1, 0]), int(seen[1, 1])
+    return list(seen.ravel().tolist())
 
 
 def dpne_new_pair(engine: str, folder: Path, size: int) -> Measured:
@@ -280,21 +243,18 @@ def forecast_new_pair(engine: str, folder: Path, size: int) -> Measured:
 def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
     """A pair that others hold, by its score: the sum of what both rounds saw."""
     plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="forecast")
-    groups, others, drawn, there = 60, 40, [], []
+    groups, held_by, drawn, there = 60, 40, [], []
     for _ in range(8 * size):
-        extra = np.random.default_rng().random(groups) < 0.5
-        rows = [(f"{g} {h}", f"a{g} b{g}") for g in range(groups) for h in range(others)]
-        rows += [(f"extra {g}", f"a{g} b{g}") for g in np.flatnonzero(extra)]
-        frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-        corpus = Corpus(frame, user="who", **WORDS)
-        found = scores(released_once(plan, corpus, engine))
+        present = np.random.default_rng().random(groups) < 0.5
+        rows = [(f"{g} {h}", f"a{g} b{g}") for g in range(groups) for h in range(held_by)]
+        rows += [(f"extra {g}", f"a{g} b{g}") for g in np.flatnonzero(present)]
+        found = scores(released_once(plan, of_rows(rows, **WORDS), engine))
         drawn += [found[f"a{g} b{g}"] for g in range(groups)]
-        there += extra.tolist()
+        there += present.tolist()
     # The score is near to its mass + noise of all that level 2 has of the budget.
-    speaks = np.array(drawn) - others - 0.5 > 0.2
-    present = np.array(there)
-    says = f"a user of a pair that {others} others hold, by its score"
-    return Measured.of(plan, says, counted(speaks[present], speaks[~present]), None)
+    speaks, with_user = np.array(drawn) - held_by - 0.5 > 0.2, np.array(there)
+    says = f"a user of a pair that {held_by} others hold, by its score"
+    return Measured.of(plan, says, counted(speaks[with_user], speaks[~with_user]), None)
 
 
 # counts
@@ -305,14 +265,9 @@ def counts_within(engine: str, folder: Path, size: int) -> Measured:
     groups, held = 2000 * size, 16
     names = [f"{g}/{i}" for g in range(groups) for i in range(held)]
     plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held)
+    all_of_group = f"g || '/' || unnest(range({held}))"
     corpus = written(
-        folder,
-        f"""SELECT 'h' || h AS who, 'x' AS what FROM range({OTHERS}) AS a(h)
-            UNION ALL SELECT 'h' || g || '/' || h, g || '/' || i
-            FROM range({groups}) AS b(g), range({OTHERS}) AS a(h), range({held}) AS c(i)
-            UNION ALL SELECT 'extra' || g, g || '/' || i
-            FROM range(0, {groups}, 2) AS b(g), range({held}) AS c(i)""",
-        item="what",
+        folder, others(OTHERS, all_of_group, groups), extra(all_of_group, groups), item="what"
     )
     found = scores(released_once(plan, corpus, engine), "users")
     (level,) = plan.levels
@@ -336,8 +291,7 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
     losses: list[list[float]] = [[], []]
     for there in (True, False):
         with_user = [*rows, ("extra", names)] if there else rows
-        frame = pl.DataFrame(with_user, schema=["who", "what"], orient="row")
-        corpus = Corpus(frame, user="who", text="what", as_="list")
+        corpus = of_rows(with_user, text="what", as_="list")
         for _ in range(40 * size):
             release = released_once(plan, corpus, engine)
             users = sum(release.to_arrow()["users"].to_pylist()) - held * OTHERS

@@ -15,7 +15,8 @@ from dphh import Corpus, ldp_trie, trie
 from dphh.levels.trie import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
-from tests.audit.measure import Measured, counted, in_turn, released_once, scores, written
+from tests.audit.corpora import extra, groups_of, others, written
+from tests.audit.measure import Measured, counted, in_turn, released_once, scores
 
 
 def trie_path(engine: str, folder: Path, size: int) -> Measured:
@@ -23,21 +24,13 @@ def trie_path(engine: str, folder: Path, size: int) -> Measured:
     p, theta, epsilon, groups = 0.6, 2, 1.0, 4000 * size
     delta = path_guarantee(epsilon, p, theta, 2).delta * 1.001
     plan = trie(epsilon=epsilon, delta=delta, max_length=2, theta=theta, p=p)
+    word = "[g || '/x']"
     corpus = written(
-        folder,
-        f"""SELECT 'h' || g AS who, [g || '/x'] AS what FROM range({groups}) AS a(g)
-            UNION ALL SELECT 'extra' || g, [g || '/x'] FROM range(0, {groups}, 2) AS a(g)""",
-        text="what", as_="list",
-    )  # fmt: skip
-    grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
+        folder, others(theta - 1, word, groups), extra(word, groups), text="what", as_="list"
+    )
+    grown = groups_of(scores(released_once(plan, corpus, engine), "level"), groups)
     says = f"a user of a token that {theta - 1} other holds"
     return replace(Measured.of(plan, says, in_turn(grown), p**theta), method="path")
-
-
-def _grown(names: list[str], groups: int) -> np.ndarray:
-    seen = np.zeros(groups, dtype=bool)
-    seen[[int(name.split("/")[0]) for name in names]] = True
-    return seen
 
 
 def trie_paper(engine: str, folder: Path, size: int) -> Measured:
@@ -47,21 +40,18 @@ def trie_paper(engine: str, folder: Path, size: int) -> Measured:
     (level,) = plan.levels
     assert isinstance(level, BatchLevel)
     groups = users // (level.theta + 1)
-    others = level.theta - 1
+    held_by, word = level.theta - 1, "[g || '/x']"
+    idle = users - groups * held_by - (groups + 1) // 2
     corpus = written(
         folder,
-        f"""SELECT 'h' || g || '/' || h AS who, [g || '/x'] AS what
-            FROM range({groups}) AS a(g), range({others}) AS b(h)
-            UNION ALL
-            SELECT 'user' || g, CASE WHEN g % 2 = 0 THEN [g || '/x'] ELSE []::VARCHAR[] END
-            FROM range({groups}) AS a(g)
-            UNION ALL SELECT 'idle' || i, []::VARCHAR[]
-            FROM range({users - groups * (others + 1)}) AS a(i)""",
+        others(held_by, word, groups),
+        extra(word, groups),
+        f"SELECT 'idle' || i, []::VARCHAR[] FROM range({idle}) AS a(i)",
         text="what", as_="list",
     )  # fmt: skip
-    grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
+    grown = groups_of(scores(released_once(plan, corpus, engine), "level"), groups)
     exact = hypergeom.sf(level.theta - 1, users, level.theta, level.batch)
-    says = f"a user of a word that {others} others hold, or of nothing"
+    says = f"a user of a word that {held_by} others hold, or of nothing"
     return replace(Measured.of(plan, says, in_turn(grown), float(exact)), method="paper")
 
 

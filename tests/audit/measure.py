@@ -7,13 +7,11 @@ e^epsilon is counted with and without the user. Bounds are Clopper and Pearson's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
@@ -31,8 +29,6 @@ from tests.engines.levels import unstored
 TABLE = 1e-3
 #: What a test that runs every day may fail.
 DAILY = 1e-9
-#: How a corpus of texts is read: as the words that a trial put into it.
-WORDS: dict[str, Any] = {"text": "what", "split": "white space"}
 
 
 def between(count: int, trials: int, fails: float) -> tuple[float, float]:
@@ -61,9 +57,7 @@ class Measured:
     trials_against: int
 
     @classmethod
-    def of(
-        cls, plan: Plan, neighbours: str, seen: tuple[int, int, int, int], exact: float | None
-    ) -> Measured:
+    def of(cls, plan: Plan, neighbours: str, seen: Sequence[int], exact: float | None) -> Measured:
         privacy = plan.privacy
         return cls(plan.verb, plan.method, neighbours, privacy.epsilon, privacy.delta, exact, *seen)
 
@@ -87,14 +81,6 @@ def counted(likelier: NDArray[np.bool_], against: NDArray[np.bool_]) -> tuple[in
 def in_turn(speaks: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """The same of groups of which every other one has the user."""
     return counted(speaks[0::2], speaks[1::2])
-
-
-def written(folder: Path, query: str, **read: Any) -> Corpus:
-    """The corpus of a DuckDB query of (who, what)."""
-    path = folder / "audited.parquet"
-    with duckdb.connect() as con:
-        con.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
-    return Corpus(path, user="who", **read)
 
 
 def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:

@@ -18,7 +18,7 @@ from dphh import ldp_trie
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import SystemRandomness
-from tests.engines.local_tries import grown, plan_of, prefixes
+from tests.engines.tries import grown_of_reports, local_plan, scores
 
 DELTA = 1e-6
 ASKED = {
@@ -73,13 +73,13 @@ def plan():
 def reported(engine: str, written, words: list[str]) -> list[int]:
     """Which values one user of these words reports, once for each time: nobody else holds any."""
     rows = [("one", word) for word in words] + [(f"other {i}", "") for i in range(9)]
-    plan = plan_of(10, 8, truthful=True, character_set="abcdefgh", keep=99)
+    plan = local_plan(10, 8, truthful=True, character_set="abcdefgh", keep=99)
     (level,) = plan.levels
     corpus = written(rows, text=None, item="what")
-    (done,) = grown(engine, corpus, plan, SystemRandomness())
+    (done,) = grown_of_reports(engine, corpus, plan, SystemRandomness())
     place = {letter: number for number, letter in enumerate("abcdefgh")}
     values = []
-    for (tokens, ended), score in prefixes(done).items():
+    for (tokens, ended), score in scores(done).items():
         following = level.characters if ended else place[tokens[1]]
         values += [place[tokens[0]] * (level.characters + 1) + following] * round(score)
     return values

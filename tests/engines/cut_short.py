@@ -21,8 +21,7 @@ import pyarrow as pa
 from dphh import Corpus, Ledger, Plan, Release, trie
 from dphh.levels.trie import VoteLevel
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
-from tests.engines.asked import is_of
-from tests.engines.recorded_runs import CASES, corpus_at
+from tests.engines.recorded_runs import CASES, corpus_at, is_of
 
 RUN = "cut short"
 ROOT = Path(__file__).parents[2]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isqrt
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 from hypothesis import HealthCheck, settings
 
@@ -17,9 +20,6 @@ from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import ReadWords
-
-#: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-9
 
 
 def few(examples: int) -> settings:
@@ -36,14 +36,10 @@ def unstored(_: str, draw: Draw) -> Any:
     return draw()
 
 
-def limits_of(engine: str) -> Limits:
-    """Few threads for many small queries, where an engine can be told."""
-    return Limits(threads=2) if engine == "duckdb" else Limits()
-
-
 @contextmanager
 def host_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Host]:
-    host = open_host(engine, corpus, randomness, limits_of(engine))
+    # Few threads for many small queries, where an engine can be told.
+    host = open_host(engine, corpus, randomness, Limits(threads=2 if engine == "duckdb" else None))
     try:
         yield host
     finally:
@@ -62,8 +58,29 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         passed = draw_words(host, bare_level(max_items), "test")
-    return dict(
-        zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
+    return weights_in(passed)
+
+
+def weights_in(passed: Any) -> dict[str, int]:
+    columns = (passed.column(name).to_pylist() for name in ("key", "noisy"))
+    return dict(zip(*columns, strict=True))
+
+
+def expected(rows: Any, tokens: Any = str.split) -> dict[str, int]:
+    """The same by plain Python, of rows (user, content): what `tokens` makes of each."""
+    held: dict[Any, set[str]] = defaultdict(set)
+    for user, content in rows:
+        held[user] |= {token for token in tokens(content) if token}
+    weights: dict[str, int] = defaultdict(int)
+    for words in held.values():
+        for word in words:
+            weights[word] += isqrt(4**10 // len(words))
+    return dict(weights)
+
+
+def frame(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"who": [row[0] for row in rows], "what": [row[1] for row in rows]}, strict=False
     )
 
 
@@ -78,8 +95,7 @@ def in_rounds(
         for level in levels:
             passed = draw_words(host, level, f"round {level.round}", released)
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-            keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
-            found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+            found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found
 
 
@@ -93,6 +109,5 @@ def in_adaptive_rounds(
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, rounds, "items")
     for _, passed in rounds.read(drawn):
-        keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
-        found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+        found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

@@ -1,18 +1,32 @@
 """Runs of every verb and every method, whichever way they go: a table of cases for several tests;
-and these runs, recorded where they ask their generator (`asked.py`)."""
+and what these runs ask of their generator, draw by draw, and under which name each draw is stored.
+
+Every function of `udfs/` that draws something that is priced is wrapped wherever it was imported,
+and so are the words that it takes, the journal, and the two rounds of a level of the forecast
+ladder. Draws are seen in this process alone: on DuckDB, through what is registered, and in Polars.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
-from tests.engines.asked import Asked, Listening, recorded
+from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.testing import SeededRandomness
+from tests.engines.forecasts import Watched
 from tests.engines.ladders import Gram, grams_of
 
 Tokens = list[str]
@@ -51,7 +65,10 @@ PUBLIC = pl.DataFrame(
 )  # fmt: skip
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
+ITEMS = partial(items, max_items=4, **LOOSE)
+ROUNDS = (1, 1), (1, 2), (1, 3)
 FORECAST = partial(ngrams, max_items=5, spurious=0.5, **LOOSE)
+WITH_PRIOR = partial(FORECAST, prior=PUBLIC, prior_is_public=True)
 LOCAL = partial(
     ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=2, max_length=2,
     keep=6, character_set=list("abcdz"), pad=True,
@@ -59,35 +76,25 @@ LOCAL = partial(
 PAIRS = [("w1",), ("w2",), ("w1", "w8"), ("not", "there")]
 
 CASES = {
-    "items": Case(partial(items, max_items=4, method="gaussian", **LOOSE), COMMON, ((1, 1),)),
-    "items, counted": Case(
-        partial(items, max_items=4, method="gaussian", counts=0.3, **LOOSE), COMMON, ((1, 1),)
-    ),
-    "sips": Case(
-        partial(items, max_items=4, method="sips", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
-    ),
-    "sips, one round for two": Case(
-        partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
-    ),
-    "adaptive": Case(
-        partial(items, max_items=4, method="adaptive", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
-    ),
+    "items": Case(partial(ITEMS, method="gaussian"), COMMON, ((1, 1),)),
+    "items, counted": Case(partial(ITEMS, method="gaussian", counts=0.3), COMMON, ((1, 1),)),
+    "sips": Case(partial(ITEMS, method="sips"), NEAR, ROUNDS),
+    "sips, one round for two": Case(partial(ITEMS, method="sips", counts=0.3), FEW, ROUNDS[:2]),
+    "adaptive": Case(partial(ITEMS, method="adaptive"), NEAR, ROUNDS),
     "adaptive, one round for two": Case(
-        partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2))
+        partial(ITEMS, method="adaptive", counts=0.3), FEW, ROUNDS[:2]
     ),
     "auto, rounds": Case(
-        partial(items, max_items=4, method="auto", **LOOSE),
+        partial(ITEMS, method="auto"),
         [*NEAR, *((user, ["a", "b", "c"]) for user in range(2_000, 2_900))],
-        ((1, 1), (1, 2), (1, 3), (1, 4)),
+        (*ROUNDS, (1, 4)),
     ),
     "auto of nothing, one round": Case(
-        partial(items, max_items=4, method="auto", counts=0.3, **LOOSE), ALONE, ((1, 1), (1, 2))
+        partial(ITEMS, method="auto", counts=0.3), ALONE, ROUNDS[:2]
     ),
-    "forecast, three rounds of words": Case(
-        partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
-    ),
+    "forecast, three rounds of words": Case(partial(FORECAST, max_n=3), NEAR, (*ROUNDS, 2, 3)),
     "forecast, words found early": Case(
-        partial(FORECAST, max_n=3, counts=0.3), COMMON, ((1, 1), (1, 2), 2, 3)
+        partial(FORECAST, max_n=3, counts=0.3), COMMON, (*ROUNDS[:2], 2, 3)
     ),
     "forecast, words in one round": Case(partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3)),
     "forecast, words in one round, counted": Case(
@@ -98,16 +105,10 @@ CASES = {
     ),
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3))),
     "forecast of nothing": Case(partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3))),
-    "forecast with a prior": Case(
-        partial(FORECAST, max_n=3, prior=PUBLIC, prior_is_public=True), COMMON, (1, 2, 3)
-    ),
-    "forecast with a prior, counted": Case(
-        partial(FORECAST, max_n=2, counts=0.3, prior=PUBLIC, prior_is_public=True), NEAR, (1, 2)
-    ),
+    "forecast with a prior": Case(partial(WITH_PRIOR, max_n=3), COMMON, (1, 2, 3)),
+    "forecast with a prior, counted": Case(partial(WITH_PRIOR, max_n=2, counts=0.3), NEAR, (1, 2)),
     "forecast of nothing with a prior": Case(
-        partial(FORECAST, max_n=3, spurious=1e-9, prior=PUBLIC, prior_is_public=True),
-        [(user, [f"own {user}"]) for user in range(40)],
-        (1,),
+        partial(WITH_PRIOR, max_n=3, spurious=1e-9), ALONE, (1,)
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
     "dpne, one side": Case(
@@ -137,6 +138,117 @@ CASES = {
     "ldp_trie": Case(LOCAL, SPELLED, (1, 2)),
     "ldp_trie, greedy": Case(partial(LOCAL, sampling="greedy", passes=2), SPELLED, (1, 2, 1, 2)),
 }
+
+
+# What a run asks for
+
+#: By name; where they live is their own affair.
+DRAWING = (
+    "draw_rounded_gaussian",
+    "draw_between",
+    "draw_binomial",
+    "draw_binomial_of_any_size",
+    "draw_votes",
+    "draw_subsets",
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One call of a function that draws: its name, and what it was asked for, by name."""
+
+    name: str
+    asked: dict[str, Any]
+
+    @property
+    def purpose(self) -> str:
+        return str(self.asked["purpose"])
+
+
+@dataclass
+class Asked:
+    draws: list[Draw] = field(default_factory=list)
+    #: How many words were taken for each purpose.
+    words: Counter[str] = field(default_factory=Counter)
+    #: The names of the draws that were stored, in their order.
+    steps: list[str] = field(default_factory=list)
+    rounds: dict[int, Watched] = field(default_factory=dict)
+
+    def of(self, step: str, name: str | None = None) -> list[Draw]:
+        """The draws of a step: all of them, or those by one function."""
+        return [
+            draw for draw in self.draws if is_of(draw.purpose, step) and name in (None, draw.name)
+        ]
+
+
+def is_of(purpose: str, step: str) -> bool:
+    return purpose == step or purpose.startswith(f"{step}/")
+
+
+class Listening:
+    """Words of a seed, and how many were taken. Unless they say that they are a test's, they hang
+    on the order in which they are asked for, as the system's would."""
+
+    def __init__(self, asked: Asked, seed: int, *, is_test: bool = False) -> None:
+        self._asked, self._source = asked, SeededRandomness(seed)
+        self.is_test = is_test
+        self._lock = threading.Lock()
+
+    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        with self._lock:
+            self._asked.words[purpose] += count
+        return self._source.words(count, purpose, keys)
+
+
+@contextmanager
+def recorded(engine: str) -> Iterator[Asked]:
+    """Of all that runs within, on this engine."""
+    import_module(f"dphh.engines.{engine}.host")
+    asked, drawing = Asked(), threading.local()
+
+    def listening(name: str, function: Any) -> Any:
+        takes = signature(function)
+
+        def listened(*given: Any, **named: Any) -> Any:
+            if getattr(drawing, "inside", False):  # one draw may be made of others
+                return function(*given, **named)
+            drawing.inside = True
+            try:
+                drawn = function(*given, **named)
+            finally:
+                drawing.inside = False
+            asked.draws.append(Draw(name, dict(takes.bind(*given, **named).arguments)))
+            return drawn
+
+        return listened
+
+    run, keep_level = Step.run, Ledger.keep_level
+
+    def watched(self: Step, rounds: Any) -> Any:
+        assert self.level not in asked.rounds
+        asked.rounds[self.level] = Watched(rounds)
+        return run(self, asked.rounds[self.level])
+
+    def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
+        asked.steps.append(step)
+        return keep_level(self, hold, step, data)
+
+    patches = [patch.object(Step, "run", watched), patch.object(Ledger, "keep_level", keeping)]
+    modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "dphh"]
+    for name in DRAWING:
+        (function,) = {vars(m)[name] for m in modules if name in vars(m)}
+        patches += [
+            patch.object(module, name, listening(name, function))
+            for module in modules
+            if vars(module).get(name) is function
+        ]
+    for each in patches:
+        each.start()
+    try:
+        yield asked
+    finally:
+        for each in patches:
+            each.stop()
 
 
 @dataclass

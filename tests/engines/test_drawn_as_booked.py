@@ -23,9 +23,8 @@ from scipy.stats import norm
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import ONCE_A_RUN
-from tests.engines.asked import Draw, is_of
 from tests.engines.ladders import Gram, valid
-from tests.engines.recorded_runs import CASES, Run, ran
+from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
 
 #: What sums of floats lose, here and there.
 CLOSE = 1e-6

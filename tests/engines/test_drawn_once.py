@@ -11,8 +11,7 @@ import pytest
 
 from dphh import Ledger
 from dphh.udfs.draws.randomness import ONCE_A_RUN
-from tests.engines.asked import Draw, Listening, is_of, recorded
-from tests.engines.recorded_runs import CASES, corpus_of, ran
+from tests.engines.recorded_runs import CASES, Draw, Listening, corpus_of, is_of, ran, recorded
 
 
 class CutShortError(Exception):

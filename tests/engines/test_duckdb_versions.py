@@ -43,7 +43,7 @@ from tests.engines.test_sources import (
     test_tables_in_memory_are_read,
     test_what_cannot_be_read_says_what_to_do_and_costs_nothing,
 )
-from tests.engines.test_stores import address, bucket, test_parquet_in_a_store_is_read
+from tests.engines.test_stores import bucket, test_parquet_in_a_store_is_read
 from tests.engines.test_users import (
     test_a_type_of_several_spellings_is_refused_before_anything_is_paid,
     test_dropped_they_change_nothing,
@@ -54,7 +54,7 @@ from tests.engines.test_users import (
 # Which rows count.
 from tests.engines.test_which_rows import (
     path,
-    test_the_same_rows_count_on_every_engine,
+    test_the_rows_count_of_which_a_condition_is_true,
     test_what_asks_more_than_one_row_is_refused,
     test_what_does_not_go_with_the_columns_is_refused_before_payment,
 )

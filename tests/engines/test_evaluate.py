@@ -23,14 +23,14 @@ WORDS = st.one_of(
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.lists(WORDS, max_size=6)), min_size=1, max_size=8)
 
 
-def release_of(*grams, levels=None):
+def release_of(*grams):
     """A release made by hand, of these tuples of words."""
     rows = [
         {"level": len(gram), "item": " ".join(gram), "tokens": list(gram), "score": 9.0}
         for gram in grams
     ]
-    there = levels or range(1, max(map(len, grams), default=1) + 1)
-    manifest = {"run_id": "by hand", "levels": [{"level": level} for level in there]}
+    levels = [{"level": level} for level in range(1, max(map(len, grams)) + 1)]
+    manifest = {"run_id": "by hand", "levels": levels}
     return Release(pa.Table.from_pylist(rows, SCORED), manifest)
 
 

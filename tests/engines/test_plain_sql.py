@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
+from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
@@ -43,9 +44,8 @@ from tests.engines.ladders import (
     weights,
 )
 from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
-from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
-from tests.engines.tries import grown, grown_of_batches, prefixes
+from tests.engines.tries import grown, local_plan, prefixes
 
 FEW = few(6)
 PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
@@ -433,9 +433,8 @@ SEVERAL = [(user, [str(user), last]) for user in range(9) for last in "bcabc"[us
 @FEW
 def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, seed):
     """Coins, and which of several rows is a user's."""
-    done = grown(
-        engine, corpus_of(rows), 4, theta, p=p, randomness=SeededRandomness(seed), choice=choice
-    )
+    votes = [VoteLevel(level, int(p * 2.0**64), theta) for level in range(1, 5)]
+    done = grown(engine, corpus_of(rows), votes, SeededRandomness(seed), choice)
     plain = Plain(rows, SeededRandomness(seed)).trie([step.level for step in done], choice)
     assert [prefixes(step) for step in done] == plain
 
@@ -453,8 +452,8 @@ class BeginAlike(SeededRandomness):
 @FEW
 def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, theta, idle, seed):
     users = len({user for user, tokens in rows if any(tokens)}) + idle
-    asked = {"users": users, "batch": (users + 1) // 2, "randomness": draws(seed)}
-    done = grown_of_batches(engine, corpus_of(rows), 4, theta, **asked)
+    batches = [BatchLevel(level, users, (users + 1) // 2, theta) for level in range(1, 5)]
+    done = grown(engine, corpus_of(rows), batches, draws(seed))
     plain = Plain(rows, draws(seed)).trie([step.level for step in done], "drawn")
     assert [prefixes(step) for step in done] == plain
 

@@ -32,13 +32,12 @@ from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.kernel.reading import ReadWords
+from tests.draws import CHANCE
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
 from tests.engines.recorded_runs import CASES, corpus_of
 from tests.engines.tries import plan_of
 
-#: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-9
 ROOT = Path(__file__).parents[2]
 
 

@@ -21,10 +21,9 @@ from dphh.ledger.places import files_state
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
-from tests.engines.asked import is_of
 from tests.engines.cut_short import DRAWING, EVERYBODY, ROOT, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case
-from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, ran
+from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, is_of, ran
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: Processes and the ledger are every engine's: on one of them every day.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import polars as pl
@@ -23,10 +22,6 @@ from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from tests.engines.levels import host_on, unstored
-
-#: Without Spark: what is looked at is the driver's.
-NOT_SPARK = pytest.mark.parametrize("engine", ["duckdb", "polars"])
-
 
 # DP-SIPS, and what one round in the place of others costs
 
@@ -55,17 +50,7 @@ def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method,
 # Rounds whose weights follow earlier noise
 
 
-def corpus_of(rows: dict[str, str]) -> Corpus:
-    frame = pl.DataFrame({"who": list(rows), "what": list(rows.values())})
-    return Corpus(frame, user="who", text="what")
-
-
-#: Six words that all share, and of each user one of their own, which does not pass by chance.
-SHARED = {f"u{user}": f"common{user % 6} unheard{user}" for user in range(3000)}
-ADAPTIVE: dict[str, Any] = {"epsilon": 4, "delta": 1e-12, "method": "adaptive", "max_items": 4}
-
-
-@NOT_SPARK
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])  # what is looked at is the driver's
 def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> None:
     """The journal holds one draw, of what passed; the ledger's file no word that did not."""
     stored = []
@@ -77,10 +62,12 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
             assert b"unheard" not in file.read_bytes()
         return keep(self, hold, step, data)
 
+    # Six words that all share, and of each user one of their own, which does not pass by chance.
+    texts = [f"common{user % 6} unheard{user}" for user in range(3000)]
+    corpus = Corpus(pl.DataFrame({"who": range(3000), "what": texts}), user="who", text="what")
+    plan = items(corpus, epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     with patch.object(Ledger, "keep_level", kept):
-        release = items(corpus_of(SHARED), **ADAPTIVE).run(
-            engine=engine, ledger=tmp_path / "ledger.sqlite"
-        )
+        release = plan.run(engine=engine, ledger=tmp_path / "ledger.sqlite")
     ((step, table),) = stored
     assert step == "items"
     assert table.column_names == ["round", "key", "noisy"]
@@ -102,12 +89,10 @@ def test_later_rounds_thresholds_cover_any_weights() -> None:
 
 # Method "auto": a first round chooses, and releases nothing.
 
-AUTO: dict[str, Any] = {"epsilon": 8, "delta": 1e-3, "max_items": 10, "method": "auto"}
-
 
 @pytest.mark.parametrize("common", [CHOICE_COMMON - 1, CHOICE_COMMON])
 def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_noise, common):
-    plan = items(**AUTO)
+    plan = items(epsilon=8, delta=1e-3, max_items=10, method="auto")
     first, alone, *rounds = plan.levels
     popular = int(first.threshold) + 1
     rows = [(user, f"c{user % common}") for user in range(common * popular)]

@@ -20,8 +20,7 @@ import pytest
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines import ENGINES
-from tests.engines.contents import expected, frame
-from tests.engines.levels import histogram
+from tests.engines.levels import expected, frame, histogram
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
 ASK = {"epsilon": 1, "delta": 1e-6}
@@ -63,12 +62,6 @@ def database(file, rows):
 # As many ways to write the same rows
 
 
-def as_paths(folder, rows):
-    frame(rows[:2]).write_parquet(folder / "one.parquet")
-    frame(rows[2:]).write_parquet(folder / "two.parquet")
-    return [folder / "one.parquet", str(folder / "two.parquet")]
-
-
 def as_folder(folder, rows):
     (folder / "deep" / "er").mkdir(parents=True)
     frame(rows[:2]).write_parquet(folder / "deep" / "one.parquet")
@@ -107,7 +100,7 @@ def as_table_of_a_database(folder, rows):
 
 
 FILES = [
-    as_paths, as_folder, as_partitions_by_user, as_csv, as_zipped_csv_files_of_two_headers,
+    as_folder, as_partitions_by_user, as_csv, as_zipped_csv_files_of_two_headers,
     as_zipped_ndjson, as_table_of_a_database,
 ]  # fmt: skip
 

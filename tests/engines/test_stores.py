@@ -10,24 +10,20 @@ import pytest
 
 from dphh import Corpus, CorpusError, items
 from dphh.corpora.stores import extension_file
-from tests.engines.contents import ROWS, expected, frame
-from tests.engines.levels import histogram
+from tests.engines.levels import expected, frame, histogram
 
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    moto = pytest.importorskip("moto.server", reason="needs moto[s3,server]")
-    server = moto.ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
+ROWS = [(1, "a b"), (1, "b c"), (2, "b"), (3, "a"), (3, "a")]
 
 
 @pytest.fixture
-def bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """A bucket of its own, and what every reader takes from the environment."""
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server with a bucket, and what every reader takes from the environment."""
+    moto = pytest.importorskip("moto.server", reason="needs moto[s3,server]")
+    boto3 = pytest.importorskip("boto3")
+    server = moto.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
     for name, value in {
-        "AWS_ENDPOINT_URL": address,
+        "AWS_ENDPOINT_URL": "http://{}:{}".format(*server.get_host_and_port()),
         "AWS_ALLOW_HTTP": "true",
         "AWS_ACCESS_KEY_ID": "key",
         "AWS_SECRET_ACCESS_KEY": "SECRET",
@@ -36,16 +32,13 @@ def bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
-    boto3 = pytest.importorskip("boto3")
     client = boto3.client("s3")
     client.create_bucket(Bucket="corpora")
     written = io.BytesIO()
     frame(ROWS).write_parquet(written)
     client.put_object(Bucket="corpora", Key="reviews/a.parquet", Body=written.getvalue())
-    yield client
-    for each in client.list_objects_v2(Bucket="corpora").get("Contents", ()):
-        client.delete_object(Bucket="corpora", Key=each["Key"])
-    client.delete_bucket(Bucket="corpora")
+    yield
+    server.stop()
 
 
 NEEDS_HTTPFS = pytest.mark.skipif(

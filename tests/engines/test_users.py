@@ -37,8 +37,7 @@ from dphh.corpora.files import refuse_unclear_columns
 from dphh.corpus import narrowed
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.udfs.kernel.reading import ReadWords
-from tests.engines.contents import expected, frame
-from tests.engines.levels import bare_level, few, histogram, host_on
+from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on
 
 ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 SPELLED = "so that equal users are spelled equally"

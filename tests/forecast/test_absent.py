@@ -17,7 +17,7 @@ from dphh.privacy.rounded_gaussian import ONE
 from dphh.udfs.draws.absent import bins_of_class, lifted_of_class, negatives_of_row
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
-from tests.engines.asked import recorded
+from tests.engines.recorded_runs import recorded
 
 RUNS, SIGMA_GRID = 250, 2**15
 SYSTEM = SystemRandomness()

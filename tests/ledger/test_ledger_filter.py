@@ -16,7 +16,7 @@ from dphh import items, ngrams
 from dphh.ledger.budget import Booking, Cap, Kept, allowed, checked_booking, drawn, fits, left
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from tests.ledger.asked import items_price
 
 CAPS = [(1.0, 1e-6), (4.0, 1e-6), (1.0, 1e-8)]
 NOTHING = DeltaEvent(0.0)
@@ -103,8 +103,7 @@ def test_nobody_who_chooses_adaptively_gets_past_divergence(epsilon, delta, shar
 
 def like_items(epsilon: float, delta: float) -> Booking:
     """What `items` costs, but for the rounding of its noise and threshold to a grid."""
-    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
-    return checked_booking([SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)], epsilon, delta)
+    return checked_booking(items_price(epsilon, delta), epsilon, delta)
 
 
 def as_published(epsilon: float, delta: float) -> Booking:

@@ -4,7 +4,8 @@
 or several in the source, fails. To add one, write it into the list of its kind:
 
     a cap may be passed by a little                        its name
-    in fits                                                a function, Class.method or global
+    in fits                                                a function, Class.method or global; or
+                                                           no line: then that of the mutant above
     - <= cap.delta                                         what stands there, once
     + <= cap.delta * 1.01                                  what takes its place; may be left out
     by tests/ledger/test_ledger_caps.py::test_what_is_...  which must fail; may be several lines,

@@ -43,9 +43,9 @@ class Mutant:
 def read(text: str) -> Iterator[Mutant]:
     """The mutants of a list. An empty line ends each; lines that begin with # are comments.
 
-    Where no test is named, those that catch the mutant above catch this one too.
+    Where no place or no test is named, it is that of the mutant above.
     """
-    tests: tuple[str, ...] = ()
+    at, tests = "", ()
     for block in text.split("\n\n"):
         name, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
         if not name:
@@ -56,7 +56,7 @@ def read(text: str) -> Iterator[Mutant]:
             said.setdefault(word, []).append(rest)
         if unknown := said.keys() - {"in", "-", "+", "by"}:
             raise ValueError(f"{name}: lines begin with {sorted(unknown)}")
-        (at,) = said["in"]
+        (at,) = said.get("in", [at])
         old, new = ("\n".join(said.get(sign, [])) for sign in "-+")
         tests = tuple(said.get("by", tests))
         yield Mutant(name, at, old, new, tests)

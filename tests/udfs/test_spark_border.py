@@ -123,10 +123,10 @@ def of_all(blocks: pa.Table, *values: Any) -> list[Any]:
     return [pa.array([value] * len(blocks)) for value in values]
 
 
-def of_words(blocks: pa.Table, salt: int = SALT) -> Counter[str]:
+def of_words(blocks: pa.Table) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
     added = Spark().call(
-        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0), objects=[salt]
+        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0), objects=[SALT]
     )
     return sums(added)
 
@@ -182,16 +182,6 @@ def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     blocks = blocks_of({"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]})
     found = [set(words) for words in column(blocks, "words").to_pylist()]
     assert sorted(found, key=min) == [{"a", "b"}, {"b", "c"}, {"d"}]
-
-
-def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
-    """Not on the block's numbers of words, which others have a part in."""
-    mine = {"me": [[f"w{i}" for i in range(30)]]}
-    alone = of_words(blocks_of(mine))
-    assert len(alone) == CAP and set(alone.values()) == {isqrt(4**BITS // CAP)}
-    others: Users = {"first": [[f"w{i}" for i in range(29, 3, -2)]]}
-    assert of_words(blocks_of(others | mine)) - of_words(blocks_of(others)) == alone
-    assert any(of_words(blocks_of(mine), salt) != alone for salt in range(5))
 
 
 def test_released_words_are_found_by_their_spelling_in_every_block() -> None:

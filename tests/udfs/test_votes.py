@@ -59,17 +59,6 @@ def test_votes_are_binomial(k: int, p: float) -> None:
     assert chisquare(seen[kept], wanted[kept] * groups / wanted[kept].sum()).pvalue > CHANCE
 
 
-@pytest.mark.parametrize("p, theta", [(0.227, 20), (0.00793, 12), (0.9, 3), (0.5, 1)])
-def test_theta_is_reached_as_often_as_the_binomial_tail_says(p: float, theta: int) -> None:
-    groups = 3000
-    middle = theta / p
-    sizes = sorted({max(theta, int(middle * f)) for f in (0.0, 0.6, 0.9, 1.0, 1.2, 1.5)})
-    for k in sizes:
-        passed = sum(votes >= theta for votes in drawn([k] * groups, numerator(p), theta))
-        low, high = binom.ppf([CHANCE, 1 - CHANCE], groups, binom.sf(theta - 1, k, p))
-        assert low <= passed <= high
-
-
 @pytest.mark.parametrize("rate", RATES)
 def test_a_coin_is_heads_if_its_word_lies_below_the_numerator(rate: int) -> None:
     assert drawn([7], rate, 7, Same(rate - 1)) == [7]

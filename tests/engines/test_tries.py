@@ -1,4 +1,4 @@
-"""`ldp_trie` on every engine: who is asked, what is refused, and how far off its estimates are.
+"""Tries on every engine: who is asked, what is refused, and how far off estimates are.
 
 `test_plain_sql.py` has seats, what is chosen on a device, reports and what is kept.
 """
@@ -15,10 +15,11 @@ import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
 from dphh.levels.ldp_trie import BY_CHANCE
+from dphh.levels.trie import BatchLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.engines.local_tries import grown, plan_of
+from tests.engines.tries import grown, grown_of_reports, local_plan
 
 LETTERS = [chr(ord("a") + i) for i in range(24)]
 
@@ -28,12 +29,21 @@ LETTERS = [chr(ord("a") + i) for i in range(24)]
 
 def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     corpus = written([(user, "ab") for user in range(20)], text=None, item="what")
-    plan = plan_of(7, 1, truthful=True, max_length=3)
+    plan = local_plan(7, 1, truthful=True, max_length=3)
     with pytest.raises(CorpusError, match="need 21 users") as refused:
-        grown(engine, corpus, plan, SeededRandomness(0))
+        grown_of_reports(engine, corpus, plan, SeededRandomness(0))
     assert "20" not in str(refused.value)
-    enough = plan_of(5, 1, truthful=True, max_length=4)
-    assert len(grown(engine, corpus, enough, SeededRandomness(0))) == 4
+    enough = local_plan(5, 1, truthful=True, max_length=4)
+    assert len(grown_of_reports(engine, corpus, enough, SeededRandomness(0))) == 4
+
+
+def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, written):
+    corpus = written([(u, "a") for u in range(6)])
+    (done,) = grown(engine, corpus, [BatchLevel(1, 6, 3, 3)], SystemRandomness())
+    assert done.rows.num_rows == 1
+    with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
+        grown(engine, corpus, [BatchLevel(1, 5, 3, 3)], SystemRandomness())
+    assert "6" not in str(said.value)
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])
@@ -50,8 +60,8 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
     for module in (dphh.udfs.draws.subsets, dphh.engines.polars.steps.local_tries):
         monkeypatch.setattr(module, "draw_subsets", looked_at)
     rows = [("one", word) for word in ["", *words]]
-    plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)
-    grown(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
+    plan = local_plan(1, 5, truthful=False, character_set="abc", keep=9)
+    grown_of_reports(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
     assert len(values) == len(set(values)) == 5
     (level,) = plan.levels
     assert sum(value < level.values for value in values) == len(set(words))
@@ -75,7 +85,7 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
     """Each of 24 users holds a word of their own: asked anew at random, some would be missed."""
     corpus = written(list(enumerate(LETTERS)), text=None, item="what")
     asked = {"character_set": "".join(LETTERS), "passes": 2, "keep": 99}
-    plan = replace(plan_of(12, 1, truthful=True, **asked), corpus=corpus)
+    plan = replace(local_plan(12, 1, truthful=True, **asked), corpus=corpus)
     with pytest.raises((EngineError, RuntimeError)):
         plan.run(engine=engine, ledger=ledger, run_id="r", randomness=BreaksInPass2())
     release = plan.run(engine=engine, ledger=ledger, run_id="r")
