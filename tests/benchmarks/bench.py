@@ -10,8 +10,6 @@ it does where it is installed: compiled beforehand. `bench_spark.py` has Spark, 
 what is found.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -13,8 +13,6 @@ DuckDB and on a standalone cluster of two workers, what more users add between t
 billion would take by that. Steps are read from Spark's event log: bytes shuffled and written.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Prior, weights, thresholds and shares: what they promise, on tables made for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 It sees public numbers alone, so an engine is made of them here, and told what it asks for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

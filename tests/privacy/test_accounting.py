@@ -1,7 +1,5 @@
 """Composition: against brute force, against dp_accounting, and never below either."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Amplification: never below the truth of the shuffled model, enumerated; and published numbers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import combinations, combinations_with_replacement, product
 from math import comb, exp, expm1

@@ -1,7 +1,5 @@
 """Counts of public keys: what a user adds, and intervals that hold the true number of users."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt

@@ -5,8 +5,6 @@ Planted: a class that only looks like an event, one derived from a kind that is 
 says its cost but is none of the kinds.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The path accountant: against explicit data sets from below, and all of them from above."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The noise table against mpmath, and the promises that thresholds rest on."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import pairwise

@@ -1,8 +1,6 @@
 """Set union: its integers, against decimals, brute force and many digits; priced as one, against
 the enumerated laws of what a neighbour sees on small grids."""
 
-from __future__ import annotations
-
 import math
 import random
 from decimal import Decimal, localcontext

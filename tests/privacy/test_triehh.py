@@ -1,7 +1,5 @@
 """TrieHH's theorem: its prices and conditions, and a look at whether it is true."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """`dphh.connect()`: the verbs as table macros, and that a request is drawn, and paid, once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Texts that come in any order, in tables that end anywhere, become rows of whole users."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from itertools import pairwise

@@ -5,8 +5,6 @@ Those are drawn with the operating system's randomness. Each statistical check f
 with probability below 1e-8.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 

@@ -1,8 +1,6 @@
 """Plans of every verb and method: priced from parameters alone, frozen, comparable, printable, and
 the same through JSON and on the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,8 +1,6 @@
 """Private rows on the disk: for their user alone; they go with the run, with a signal, or by the
 next run's sweep. The exit is what a shell expects of a signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
