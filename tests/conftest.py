@@ -1,7 +1,5 @@
 """What all tests share: engines to run on, ledgers of their own, corpora written for them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,16 +1,14 @@
 """Each verb beside the exact query that one would write without privacy: time and memory.
 
     python -m tests.benchmarks.bench [WORD ...] [--size N] [--users N] [--engines duckdb,polars]
-        [--repeat 1] [--memory 3GB] [--threads 2] [--data DIR]
+        [--memory 3GB] [--threads 2] [--data DIR]
 
 runs the rows of TABLE with a WORD in their names. Every line is a process of its own: its whole
 seconds, imports and planning included, the processor seconds of all threads, which say more on a
 busy machine, how many times those of the row's first line they are, and peak memory. dphh runs as
-it does where it is installed: compiled beforehand. Of several runs the one of fewest processor
-seconds counts. `bench_spark.py` has Spark, `items_found.py` what is found.
+it does where it is installed: compiled beforehand. `bench_spark.py` has Spark, `items_found.py`
+what is found.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -173,7 +171,7 @@ def show(name: str, row: Row, asked: argparse.Namespace, folder: Path) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench", name]
         command += ["--child", way, how, str(path), "--threads", str(asked.threads)]
         command += ["--memory", asked.memory] if asked.memory else []
-        cpu, seconds, megabytes = min(measured(*command) for _ in range(asked.repeat))
+        cpu, seconds, megabytes = measured(*command)
         base = base or cpu
         print(f"{f'{way}, {how}':<28}{cpu:>8.1f}{cpu / base:>8.1f}{seconds:>9.1f}"
               f"{megabytes:>8,.0f}", flush=True)  # fmt: skip
@@ -185,7 +183,6 @@ def main() -> None:
     parser.add_argument("--size", type=int, help="rows or words; of MSNBC, how many times over")
     parser.add_argument("--users", type=int, help="of running text")
     parser.add_argument("--engines", default="duckdb,polars")
-    parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2, help="of DuckDB")
     parser.add_argument("--memory", help="what DuckDB may take, such as 3GB")
     parser.add_argument("--data", type=Path, default=HERE.parent / "shared" / "data")

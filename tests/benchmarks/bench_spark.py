@@ -1,6 +1,6 @@
 """`ngrams` on Spark beside DuckDB, how its cost grows with users, and what it shuffles.
 
-    python -m tests.benchmarks.bench_spark --short 500000 [--words 10] [--runs 3] [--times 2]
+    python -m tests.benchmarks.bench_spark --short 500000 [--words 10] [--runs 3]
     python -m tests.benchmarks.bench_spark --scale 0.1 1 10
 
 Of the default `ngrams` to n = 3, each in a process of its own.
@@ -12,8 +12,6 @@ the corpus is read so often, and the last run is what counts: Java compiles less
 DuckDB and on a standalone cluster of two workers, what more users add between two sizes, and what a
 billion would take by that. Steps are read from Spark's event log: bytes shuffled and written.
 """
-
-from __future__ import annotations
 
 import argparse
 import json
@@ -117,17 +115,16 @@ def peak(pid: int) -> float:
     return int((status.partition("VmHWM:")[2].split() or [0])[0]) / 1024
 
 
-def show_short(folder: Path, users: int, words: int, times: int, runs: int) -> None:
+def show_short(folder: Path, users: int, words: int, runs: int) -> None:
     path, few = folder / "users.parquet", folder / "few.parquet"
     short_texts(path, users, words)
     short_texts(few, 2000, words)
     print(f"\n{users:,} users of {words} words, n up to 3, without start-up, of processors")
     print(f"{'duckdb':>10}{'spark':>10}{'ratio':>10}", flush=True)
-    for _ in range(times):
-        duckdb, spark = (
-            said("--short-child", engine, path, few, runs)[0] for engine in ("duckdb", "spark")
-        )
-        print(f"{duckdb:10.2f}{spark:10.2f}{spark / duckdb:10.1f}", flush=True)
+    (duckdb,), (spark,) = (
+        said("--short-child", engine, path, few, runs) for engine in ("duckdb", "spark")
+    )
+    print(f"{duckdb:10.2f}{spark:10.2f}{spark / duckdb:10.1f}", flush=True)
 
 
 def said(*arguments: object) -> list[float]:
@@ -206,14 +203,13 @@ def main() -> None:
     parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
     parser.add_argument("--short", type=int, help="users")
     parser.add_argument("--words", type=int, default=10, help="of a user, with --short")
-    parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--runs", type=int, default=1, help="of a process, with --short")
     asked = parser.parse_args()
     if asked.scale and len(asked.scale) < 2:
         parser.error("--scale compares sizes: give two or more")
     with tempfile.TemporaryDirectory() as folder:
         if asked.short:
-            show_short(Path(folder), asked.short, asked.words, asked.times, asked.runs)
+            show_short(Path(folder), asked.short, asked.words, asked.runs)
         if asked.scale:
             show_scale(Path(folder), asked.scale)
 

@@ -3,8 +3,6 @@
 Each takes the file, a size, a number of users where it asks for one, and the folder of public data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

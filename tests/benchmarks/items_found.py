@@ -4,8 +4,6 @@ correlation of their scores with the weights that they estimate.
 python -m tests.benchmarks.items_found [--runs N]
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

@@ -1,7 +1,5 @@
 """Write what pages print anew: `python -m tests.docs docs/index.md`. Look at the difference."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@
 Noise differs from run to run, so numbers and run ids are alike; `...` stands for anything.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import shlex

@@ -1,8 +1,6 @@
 """What the site makes of the code has all of it; what pages link to is there, and commands are
 taken."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

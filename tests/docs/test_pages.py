@@ -1,8 +1,6 @@
 """Pages for users do what they say, from the first line to the last; jobs are called as dbt and
 Airflow call them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spurious rows against noise added to all of a small V_k: bins, signs, keys, both weights."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from fractions import Fraction

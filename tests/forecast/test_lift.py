@@ -1,23 +1,15 @@
 """Classes with a public text's lift, counted without writing pairs down, against all pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import FirstRound, Passed, climb_start
-from dphh.mechanisms.ngrams.ladder.classes import STEP, ValidClasses, valid_classes
+from dphh.mechanisms.ngrams.forecast.climb import climb_start
+from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
-from dphh.mechanisms.ngrams.ladder.rungs import (
-    PAIR_BITS,
-    Rung,
-    first_ladder,
-    first_rung,
-    next_rung,
-    valid_grams,
-)
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
+from tests.forecast.test_step import Told
 
 
 def step(mass, shared):
@@ -47,6 +39,8 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
         Lift(counts, counts_before, keys, np.array([*public.values()], np.int64)),
     )  # fmt: skip
 
+    plain = valid_classes(top, masses, masses_before)
+
     expected = {}
     for i, j in pairs:
         forecast = step(masses[i], masses_before[ends[i]]) + step(masses[j], masses_before[ends[i]])
@@ -64,35 +58,28 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
     for way in valid.partitions:
         assert way.summed(valid.sizes).sum() == len(pairs)
         assert len(np.unique(way.forecasts)) == len(way.forecasts)
-    assert len(valid) == len(pairs) == valid.sizes.sum()
-    for group, size in enumerate(valid.sizes.tolist()):
-        inside = valid.keys(group, np.arange(size))
-        assert sorted(inside.tolist()) == sorted(k for k, c in found.items() if c == group)
-        mixed = rng.permutation(size)
-        assert (valid.keys(group, mixed) == inside[mixed]).all()
+    for key, of_class in zip(expected, plain.class_of(np.array([*expected])).tolist(), strict=True):
+        assert plain.forecasts[of_class] == pytest.approx(np.exp(0.5 * (expected[key][1] + 1)))
+    for classes in (valid, plain):
+        assert len(classes) == len(pairs) == classes.sizes.sum()
+        for group, size in enumerate(classes.sizes.tolist()):
+            inside = classes.keys(group, np.arange(size))
+            assert len(np.unique(inside)) == size
+            assert (classes.class_of(inside) == group).all()
+            mixed = rng.permutation(size)
+            assert (classes.keys(group, mixed) == inside[mixed]).all()
 
 
-class Truth:
-    """An engine whose grams weigh what one of the ways foretells, and many are nobody's."""
+class Foretold(Told):
+    """Its grams weigh what one of the ways foretells."""
 
     def __init__(self, way):
+        super().__init__(negative=0.0)
         self.way = way
 
-    def first_round(self, level, valid, law, unit):
-        self.valid = valid
+    def foretold(self, valid):
         way = valid.partitions[self.way]
-        counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
-        heavy = (way.forecasts[way.part_of_class] * unit).astype(np.int64)
-        counts[np.arange(len(counts)), law.bin_of(heavy)] += valid.sizes
-        return FirstRound(counts, np.full(19, unit))
-
-    def second_round(self, weights, unit):
-        self.weights = weights
-        return np.zeros_like(weights)
-
-    def passed(self, thresholds):
-        self.thresholds = thresholds
-        return Passed(*(np.empty(0, np.int64) for _ in range(4)))
+        return way.forecasts[way.part_of_class]
 
 
 @pytest.mark.parametrize("way", [0, 1])
@@ -105,7 +92,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
         rng.integers(50, 5_000, 60), np.array([100_000]), pairs // 60 << 32 | pairs % 60,
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
-    engine = Truth(way)
+    engine = Foretold(way)
     climb_start(60, masses, 0.8, 3, 1.0, 0.01, 2**13).step(lift).run(engine)
 
     def is_seen(by):
@@ -138,49 +125,3 @@ def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
     assert triples.counts_before.tolist() == [50, 40, 30, 0]
     assert triples.keys.tolist() == [0 << 32 | 1]  # a b c; of b c c, c c was not released
     assert triples.counts_of_keys.tolist() == [5]
-
-
-# Without a public text
-
-
-def ladder(levels: int, seed: int = 1) -> tuple[Rung, Rung, np.ndarray, np.ndarray]:
-    """ReleasedKeys grams of a level, the words, and masses of that level and the one below."""
-    rng = np.random.default_rng(seed)
-    words = rung = first_rung(9)
-    masses = np.exp(rng.normal(2, 2, 9))
-    before = np.array([masses.sum()])
-    for _ in range(levels - 1):
-        every = valid_grams(rung, words, "both").keys(
-            np.arange(len(valid_grams(rung, words, "both")))
-        )
-        keys = np.sort(rng.choice(every, len(every) // 2, replace=False))
-        rung, before = next_rung(rung, words, keys, "both"), masses
-        masses = np.exp(rng.normal(2, 2, len(keys)))
-    return rung, words, masses, before
-
-
-def all_keys(valid: ValidClasses) -> list[np.ndarray]:
-    return [valid.keys(c, np.arange(size)) for c, size in enumerate(valid.sizes)]
-
-
-@pytest.mark.parametrize("levels", [1, 2, 3])
-def test_every_valid_gram_is_in_one_class(levels):
-    rung, words, masses, before = ladder(levels)
-    valid = valid_classes(rung, masses, before)
-    everything = valid_grams(rung, words, "both")
-    expected = everything.keys(np.arange(len(everything)))
-    assert np.array_equal(np.sort(np.concatenate(all_keys(valid))), np.sort(expected))
-    assert len(valid) == len(everything)
-
-
-@pytest.mark.parametrize("levels", [1, 2, 3])
-def test_a_class_holds_the_pairs_of_its_forecast(levels):
-    rung, _, masses, before = ladder(levels)
-    valid = valid_classes(rung, masses, before)
-    for group, keys in enumerate(all_keys(valid)):
-        assert (valid.class_of(keys) == group).all()
-        left, right = keys >> PAIR_BITS, keys & (2**PAIR_BITS - 1)
-        overlap = before[0] if rung.level == 1 else before[rung.keys[left] & (2**PAIR_BITS - 1)]
-        independent = masses[left] * masses[right] / overlap
-        # Two floors, so at most a step below and a step above the middle.
-        assert (np.abs(np.log(independent / valid.forecasts[group])) <= STEP + 1e-9).all()

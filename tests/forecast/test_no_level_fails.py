@@ -3,8 +3,6 @@
 A run that fails is gone on with, and draws anew: so a failure that hung on a draw would tell of it.
 """
 
-from __future__ import annotations
-
 import warnings
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Prior, weights, thresholds and shares: what they promise, on tables made for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,42 +57,17 @@ def test_weights_have_a_mass_weighted_mean_square_of_one_at_most():
     assert 0.8 <= (mass * plan.weights**2).sum() / mass.sum() <= 1.0 + 1e-9
 
 
-def test_a_user_of_one_gram_cannot_be_given_more_than_all():
-    """With nothing else to take from, no weight makes a gram any heavier."""
-    lists = np.zeros(len(LIST_SIZES))
-    lists[0] = 100
+def test_weight_counts_in_proportion_in_long_lists_and_a_list_of_one_gram_has_no_more_to_give():
     g = np.array([0.1, 1.0, 9.0])
-    assert saturation(lists)(g) == pytest.approx([1, 1, 1])
+    for size, given_to_each in ((0, [1, 1, 1]), (-1, g)):
+        lists = np.zeros(len(LIST_SIZES))
+        lists[size] = 100
+        assert saturation(lists)(g) == pytest.approx(given_to_each, rel=0.01)
 
 
-def test_in_long_lists_weight_counts_in_proportion():
-    lists = np.zeros(len(LIST_SIZES))
-    lists[-1] = 100
-    assert saturation(lists)(np.array([0.1, 1.0, 9.0])) == pytest.approx([0.1, 1, 9], rel=0.01)
-
-
-@given(
-    st.integers(2, 12),
-    st.floats(0.1, 1.0),
-    st.lists(st.tuples(st.floats(0, 1e6), st.floats(1, 4)), min_size=12, max_size=12),
-)
-def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, left, forecasts):
-    whole = left
-    for level in range(2, levels + 1):
-        shares = Shares(left, level, levels)
-        finds, more = forecasts[level - 2]
-        second = shares.second_round(finds, finds * more, 100)
-        assert shares.first_round() > 0 and second > 0
-        left -= shares.first_round() + second
-        assert left >= -1e-9 * whole
-    assert left == pytest.approx(0, abs=1e-9)
-
-
-some_finds = st.floats(0, 1e7)
-
-
-@given(st.integers(2, 20), st.lists(st.tuples(some_finds, st.floats(1, 3)), min_size=20))
-def test_every_round_gets_its_least_share_whatever_is_found(levels, found):
+@given(st.integers(2, 20), st.lists(st.tuples(st.floats(0, 1e7), st.floats(1, 4)), min_size=20))
+def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, found):
+    """And each is a round's least share, whatever is found."""
     used = ROUND_PARTS[0] + min(ONE_ROUND_PART, levels - ROUND_PARTS[0])
     left, below = 1 - used / levels, 1_000
     for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
@@ -102,7 +75,8 @@ def test_every_round_gets_its_least_share_whatever_is_found(levels, found):
         second = shares.second_round(finds, finds * growth, below)
         assert min(shares.first_round(), second) >= LEAST_PART / levels * (1 - 1e-9)
         left, below = left - shares.first_round() - second, int(finds)
-    assert left >= -1e-9
+        assert left >= -1e-9
+    assert left == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("max_items", [1, 4, 100])

@@ -1,7 +1,5 @@
 """What a user adds has norm at most `unit`, exactly; bins have the noise's own probabilities."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp
 

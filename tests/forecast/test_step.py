@@ -3,8 +3,6 @@
 It sees public numbers alone, so an engine is made of them here, and told what it asks for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,20 +11,12 @@ from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast.climb import Climb, FirstRound, Passed, Step, climb_start
 from dphh.mechanisms.ngrams.forecast.shares import Shares
-from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.classes import Floats, ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers
 from dphh.privacy.forecast_rounds import Bins
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])
-
-
-def expected(valid: ValidClasses, law: Bins, unit: int) -> Integers:
-    """Of each class most grams are nobody's, and some weigh about what it foretells."""
-    counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
-    weighs = (valid.forecasts * unit).astype(np.int64)
-    counts[np.arange(len(counts)), law.bin_of(weighs)] += 1 + valid.sizes // 10
-    return counts
 
 
 @dataclass
@@ -42,9 +32,15 @@ class Told:
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.level, self.valid, self.law = level, valid, law
         self.units.append(unit)
-        self.counts = expected(valid, law, unit)
+        self.counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
+        weighs = (self.foretold(valid) * unit).astype(np.int64)
+        self.counts[np.arange(len(weighs)), law.bin_of(weighs)] += 1 + valid.sizes // 10
         each = int(unit / 50**0.5)
         return FirstRound(self.counts, np.array(self.lists) * each)
+
+    def foretold(self, valid: ValidClasses) -> Floats:
+        """Most grams of a class are nobody's, and some weigh about this."""
+        return valid.forecasts
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
         self.units.append(unit)

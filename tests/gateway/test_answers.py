@@ -1,7 +1,5 @@
 """Requests and what comes back: tables, parts of them, refusals in words, and nothing else."""
 
-from __future__ import annotations
-
 import io
 import random
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """What strangers and rude clients do on the wire holds up nobody else."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

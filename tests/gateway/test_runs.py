@@ -1,7 +1,5 @@
 """A request is one run: whoever hangs up, repeats, is killed or withdrawn meanwhile."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

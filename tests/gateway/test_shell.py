@@ -1,7 +1,5 @@
 """The stock DuckDB shell, over a gateway elsewhere and its own; and commands of `dphh serve`."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`prior=`: what may be one, what is refused before anything is paid, and what is said of it."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 
@@ -188,10 +186,3 @@ def test_sql_takes_one(private, table, news, ledger):
     (run,) = ledger.runs()
     told = con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{run.run_id}')").fetchall()
     assert run.run_id in " ".join(said for _, _, said, _ in told)
-
-
-def test_plans_with_and_without_a_prior_are_compared(private, table, ledger):
-    asked = {**ASK, "prior": [None, table], **PUBLIC}
-    found = dphh.compare(dphh.ngrams, private, ledger=ledger, **asked)
-    assert found["prior"].to_list() == [None, "words.parquet"]
-    assert ledger.runs() == []

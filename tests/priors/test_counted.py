@@ -1,7 +1,5 @@
 """A public text is counted as private data are read; a table's items are read the same way."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl

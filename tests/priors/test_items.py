@@ -1,9 +1,6 @@
 """`items` with what is known beforehand: a prior's items need no threshold, a domain's are all
 shown."""
 
-from __future__ import annotations
-
-import duckdb
 import polars as pl
 import pytest
 
@@ -93,25 +90,6 @@ def test_of_a_domain_what_few_hold_may_be_left_out(private):
 def test_what_does_not_go_with_a_domain_is_refused(private, more, said):
     with pytest.raises(UsageError, match=said):
         dphh.items(private, **{**ASK, "domain": ["good"], **more})
-
-
-def test_frames_and_sql_take_both(tmp_path):
-    frame = pl.DataFrame({"who": range(500), "what": ["good"] * 500})
-    options = {"user": "who", "item": "what", "as_": "whole"}
-    found = frame.dphh.items(domain=["good", "x"], **options, **ASK).run()
-    assert {row["item"] for row in found} == {"good", "x"}
-    assert len(frame.dphh.items(**options, **ASK, **PUBLIC).run()) >= 1
-    frame.write_parquet(tmp_path / "data.parquet")
-    (tmp_path / "domain.txt").write_text("good\nx\n")
-    con = dphh.connect(ledger=tmp_path / "l.sqlite")
-    called = (
-        f"FROM dphh_items('{tmp_path}/data.parquet', user_column := 'who', item_column := 'what', "
-        "as_ := 'whole', epsilon := 2.0, delta := 1e-8, max_items := 10, "
-    )
-    rows = con.sql(called + "domain := ['good', 'x'])").fetchall()
-    assert {row[1] for row in rows} == {"good", "x"}
-    with pytest.raises(duckdb.Error, match="domain: found no items"):
-        con.sql(called + "domain := [])").fetchall()
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])

@@ -1,13 +1,11 @@
 """Amplification: never below the truth of the shuffled model, enumerated; and published numbers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Callable
 from itertools import combinations, combinations_with_replacement, product
 from math import comb, exp, expm1
 
 import pytest
+from k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
 from published_amplification import closed_form_2021, closed_form_2023, epsilon_by_blocks
 
 from dphh.mechanisms.ldp_trie.amplification import (
@@ -51,9 +49,10 @@ def true_delta(one: list[Law], other: list[Law], epsilon: float) -> float:
     return sum(max(chance - exp(epsilon) * q[key], 0.0) for key, chance in p.items())
 
 
-def worst_deltas(law: Callable[[int], Law], domain: int, reports: int) -> list[float]:
+def worst_deltas(mechanism: SubsetSelection, reports: int) -> list[float]:
     """For each epsilon, over all others' values and all pairs (up to renaming: 0 and 1)."""
-    laws = [law(value) for value in range(domain)]
+    domain = mechanism.domain
+    laws = [subsets_law(mechanism, value) for value in range(domain)]
     worst = [0.0] * len(EPSILONS)
     for others in combinations_with_replacement(range(domain), reports - 1):
         rest = [laws[value] for value in others]
@@ -80,7 +79,7 @@ def worst_deltas(law: Callable[[int], Law], domain: int, reports: int) -> list[f
 )
 def test_subset_selection_is_never_below_the_truth(domain, size, epsilon, reports):
     mechanism = subset_selection(domain, epsilon, size)
-    worst = worst_deltas(lambda value: subsets_law(mechanism, value), domain, reports)
+    worst = worst_deltas(mechanism, reports)
     own, general = blanket_of_subsets(mechanism), any_randomiser(epsilon)
     for central, delta in zip(EPSILONS, worst, strict=True):
         assert delta <= central_delta(own, reports, central) * (1 + 1e-12) + 1e-15
@@ -154,6 +153,14 @@ def test_the_gboard_papers_central_epsilon():
     )
     assert closed_form_2021(10.0, REPORTS, DELTA) == pytest.approx(0.7308, abs=5e-5)
     assert closed_form_2023(10.0, REPORTS, DELTA) == pytest.approx(0.5654, abs=5e-5)
+
+
+def test_the_gboard_papers_k_anonymity():
+    reports, keep = REPORTS, 10_000
+    assert lemma_1(GBOARD, reports, keep) is None
+    assert k_anonymity(GBOARD, reports, keep) == 48
+    assert normal_k(GBOARD, reports, keep) == pytest.approx(50.0, abs=0.1)
+    assert kept_at_most(GBOARD, reports, keep, 45) <= 0.05  # the paper's 45 is true
 
 
 @pytest.mark.parametrize("local", [10, 20, 28, 30])

@@ -1,7 +1,5 @@
 """Thresholds for any weights: against every small vector, and vectors made to pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt

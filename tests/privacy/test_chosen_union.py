@@ -1,8 +1,6 @@
 """A first release that chooses between a set union and rounds: against an attacker who lets the
 worst of both follow from each of its outcomes, integrated by quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

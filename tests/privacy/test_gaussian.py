@@ -1,7 +1,5 @@
 """The analytic Gaussian: against many digits, against dp_accounting, and on the safe side."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

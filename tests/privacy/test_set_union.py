@@ -1,9 +1,6 @@
 """Set union: its integers, against decimals, brute force and many digits; priced as one, against
 the enumerated laws of what a neighbour sees on small grids."""
 
-from __future__ import annotations
-
-import itertools
 import math
 import random
 from decimal import Decimal, localcontext
@@ -122,17 +119,6 @@ def test_a_users_share_of_new_items_never_costs_more_than_its_ends(epsilon, delt
 def test_a_set_union_that_was_asked_for_later_pays_for_both(before):
     together = compose([before, SetUnionEvent(4.0, 1e-6)])
     assert together == compose([before, GaussianEvent(4.0), DeltaEvent(1e-6)])
-
-
-def test_shares_are_covered_without_a_gap():
-    by_share = compose([SetUnionEvent(1.0, 0.5)]).by_new_share
-    assert by_share[0].sigma == 1.0
-    assert by_share[0].infinite_loss == 0.0
-    assert by_share[-1].infinite_loss >= 0.5
-    for lower, upper in itertools.pairwise(by_share):
-        # What the lower interval ends at in new items is where the upper one begins for the rest.
-        began = 1 - (1 / upper.sigma) ** 2
-        assert began == pytest.approx(2 * lower.infinite_loss, abs=1e-12)
 
 
 HELD = [*range(1, 2000), *random.Random(1).sample(range(2000, 10**6), 3000), 10**6, 4**10]

@@ -1,7 +1,5 @@
 """What sums of reports tell of a user: never below the truth, enumerated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """TrieHH's theorem: its prices and conditions, and a look at whether it is true."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -13,7 +11,6 @@ from triehh_votes import hypergeometric_tail
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
-    FixedSizePlan,
     check_conditions,
     fixed_size_plan,
     fixed_size_price,
@@ -113,20 +110,3 @@ def test_what_the_papers_rule_finds_and_with_its_knob(epsilon, delta, theta, hol
     assert (plan.theta, holders_needed(plan, 0.9)) == (theta, holders)
     knob = knob_plan(10**7, epsilon, delta, 10)
     assert knob.epsilon <= epsilon and knob.delta <= delta and knob.holders == freely
-
-
-def test_holders_needed_by_exact_tails_of_a_small_population():
-    users, theta, batch, levels = 60, 4, 15, 3
-
-    def rate(holders: int) -> float:
-        ways = sum(
-            math.comb(holders, i) * math.comb(users - holders, batch - i)
-            for i in range(theta, min(holders, batch) + 1)
-        )
-        return float(Fraction(ways, math.comb(users, batch)) ** levels)
-
-    plan = FixedSizePlan(users, theta, batch, levels, 1.0, 0.1)
-    for probability in (0.1, 0.5, 0.9, 0.999):
-        assert holders_needed(plan, probability) == next(
-            k for k in range(users + 1) if rate(k) >= probability
-        )

@@ -1,7 +1,5 @@
 """Small releases, made by hand, whose answers a reader can check."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any

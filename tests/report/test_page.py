@@ -1,7 +1,5 @@
 """The page for people: one file, no script, no network, and no promise but the made."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Tables of people: in which order, and intervals of what was chosen that hold together."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dphh.columns import OTHERS

@@ -1,7 +1,5 @@
 """Lists, tables and the first k of releases."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

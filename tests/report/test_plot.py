@@ -1,7 +1,5 @@
 """Altair charts have what the page's tables have, and intervals where people were counted."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -3,8 +3,6 @@
 After a change of words: `python -m tests.report.test_said`, and read the difference.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

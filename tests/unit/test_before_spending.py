@@ -1,15 +1,12 @@
 """`dphh.check` and `dphh.compare` say what a run would meet and cost, and spend nothing."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl
 import pytest
 
 import dphh
-from dphh import BudgetRefused, Corpus, UsageError
-from dphh.ledger import Request
+from dphh import Corpus, UsageError
 
 ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
 
@@ -108,21 +105,3 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
 def test_without_a_corpus_prices_alone_are_compared():
     found = dphh.compare(dphh.items, delta=1e-8, epsilon=[0.5, 1])
     assert found["share"].to_list() == found["refused"].to_list() == [None, None]
-
-
-def test_as_many_runs_are_left_as_the_ledger_grants(corpus, ledger):
-    asked = {"delta": 1e-7, "epsilon": 0.3}
-
-    def row():
-        return dphh.compare("items", corpus, ledger=ledger, **asked).row(0, named=True)
-
-    before, granted, plan = row(), 0, dphh.items(corpus, **asked)
-    with pytest.raises(BudgetRefused):
-        while True:
-            ledger.book(Request.of(plan.price, plan.corpus), {}, again=True)
-            granted += 1
-    assert before["runs_left"] == granted > 1
-    assert 1 / (granted + 1) < before["share"] <= 1 / granted
-    after = row()
-    assert after["runs_left"] == 0
-    assert "Refused" in after["refused"]

@@ -1,7 +1,5 @@
 """The command line: exit codes, what goes to which stream, and what programs are told as JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,7 +10,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import Ledger, Release, __version__, plan_from_json
+from dphh import Release, __version__, plan_from_json
 from dphh.cli import cli
 from dphh.errors import EngineError
 
@@ -21,10 +19,8 @@ READ = ["--user", "who", "--text", "what"]
 
 
 @pytest.fixture
-def path(tmp_path):
-    file = tmp_path / "corpus.parquet"
-    pl.DataFrame({"who": range(300), "what": ["the same words"] * 300}).write_parquet(file)
-    return str(file)
+def path(written):
+    return written([(who, "the same words") for who in range(300)]).where[0]
 
 
 @pytest.fixture
@@ -171,11 +167,10 @@ def test_every_command_and_option_explains_itself():
         assert max(map(len, text.splitlines())) <= 100, names
 
 
-def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
-    file = tmp_path / "c.parquet"
-    pl.DataFrame({"who": range(300), "what": ["日本 é"] * 300}).write_parquet(file)
+def test_a_terminal_that_knows_only_ascii_still_gets_its_release(written):
+    path = written([(who, "日本 é") for who in range(300)]).where[0]
     done = subprocess.run(
-        [sys.executable, "-m", "dphh", "items", str(file), *READ, *COST],
+        [sys.executable, "-m", "dphh", "items", path, *READ, *COST],
         capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -196,21 +191,6 @@ def test_what_is_refused_is_said_as_json_too(dphh, weeks, asked, kind, code):
     told = json.loads(out)["error"]
     assert (ended, told["exit_code"], told["kind"], told["spent"]) == (code, code, kind, False)
     assert told["message"].split(";")[0] in " ".join(err.split()) or kind == "MissingParameter"
-
-
-def test_of_two_that_ask_the_same_one_is_told_that_it_spent(dphh, weeks, monkeypatch):
-    book_it, asked = Ledger.book, ("items", "notes", *COST, "--json", "--quiet")
-    others = []
-
-    def after_the_same(book, request, setting, **options):
-        monkeypatch.setattr(Ledger, "book", book_it)
-        others.append(json.loads(dphh(*asked)[1]))
-        return book_it(book, request, setting, **options)
-
-    monkeypatch.setattr(Ledger, "book", after_the_same)
-    mine = json.loads(dphh(*asked)[1])
-    assert mine["run_id"] == others[0]["run_id"]
-    assert (mine["spent"], others[0]["spent"]) == (False, True)
 
 
 def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, monkeypatch):

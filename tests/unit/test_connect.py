@@ -1,14 +1,11 @@
 """`dphh.connect()`: the verbs as table macros, and that a request is drawn, and paid, once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
 from typing import Any
 
 import duckdb
-import polars as pl
 import pytest
 
 import dphh
@@ -19,11 +16,9 @@ ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
 
 @pytest.fixture
-def texts(tmp_path):
-    path = tmp_path / "reviews.parquet"
+def texts(written):
     rows = [(f"u{n}", "the cat sat" if n % 3 else "the dog ran") for n in range(600)]
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    return str(path)
+    return written(rows).where[0]
 
 
 @pytest.fixture

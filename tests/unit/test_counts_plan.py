@@ -1,8 +1,6 @@
 """What `counts` is asked about, what it costs and says before it is paid, and its release; and
 `counts=` of other verbs, with one budget for finding and counting."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import polars as pl

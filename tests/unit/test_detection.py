@@ -1,7 +1,5 @@
 """What a plan is said to find in text, against runs on corpora made to the profile."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from scipy.stats import binom

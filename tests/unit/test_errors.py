@@ -1,7 +1,5 @@
 """No message holds a value from the data: not the error, nor what a traceback would show of it."""
 
-from __future__ import annotations
-
 import io
 import traceback
 import warnings

@@ -1,7 +1,5 @@
 """The examples run from end to end, at the smallest size."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

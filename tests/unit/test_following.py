@@ -1,7 +1,5 @@
 """Weights that follow earlier noise, against many digits; and what a user gives by them."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

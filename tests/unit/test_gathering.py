@@ -1,12 +1,9 @@
 """Texts that come in any order, in tables that end anywhere, become rows of whole users."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -143,28 +140,3 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
     assert all(size <= 2_000 for rows, size in sizes if rows > 1)
     (table,) = gathering.rows()
     assert sum(map(len, table.column("ids").to_pylist())) == len(texts)
-
-
-def test_no_more_is_held_than_may_be(monkeypatch, tmp_path):
-    """Files take the rest, and each part of the users that is read back has no more either."""
-    monkeypatch.setattr(module, "BATCH_BYTES", 1)
-    sizes = []
-
-    def laid_out(gathering: Gathering, texts: spilled_texts.Texts) -> Any:
-        sizes.append(texts.size)
-        return users_of_texts(gathering, texts)
-
-    users_of_texts = Gathering._users_of_texts
-    monkeypatch.setattr(Gathering, "_users_of_texts", laid_out)
-    gathering = Gathering(
-        ReadWords().reader(Vocabulary()), spilled_texts.SpilledTexts(str(tmp_path), 1_000)
-    )
-    nothing = pa.nulls(10, pa.string())
-    for start in range(0, 100, 10):
-        users = pa.array([str(user) for user in range(start, start + 10)])
-        gathering.add(users, pa.array([["a"]] * 10), nothing)
-        assert gathering._in_memory().size <= 1_000
-    gathering.end()
-    tables = list(gathering.rows())
-    assert sum(len(users) for t in tables for users in t.column("lengths").to_pylist()) == 100
-    assert 0 < max(sizes) <= 1_000

@@ -1,7 +1,5 @@
 """Hashes of spellings, against a loop over the bytes; and the words of a run, numbered."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

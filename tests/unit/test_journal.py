@@ -1,7 +1,5 @@
 """What is stored of a level: values alone, in an order that says nothing of how they came."""
 
-from __future__ import annotations
-
 import io
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Keys of whole users, made distinct, cut, summed and looked up, against sets and dictionaries."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planted mistakes stand where their lists say."""
 
-from __future__ import annotations
-
 from tests.mutants.places import place_of, texts_of
 from tests.mutants.planted import MUTANTS, ROOT
 

@@ -1,7 +1,5 @@
 """Plans of `ngrams`: what they cost, and what they find."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

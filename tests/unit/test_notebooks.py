@@ -1,7 +1,5 @@
 """The notebooks, executed as their readers do: with a kernel, and by marimo."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Plans of every verb and method: priced from parameters alone, frozen, comparable, printable, and
 the same through JSON and on the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
@@ -143,6 +141,7 @@ def test_plans_go_through_json_and_back_and_are_not_edited_there(name):
     found = json.loads(json.dumps(plan.to_json()))
     assert plan_from_json(plan.dumps()) == plan_from_json(found) == plan
     assert {plan, plan_from_json(plan.dumps())} == {plan}
+    assert plan_from_json(found).dumps() == plan.dumps()  # with the notes of its events
     assert found.keys() >= {"verb", "parameters", "privacy", "levels", "finds"}
     assert found["privacy"].keys() >= {"epsilon", "delta", "unit", "adjacency", "theorem"}
     last = found["levels"][-1]

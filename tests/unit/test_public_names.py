@@ -1,8 +1,5 @@
-"""What `import dphh` offers, on frames too; what it imports, and what a plain install lacks."""
+"""What `import dphh` offers, on frames too; what it imports, and what commands lack."""
 
-from __future__ import annotations
-
-import ast
 import inspect
 import os
 import subprocess
@@ -82,27 +79,6 @@ def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(ver
     assert {name: each.default for name, each in taken.items()} == {
         name: each.default for name, each in options.items()
     }
-
-
-ROOT = Path(dphh.__file__).parent
-#: What a plain install brings.
-CORE = {"click", "duckdb", "jinja2", "numpy", "polars", "pyarrow", "rich", "scipy"}
-#: What is asked for by its own name, where it is installed.
-CORE |= {"dp_accounting", "pandas"}
-
-
-def imported():
-    for file in (*ROOT.rglob("*.py"), *(ROOT.parent / "udfs").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                names = [str(node.module)]
-            yield from (name.split(".")[0] for name in names)
-
-
-def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
-    known = CORE | EXTRAS.keys() | sys.stdlib_module_names | {"dphh", "_duckdb"}
-    assert {*imported()} - known == set()
 
 
 @pytest.mark.parametrize("command", ["serve", "shell"])

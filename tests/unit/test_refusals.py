@@ -4,8 +4,6 @@ After a change of words, `DPHH_WRITE_REFUSALS=1 pytest tests/unit/test_refusals.
 read what changed. Each says what was found and the one thing to do, in the language of who asks.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What leaves the building: whole or not at all, the same through every door, and harmless."""
 
-from __future__ import annotations
-
 import json
 import os
 from importlib.metadata import version

@@ -1,8 +1,6 @@
 """One flow, one price: what a run spends, gives back, keeps and refuses; and the same request on
 the same data gets the release that it had, and spends nothing."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 
@@ -12,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
-from dphh.corpus import replace_corpus
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request
@@ -40,16 +37,6 @@ def states(ledger):
     return [run.state for run in ledger.runs()]
 
 
-def test_a_run_spends_once_and_is_kept(corpus, ledger):
-    asked = plan(corpus)
-    release = asked.run(ledger=ledger, run_id="first")
-    assert set(release.to_polars()["item"]) == {"the", "same", "words"}
-    (entry,) = ledger.runs()
-    assert (entry.run_id, entry.state, entry.verb) == ("first", "settled", "items")
-    assert (entry.epsilon, entry.delta, entry.events) == (1.0, 1e-7, asked.events)
-    assert ledger.release("first").manifest == release.manifest
-
-
 def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
     plan(written([(1, "a")])).run(ledger=ledger, run_id="one")
     corpus = written([(user, "b") for user in range(300)])
@@ -57,17 +44,6 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
         again = plan(corpus).run(ledger=ledger, run_id="one")
     assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
-
-
-def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
-    named = replace_corpus(corpus, account="reviews")
-    ledger.add("reviews", named, 1.0, 1e-7)
-    plan(named).run(ledger=ledger)
-    for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
-        with pytest.raises(BudgetRefused, match="'reviews'"):
-            plan(asked).run(ledger=ledger, again=True, out=tmp_path / "out")
-    assert states(ledger) == ["settled"]
-    assert not (tmp_path / "out").exists()
 
 
 def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):

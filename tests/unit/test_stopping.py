@@ -1,8 +1,6 @@
 """Private rows on the disk: for their user alone; they go with the run, with a signal, or by the
 next run's sweep. The exit is what a shell expects of a signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -175,55 +173,38 @@ def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path):
 # The command line, in the middle of a run that has spilled private rows.
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    """More than the memory that the run is given."""
-    path: Path = tmp_path_factory.mktemp("large") / "corpus.parquet"
+def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(tmp_path):
+    large = tmp_path / "corpus.parquet"  # more than the memory that the run is given
     with duckdb.connect() as con:
         con.execute(
             "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 750000) AS what "
-            f"FROM range(1500000) AS r(i)) TO '{path}' (FORMAT parquet)"
+            f"FROM range(1500000) AS r(i)) TO '{large}' (FORMAT parquet)"
         )
-    return path
-
-
-def spilled(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("dphh-run-*/*") if path.stat().st_size > 0]
-
-
-def running(large: Path, tmp_path: Path) -> subprocess.Popen[str]:
-    (tmp_path / "temporary").mkdir(exist_ok=True)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     asked = [
         *("items", str(large), "--user", "who", "--item", "what", "--epsilon", "1"),
         *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "30MB", "--threads", "1"),
         *("--run-id", "mine", "--quiet"),
     ]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "dphh", *asked],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        env={**os.environ, "TMPDIR": str(temporary)},
     )
-
-
-def wait_for_spill(process: subprocess.Popen[str], tmp_path: Path) -> None:
-    until = time.monotonic() + 250
-    while not spilled(tmp_path / "temporary"):
+    until, spilled = time.monotonic() + 250, []
+    while not spilled:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.01)
-    for path in spilled(tmp_path / "temporary"):
-        assert path.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(large, tmp_path):
-    process = running(large, tmp_path)
-    wait_for_spill(process, tmp_path)
+        spilled = [path for path in temporary.glob("dphh-run-*/*") if path.stat().st_size > 0]
+    assert {path.parent.stat().st_mode & 0o777 for path in spilled} == {0o700}
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=250)
     assert process.returncode == -signal.SIGTERM
-    assert list((tmp_path / "temporary").iterdir()) == []
+    assert list(temporary.iterdir()) == []
     assert out == ""
     said = [line for line in err.splitlines() if line]
     assert said[0] == "dphh: interrupted; `dphh ledger show` says what is spent"

@@ -1,7 +1,5 @@
 """What is printed fits the terminal, in characters of one column and of two, and has no row."""
 
-from __future__ import annotations
-
 import duckdb
 import polars as pl
 import pytest

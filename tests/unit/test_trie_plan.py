@@ -1,7 +1,5 @@
 """Plans of `trie` and `ldp_trie`: what they fix, promise and cost, and what they find."""
 
-from __future__ import annotations
-
 import string
 
 import pytest
@@ -10,7 +8,7 @@ from scipy.stats import binom, hypergeom
 from dphh import ldp_trie, plan_from_json, trie
 from dphh.levels.trie import BatchLevel, VoteLevel
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.trie.path import path_delta, path_guarantee
+from dphh.mechanisms.trie.path import path_guarantee
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
@@ -57,14 +55,6 @@ def test_the_papers_plan_is_the_authors():
     for users, enough in ((plan.finds.users, True), (plan.finds.users - 1, False)):
         found = hypergeom.sf(14, first.users, users, first.batch) ** 10
         assert (found >= 0.9) == enough
-
-
-def test_theta_and_p_by_hand_are_priced():
-    plan = trie(**BY_HAND)
-    assert plan.levels[0].theta == 20
-    assert plan.levels[0].numerator == int(0.2 * 2.0**64)
-    assert path_delta(1.0, 0.2, 20, 10) <= 1e-8
-    assert (plan.privacy.epsilon, plan.privacy.delta) == (1.0, 1e-8)
 
 
 GBOARD = {

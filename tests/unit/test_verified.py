@@ -1,7 +1,5 @@
 """A release that was edited is refused: it contradicts itself, or what the ledger has stored."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa
