@@ -1,7 +1,5 @@
 """Words that a test deals, and the functions that draw, in a bare DuckDB."""
 
-from __future__ import annotations
-
 import duckdb
 import numpy as np
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Tests leave nothing behind: a temporary directory of their own, which is looked at in the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ python tests/wheel_contents.py ROOT DIST...       compares, and lists what it fo
 python tests/wheel_contents.py --oldest ROOT      the oldest dependencies, as pip's constraints
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tarfile

@@ -3,8 +3,6 @@
 The table of tests/audit/audits.md: every pair of neighbours, or those with a word in the name.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

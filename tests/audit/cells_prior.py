@@ -3,8 +3,6 @@
 In each, the user who is there or not is alone in holding what the trial looks at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

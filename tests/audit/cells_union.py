@@ -5,8 +5,6 @@ in one corpus, with users and items of their own: each is an independent trial. 
 plans from what it sees, so its trials are grams of many runs, and those of one run share a plan.
 """
 
-from __future__ import annotations
-
 from math import exp, log, sqrt
 from pathlib import Path
 

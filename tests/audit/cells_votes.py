@@ -1,7 +1,5 @@
 """Audited pairs of neighbours: `trie` and `ldp_trie`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from math import comb, exp

@@ -1,7 +1,5 @@
 """Corpora of many groups, with a user in every other one who is there or not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ DPHH_FULL=1 has ten times the counts, and `python -m tests.audit --times 20` mak
 Bounds are so wide here that a right mechanism fails once in a hundred million times.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

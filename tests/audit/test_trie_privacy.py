@@ -6,8 +6,6 @@ its votes are its own, and one run is thousands of independent trials. All bound
 a mechanism that breaks it, and must catch it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp, prod
 from pathlib import Path

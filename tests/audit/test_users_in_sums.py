@@ -6,8 +6,6 @@ bound of the truth, and a promise below it is false. The planted faults are thos
 rests on: a value that a user reports twice, one "nothing" for all, a user who serves two levels.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import comb, exp
 

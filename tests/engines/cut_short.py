@@ -1,7 +1,5 @@
 """Runs of the table of cases, in processes of their own that are killed where a test says."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

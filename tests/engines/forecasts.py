@@ -1,7 +1,5 @@
 """Runs of the forecast ladder as a test looks at them: its rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of `ngrams` whose noise, thresholds and caps a test sets, beside the specification."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

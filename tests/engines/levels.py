@@ -1,7 +1,5 @@
 """Ways into an engine, to see what a release never shows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

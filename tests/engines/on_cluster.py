@@ -3,8 +3,6 @@
 `spark-submit tests/engines/on_cluster.py CORPUS FOLDER` writes FOLDER/released.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Nothing here is an engine's: only noise and draws, which are the randomness's to
 registered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

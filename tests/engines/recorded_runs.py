@@ -6,8 +6,6 @@ and so are the words that it takes, the journal, and the two rounds of a level o
 ladder. Draws are seen in this process alone: on DuckDB, through what is registered, and in Polars.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import Counter

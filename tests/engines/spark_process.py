@@ -3,8 +3,6 @@
 `python -m tests.engines.spark_process FOLDER RUN` writes it to FOLDER/seen.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A standalone Spark cluster of a master and two workers, on this machine."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A plan as SQL: the queries that a run executes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

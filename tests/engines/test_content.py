@@ -3,8 +3,6 @@
 DuckDB makes tokens for Polars too (test_engines_agree.py).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

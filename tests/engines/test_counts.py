@@ -4,8 +4,6 @@
 `test_engines_agree.py` compares releases with counts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -6,8 +6,6 @@ with those that it still counts after it gave back what never ran. What a level 
 worked out from its texts and from what was released below, in plain Python.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A run that was cut short draws what is left, each step once, and pays for all of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -5,8 +5,6 @@ prices, draws, the journal and the command line are the same Python, called with
 """
 
 # ruff: noqa: F401
-from __future__ import annotations
-
 import duckdb
 import pytest
 

@@ -4,8 +4,6 @@ Under a test's randomness a release depends on the corpus alone, and so does whi
 keeps who is over the cap.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from random import Random
 

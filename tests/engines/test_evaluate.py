@@ -1,7 +1,5 @@
 """What the owner may look at: exact counts and how a release compares. None of it may leave."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pyarrow as pa

@@ -7,8 +7,6 @@ out in plain Python from u's own texts and from what the run of D showed. Whatev
 u, such as the weight of somebody else, a bin, a class or a number of grams, would show.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager

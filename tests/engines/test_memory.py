@@ -1,7 +1,5 @@
 """A corpus larger than the memory that is allowed: DuckDB spills, finishes, and cleans up."""
 
-from __future__ import annotations
-
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor

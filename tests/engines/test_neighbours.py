@@ -6,8 +6,6 @@ every level and round, and what u adds is within what was priced. `ngrams` by fo
 its own (`test_forecast_neighbours.py`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ that nobody holds is not compared draw by draw: an engine draws how many pass, t
 each by itself. Both have one law (tests/unit/test_ladder.py); which grams those are, is compared.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from dataclasses import replace

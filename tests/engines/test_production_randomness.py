@@ -5,8 +5,6 @@ levels, one key for all runs) shows in no test that hands over a seed. So here n
 with words that are dealt and do not say that they are a test's.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

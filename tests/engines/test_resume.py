@@ -1,7 +1,5 @@
 """A run whose process is killed, anywhere, comes to one release: no level is drawn twice."""
 
-from __future__ import annotations
-
 import io
 import os
 import sqlite3

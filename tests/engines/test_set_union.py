@@ -4,8 +4,6 @@
 changes.
 """
 
-from __future__ import annotations
-
 import io
 from dataclasses import asdict
 from pathlib import Path

@@ -4,8 +4,6 @@ It runs `items` with method "gaussian". Another method needs the steps of its qu
 of dphh knows an engine.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -4,8 +4,6 @@ DuckDB reads files for Polars too, so that files are opened here on DuckDB, and 
 asked for; frames and tables in memory on every engine.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import traceback

@@ -1,7 +1,5 @@
 """What Spark alone can do wrong: run tasks twice, tell what it saw, give the driver too much."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """On a standalone cluster of two workers: a job that is submitted, and an executor that is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Corpora in S3, on a server of moto's."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 `test_plain_sql.py` has seats, what is chosen on a device, reports and what is kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ DuckDB reads rows for Polars too: files and tables are opened here on DuckDB, an
 is asked for.
 """
 
-from __future__ import annotations
-
 import decimal
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 DuckDB chooses rows for Polars too, and Spark has a `where` of its own.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from pathlib import Path

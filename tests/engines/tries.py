@@ -1,7 +1,5 @@
 """Runs of `trie` whose thresholds and coins a test sets, and of `ldp_trie` and its randomisers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache

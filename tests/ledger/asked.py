@@ -1,7 +1,5 @@
 """A run as tests of the ledger ask for it, and a hand in its file."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing

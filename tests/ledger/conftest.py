@@ -1,7 +1,5 @@
 """A ledger, and a corpus that is one file."""
 
-from __future__ import annotations
-
 import pytest
 
 from dphh import Corpus, Ledger

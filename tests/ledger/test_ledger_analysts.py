@@ -1,7 +1,5 @@
 """Analysts: what a share allows, which runs are theirs, and their tokens."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sqlite3

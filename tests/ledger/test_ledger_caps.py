@@ -1,7 +1,5 @@
 """What fits under a cap, what is left of it, and what the ledger says of both."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The ledger's file: where it is, whose it is, and what goes wrong with it."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

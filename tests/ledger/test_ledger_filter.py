@@ -1,7 +1,5 @@
 """The ledger's rule where each run follows from the one before (docs/composition.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """What owners changed, declared groups, and what a ledger shows and exports."""
 
-from __future__ import annotations
-
 import getpass
 import json
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 """Which account pays: the one that is named, and every account whose folder or pattern holds a
 file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The ledger under many processes: none overspends, and killing any of them loses nothing."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

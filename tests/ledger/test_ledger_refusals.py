@@ -1,7 +1,5 @@
 """Refusals of the ledger: who is refused, by which layer, and that nothing is recorded."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """A run from booking to release: repeated, continued, failed, settled, and what is stored of it."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -1,8 +1,6 @@
 """`python -m tests.mutants [WORD ...] [--jobs N]`: all mutants, or those with a word in the
 name."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -3,8 +3,6 @@
 Neither the layout of the source nor any other function matters.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Read mutants from the lists beside this file, plant them in copies of the tree, test those."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -11,8 +11,6 @@ deltas add up to delta / 2. The paper's numbers come out if each length has the 
 for its threshold, 6 delta / 2 in all, which the claim does not cover. Both are run here.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Binomials of any size: their law, and decisions that no float may get wrong."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb
 

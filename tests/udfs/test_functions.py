@@ -1,7 +1,5 @@
 """The one table of functions, and the queries that call them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Draws against the exact distribution, at the table's edges, and through DuckDB."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from functools import cache

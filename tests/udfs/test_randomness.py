@@ -1,7 +1,5 @@
 """Words from the operating system, exact integers from words, and seeds for tests."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -5,8 +5,6 @@ their lists as bytes, their words, and what is brought to them. That Spark runs 
 Spark (`make test-spark`).
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

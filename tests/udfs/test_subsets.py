@@ -1,7 +1,5 @@
 """Subset selection: the law of a report by enumeration and by counts."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Votes: exact Binomials where theta is in doubt, no coins where it is not."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pyarrow as pa
