@@ -15,13 +15,7 @@ from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
-from dphh.report.sentences import (
-    Released,
-    items_line,
-    promise_in_words,
-    promise_to,
-    sentence_on_holders,
-)
+from dphh.report.sentences import Released, holders_line, items_line, promise_in_words, promise_to
 from dphh.wording.lines import shown
 from dphh.wording.options import check_whole
 
@@ -63,7 +57,7 @@ def _head(release: Released) -> Lines:
     """What was found and what is promised, in a few lines."""
     privacy = release.privacy
     return [
-        ("what", f"{items_line(release)}. {sentence_on_holders(release.manifest)}"),
+        ("what", f"{items_line(release)}. {holders_line(release.manifest)}"),
         ("promise", promise_to(privacy)),
         ("in words", promise_in_words(privacy)),
         *(("warning", said) for said in privacy.warnings),

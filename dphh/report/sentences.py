@@ -137,7 +137,7 @@ def missing_meaning(manifest: Manifest) -> str:
     )
 
 
-def sentence_on_holders(manifest: Manifest) -> str:
+def holders_line(manifest: Manifest) -> str:
     """How many people hold each item at least, if `min_users` was given; else how many items few
     people or nobody may hold; "" if none."""
     if floor := counting_of(manifest).get("min_users"):
