@@ -23,7 +23,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
-from dphh.rows.user import PROVIDED, counted_by
+from dphh.rows.user import CONDITION_ON_ROWS, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call
@@ -154,7 +154,7 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
     """The condition under which the promise holds for a frame, a relation or a view."""
     if corpus.kind != "path":
         yield Finding(
-            "rows", "unknown", f"the promise holds provided that {PROVIDED}",
+            "rows", "unknown", f"the promise holds provided that {CONDITION_ON_ROWS}",
             "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
 
@@ -175,8 +175,8 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         if account.user != corpus.user:
             yield Finding(
                 "ledger", "stops", f"the account {account.name!r} protects "
-                f"{counted_by(account.user)}",
-                f"A run that counts them by {counted_by(corpus.user)} is refused.",
+                f"{unit_and_columns(account.user)}",
+                f"A run that counts them by {unit_and_columns(corpus.user)} is refused.",
             )  # fmt: skip
         elif account.left.epsilon <= 0:
             yield Finding(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import absolute
-from dphh.rows.conditions import both, rows_kept
+from dphh.rows.conditions import combined_condition, joined_by_and
 from dphh.rows.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
@@ -18,7 +18,7 @@ from dphh.rows.content import (
     Reading,
     TooLong,
 )
-from dphh.rows.user import as_json, checked_user
+from dphh.rows.user import checked_user, user_option
 from dphh.wording.options import checked_call
 
 #: Table objects that dphh does not take, and what to give instead.
@@ -132,7 +132,7 @@ class Corpus:
             too_long=too_long,
             unit=unit,
             max_text_length=max_text_length,
-            where=rows_kept(where, since, until),
+            where=combined_condition(where, since, until),
             null_users=null_users,
         )
         vars(self).update(
@@ -150,7 +150,7 @@ class Corpus:
         where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
         content = self.content
         said: dict[str, Any] = {
-            "user": as_json(self.user),
+            "user": user_option(self.user),
             "item" if content.reading == "whole" else "text": content.column,
         }
         if content.reading not in ("words", "whole"):
@@ -173,7 +173,7 @@ class Corpus:
             **dict(self.columns_of_user),
             "text or item": self.content.column,
             "by": self.by,
-            **{f"where ({column})": column for column in self.content.columns_asked},
+            **{f"where ({column})": column for column in self.content.columns_of_where},
         }
         return {option: column for option, column in named.items() if column is not None}
 
@@ -191,7 +191,7 @@ class Corpus:
             "kind": self.kind,
             "where": list(self.where),
             "account": self.account,
-            "user": as_json(self.user),
+            "user": user_option(self.user),
             "content": self.content.to_json(),
             **({} if self.by is None else {"by": self.by}),
         }
@@ -231,7 +231,7 @@ def narrowed(
     corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
 ) -> Corpus:
     """The same corpus, with only those of its rows that meet these conditions too."""
-    kept = both(corpus.content.where, rows_kept(where, since, until))
+    kept = joined_by_and(corpus.content.where, combined_condition(where, since, until))
     return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 
 

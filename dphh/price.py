@@ -10,7 +10,7 @@ from dphh.levels.level import Level, level_from_json
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import PROVIDED
+from dphh.rows.user import CONDITION_ON_ROWS
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; or one of a user's contributions.
@@ -102,8 +102,8 @@ def stated(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:
     a table whose rows were made elsewhere it depends on how they were made."""
     privacy = price.privacy
     if not of_files:
-        caveats = (f"provided that {PROVIDED}", *privacy.caveats)
-        privacy = replace(privacy, provided=PROVIDED, caveats=caveats)
+        caveats = (f"provided that {CONDITION_ON_ROWS}", *privacy.caveats)
+        privacy = replace(privacy, provided=CONDITION_ON_ROWS, caveats=caveats)
     return privacy if len(user) == 1 else _privacy_of_combinations(privacy, user)
 
 

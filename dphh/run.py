@@ -25,8 +25,8 @@ from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, Us
 from dphh.files.stopping import received
 from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
-from dphh.ledger.entries import Setting, checked_name, recorded
-from dphh.ledger.places import KEPT_OF_HASH, files_state
+from dphh.ledger.entries import Setting, checked_name, recorded_parameters
+from dphh.ledger.places import STORED_HASH_DIGITS, files_state
 from dphh.price import Price, stated
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, RunOutcome, run_levels
@@ -79,7 +79,7 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
     state = files_state(corpus)
-    asked = LedgerRequest(request, book, state[:KEPT_OF_HASH])
+    asked = LedgerRequest(request, book, state[:STORED_HASH_DIGITS])
     given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
@@ -247,7 +247,7 @@ def release_of(
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
-        "parameters": recorded(price, corpus),
+        "parameters": recorded_parameters(price, corpus),
         "privacy": stated(price, corpus.user, of_files=corpus.source is None).to_json(),
         "levels": [step.manifest() for step in found.levels],
         "finds": price.finds.to_json(),

@@ -29,7 +29,7 @@ from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
-from dphh.rows.user import ROWS_WITHOUT_USER, counted_by
+from dphh.rows.user import ROWS_WITHOUT_USER, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, shown, wrapped
 from dphh.wording.options import respelled
@@ -60,7 +60,7 @@ def ledger() -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="If the account exists, it is of this corpus from now on; its cap and runs stay.",
+    help="If the account exists, it is for this corpus from now on; its cap and runs stay.",
 )
 @ledger_option
 @click.pass_context
@@ -250,7 +250,7 @@ def statement_of(book: Ledger, account: str) -> str:
     lines = [
         f"# Statement of the account {found.name}",
         f"By dphh {version('dphh')}, from the ledger {book.path}.",
-        f"Data: {label_of(found.corpus)}; what is protected: {counted_by(found.user)}.",
+        f"Data: {label_of(found.corpus)}; what is protected: {unit_and_columns(found.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
         *(_run_line(book, run) for run in runs),

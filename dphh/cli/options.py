@@ -16,7 +16,7 @@ from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
-from dphh.rows.conditions import both, rows_kept
+from dphh.rows.conditions import combined_condition, joined_by_and
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -84,11 +84,11 @@ def content_options_given(context: click.Context, beside: Collection[str] = ()) 
     names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
     said = {names[called]: value for called, value in given(context, list(names)).items()}
     conditions = [
-        rows_kept(**{"where": None, "since": None, "until": None, name: each})
+        combined_condition(**{"where": None, "since": None, "until": None, name: each})
         for name in ("where", "since", "until")
         for each in said.pop(name, ())
     ]
-    return said if not conditions else {**said, "where": both(*conditions)}
+    return said if not conditions else {**said, "where": joined_by_and(*conditions)}
 
 
 def _option_name(name: str, beside: Collection[str]) -> str:

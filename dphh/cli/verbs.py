@@ -131,14 +131,14 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
                 progress=progress,
             )
     except DphhError as problem:
-        problem.spent = bool(book.paid_here)
+        problem.spent = bool(book.booked_here)
         raise
     if run["as_json"]:
         assert plan.corpus is not None
         outcome = {
             **release.manifest,
             "found": items_in(release.table),
-            "spent": release.run_id in book.paid_here,
+            "spent": release.run_id in book.booked_here,
             "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)

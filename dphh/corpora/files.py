@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UnreachableError
 from dphh.files.paths import files_named, is_remote
-from dphh.rows.user import NO_USERS
+from dphh.rows.user import NOT_A_USER_TYPE
 from dphh.wording.options import nearest
 
 #: At most this many existing columns are listed in an error about a missing column.
@@ -63,7 +63,7 @@ def refuse_unclear_columns(corpus: Corpus) -> None:
                 continue  # a column without values has any type
             if kind != found.setdefault(column, kind):
                 both = f"{found[column]} in one file and {kind} in another"
-                raise CorpusError(NO_USERS.format(option=option, column=column, kind=both))
+                raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=both))
 
 
 def _kind_of_user(kind: pa.DataType) -> str:
@@ -126,7 +126,7 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
             there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
-            if column in corpus.content.columns_asked:  # and may have been meant as a text
+            if column in corpus.content.columns_of_where:  # and may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; {nearest(column, columns, there)}"

@@ -17,7 +17,7 @@ from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.rows.content import NOT_UTF8
-from dphh.rows.user import NO_USERS
+from dphh.rows.user import NOT_A_USER_TYPE
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -45,7 +45,9 @@ def schema_in_memory(corpus: Corpus) -> Any:
             for option, column in corpus.columns_of_user:  # Arrow has it as text
                 kinds = dict(zip(source.columns, map(str, source.types), strict=True))
                 if kinds.get(column) == "JSON":
-                    raise CorpusError(NO_USERS.format(option=option, column=column, kind="JSON"))
+                    raise CorpusError(
+                        NOT_A_USER_TYPE.format(option=option, column=column, kind="JSON")
+                    )
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
@@ -57,7 +59,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
     for option, column in corpus.columns_of_user:
         # An engine may see only how these are stored, and equal values may be stored differently.
         if column in schema.names and _is_stored_otherwise(kind := schema.field(column).type):
-            raise CorpusError(NO_USERS.format(option=option, column=column, kind=kind))
+            raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
             raise CorpusError(

@@ -17,13 +17,13 @@ import duckdb
 
 from dphh.corpora.tables import bad_line
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
-from dphh.rows.content import NOT_UTF8, TOO_LONG
+from dphh.rows.content import NOT_UTF8, TOKEN_TOO_LONG
 from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import place_for
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
 MESSAGES_OF_MARKS = {
-    "dphh: too long": TOO_LONG,
+    "dphh: too long": TOKEN_TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
     "dphh: NULL user": ROWS_WITHOUT_USER,
 }

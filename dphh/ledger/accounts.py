@@ -24,23 +24,23 @@ from dphh.corpus import Corpus, as_recorded, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import absolute, written_here
 from dphh.ledger.budget import Booking, Cap, Kept, checked_budget, checked_cap, default_rule
-from dphh.ledger.entries import Change, canonical, checked_name
+from dphh.ledger.entries import Change, canonical_json, checked_name
 from dphh.ledger.places import holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
-from dphh.rows.user import counted_by
+from dphh.rows.user import unit_and_columns
 from dphh.wording.options import checked_call
 
-DAY = 24 * 60 * 60  # seconds
+SECONDS_PER_DAY = 24 * 60 * 60
 
 
 class Accounts:
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
-        # the journal after the real file.
+        # The path is resolved once: after a change of folder it must not name another ledger, and
+        # SQLite names the journal after the real file.
         named = written_here("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
 
@@ -64,12 +64,13 @@ class Accounts:
         if_missing: bool = False,
         replace: bool = False,
     ) -> Account:
-        """Name a corpus and cap it. `kept`: the rule of the cap, "divergence" (the default: for
-        items, ngrams and counts) or "sums" (for trie and ldp_trie; the default at delta 0).
+        """Add an account: a name and a cap for a corpus. `kept`: the rule of the cap, "divergence"
+        (the default: for items, ngrams and counts) or "sums" (for trie and ldp_trie; the default
+        at delta 0).
 
         An account that exists keeps its cap and what it has spent. `if_missing`: it stays as it
-        is, if it is of this corpus. `replace`: it is of this corpus from now on, as when its data
-        have moved or its user column was wrong.
+        is, if it is for this corpus. `replace`: it is for this corpus from now on, as when its
+        data have moved or its user column was wrong.
 
         Earlier runs on any of the corpus's files count as spent.
         """
@@ -77,7 +78,7 @@ class Accounts:
         _check_name(account)
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
-        text = canonical(as_recorded(corpus))
+        text = canonical_json(as_recorded(corpus))
         with writing(self.path) as con:
             there = next(iter(accounts_in(con, lambda own: own.account == account)), None)
             if there is None:
@@ -86,16 +87,18 @@ class Accounts:
                     "VALUES (?, ?, ?, ?, ?)",
                     (account, text, cap.epsilon, cap.delta, cap.kept),
                 )
-                note(con, "cap", account, None, _cap_as_text(cap))
+                record_change(con, "cap", account, None, _cap_as_text(cap))
             elif replace:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-                note(con, "corpus", account, _corpus_as_text(there.corpus), _corpus_as_text(corpus))
-            elif if_missing and canonical(as_recorded(there.corpus)) == text:
+                record_change(
+                    con, "corpus", account, _corpus_as_text(there.corpus), _corpus_as_text(corpus)
+                )
+            elif if_missing and canonical_json(as_recorded(there.corpus)) == text:
                 return there
             else:
                 raise UsageError(
                     f"The account {account!r} exists. Choose another name, change its cap with "
-                    "`dphh ledger cap`, or say that it is of this corpus from now on: replace=True"
+                    "`dphh ledger cap`, or say that it is for this corpus from now on: replace=True"
                 )
             _charge_earlier_runs(con, account_named(con, account))
             return account_named(con, account)
@@ -115,7 +118,7 @@ class Accounts:
                 "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
                 (cap.epsilon, cap.delta, cap.kept, before.id),
             )
-            note(con, "cap", account, _cap_as_text(before.cap), _cap_as_text(cap))
+            record_change(con, "cap", account, _cap_as_text(before.cap), _cap_as_text(cap))
             return account_named(con, account)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
@@ -126,7 +129,7 @@ class Accounts:
             found = account_named(con, account)
             if values and column in found.user:
                 raise UsageError(
-                    f"by: {column!r} identifies the users of {account!r}, and each user would be a "
+                    f"by: {column!r} identifies the users of {account!r}, so each user would be a "
                     "group: name another column. Nothing was declared"
                 )
             before = found.groups.get(column, ())
@@ -138,11 +141,11 @@ class Accounts:
                 (json.dumps(now, sort_keys=True), found.id),
             )
             said = [f"{column}: {', '.join(each)}" if each else None for each in (before, values)]
-            note(con, "groups", account, *said)
+            record_change(con, "groups", account, *said)
 
     def names(self) -> list[str]:
         with reading(self.path) as con:
-            return names_in(con)
+            return account_names(con)
 
     def accounts(self) -> list[Account]:
         with reading(self.path) as con:
@@ -153,20 +156,20 @@ class Accounts:
             return account_named(con, account)
 
     def corpus(self, account: str, *, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
-        """The corpus of an account, read as its owner said when it was added; its account pays.
+        """The corpus of an account, as its owner described it. Runs on it are paid by the account.
 
-        files: read these alone. They must be the account's."""
+        files: read only these of the account's files."""
         with reading(self.path) as con:
             corpus = account_named(con, account).corpus
         if corpus.kind != "path":
             raise UsageError(
-                f"corpus: the account {account!r} is of a table in memory ({label_of(corpus)}); "
+                f"corpus: the account {account!r} is for a table in memory ({label_of(corpus)}); "
                 f"pass that table with account={account!r}"
             )
         where = tuple(map(absolute, [files] if isinstance(files, (str, Path)) else files))
         for file in where:
             if not holds(corpus, places_of(chosen := replace_corpus(corpus, where=(file,)))):
-                raise not_of_account(corpus, chosen)
+                raise wrong_account_error(corpus, chosen)
         return replace_corpus(corpus, where=where or corpus.where)
 
     def absent(self) -> str | None:
@@ -179,7 +182,7 @@ class Accounts:
         )
 
     def history(self, account: str | None = None) -> list[Change]:
-        """Owners' changes of one account, or of all and of analysts' tokens."""
+        """What owners changed in one account; without `account`, in all and in analysts' tokens."""
         with reading(self.path) as con:
             query = """
                 SELECT recorded, who, what, account, analyst, was, now FROM history
@@ -207,7 +210,7 @@ class Accounts:
                 (whole.id, analyst, budget.epsilon, budget.delta),
             )
             was = None if before is None else str(before.cap)
-            note(con, "share", account, was, str(budget), analyst)
+            record_change(con, "share", account, was, str(budget), analyst)
 
     def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
@@ -231,7 +234,7 @@ class Accounts:
         with writing(self.path) as con:
             before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
             con.execute("INSERT INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
-            note(con, "token", None, "given" if before else None, "given", analyst)
+            record_change(con, "token", None, "given" if before else None, "given", analyst)
         return token
 
     def withdraw_token(self, analyst: str) -> bool:
@@ -239,12 +242,12 @@ class Accounts:
         with writing(self.path) as con:
             found = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
             if found:
-                note(con, "token", None, "given", None, analyst)
+                record_change(con, "token", None, "given", None, analyst)
         return found
 
     def analyst_with(self, token: str) -> str | None:
         """The analyst who has this token now, or None. It is looked up by its hash, so the time
-        that this takes discloses nothing of the tokens that there are."""
+        that this takes discloses nothing about existing tokens."""
         with reading(self.path) as con:
             query = "SELECT analyst FROM tokens WHERE sha256 = ?"
             found = con.execute(query, (_hash_of(token),)).fetchone()
@@ -256,18 +259,18 @@ class Accounts:
             return [name for (name,) in con.execute("SELECT analyst FROM tokens ORDER BY 1")]
 
 
-# What follows works inside the caller's transaction.
+# The functions below run inside the caller's transaction.
 
 
-def names_in(con: sqlite3.Connection) -> list[str]:
+def account_names(con: sqlite3.Connection) -> list[str]:
     return [name for (name,) in con.execute("SELECT name FROM accounts ORDER BY id")]
 
 
 def accounts_in(
     con: sqlite3.Connection, which: Callable[[Corpus], bool] = lambda corpus: True
 ) -> list[Account]:
-    """The accounts with what they paid for, of those with a corpus that `which` takes: to read the
-    prices of all takes long."""
+    """The accounts for whose corpus `which` is true, with the prices of the runs that they paid
+    for. Reading the prices of all accounts takes long."""
     query = 'SELECT id, name, source, epsilon, delta, kept, "groups" FROM accounts ORDER BY id'
     return [
         Account(number, name, corpus, Cap(epsilon, delta, kept), prices(con, number), groups)
@@ -281,7 +284,7 @@ def account_named(con: sqlite3.Connection, name: str) -> Account:
     for account in accounts_in(con, lambda own: own.account == name):
         return account
     raise UsageError(
-        f"The ledger has no account {name!r}: `dphh ledger show` lists those there are; "
+        f"The ledger has no account {name!r}: `dphh ledger show` lists its accounts; "
         f"`dphh ledger add {name} ...`, or "
         f"dphh.Ledger().add({name!r}, corpus, epsilon, delta), makes one"
     )
@@ -290,7 +293,7 @@ def account_named(con: sqlite3.Connection, name: str) -> Account:
 def prices(
     con: sqlite3.Connection, account: int, analyst: str | None = None
 ) -> tuple[Booking, ...]:
-    """The prices of an account's runs in their order, of all or of one analyst."""
+    """The prices of an account's runs, in their order; with `analyst`, of that analyst's runs."""
     query = """
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
@@ -303,7 +306,7 @@ def prices(
 
 
 def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account | None:
-    """The analyst's share of an account, kept by the account's rule; None if there is none."""
+    """The analyst's share of an account, under the account's rule; None if there is none."""
     query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
     for epsilon, delta in con.execute(query, (whole.id, analyst)):
         cap = Cap(epsilon, delta, whole.cap.kept if delta > 0 else default_rule(delta))
@@ -312,7 +315,7 @@ def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account |
     return None
 
 
-def note(
+def record_change(
     con: sqlite3.Connection,
     what: str,
     account: str | None,
@@ -324,12 +327,12 @@ def note(
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (account, analyst, what, was, now, system_user(), today()),
+        (account, analyst, what, was, now, login_name(), today()),
     )
 
 
 def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
-    """Charge an account for the runs that were made on its files before it was named."""
+    """Charge an account for the runs that were made on its files before it was added."""
     for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
         if holds(account.corpus, places_of(corpus_from_json(json.loads(text)))):
             con.execute(
@@ -339,20 +342,20 @@ def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
 
 
 def today() -> float:
-    """The present day. Hours and seconds are not recorded: a run's duration discloses how much data
-    it read, and thus a user with very many rows."""
-    return time.time() // DAY * DAY
+    """The time at which the present day began. Hours and seconds are not recorded: a run's duration
+    discloses how much data it read, and thus a user with very many rows."""
+    return time.time() // SECONDS_PER_DAY * SECONDS_PER_DAY
 
 
 def day_of(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def system_user() -> str:
-    """The system's name of the user, which is a note and not a proof."""
+def login_name() -> str:
+    """The login name under which this process runs: a note, not a proof."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # such as a container's number without a name
+    except (KeyError, OSError):  # the number has no name, as often in a container
         return f"user {os.getuid()}"
 
 
@@ -360,16 +363,16 @@ def _cap_as_text(cap: Cap) -> str:
     return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
 
 
-def not_of_account(own: Corpus, asked: Corpus) -> UsageError:
+def wrong_account_error(own: Corpus, asked: Corpus) -> UsageError:
     return UsageError(
-        f"account: {own.account!r} is of {label_of(own)}, not of {label_of(asked)}. Nothing was "
+        f"account: {own.account!r} is for {label_of(own)}, not for {label_of(asked)}. Nothing was "
         "spent. Leave account out, or let its owner say where its data are now (`dphh ledger add "
         "NAME CORPUS ... --replace`)"
     )
 
 
 def _corpus_as_text(corpus: Corpus) -> str:
-    return f"{label_of(corpus)}, {counted_by(corpus.user)}"
+    return f"{label_of(corpus)}, {unit_and_columns(corpus.user)}"
 
 
 def _check_name(name: str) -> None:

@@ -25,37 +25,37 @@ from dphh.files.paths import written_here
 from dphh.ledger.accounts import (
     Accounts,
     account_named,
+    account_names,
     accounts_in,
     day_of,
-    names_in,
-    not_of_account,
+    login_name,
     share_of,
-    system_user,
     today,
+    wrong_account_error,
 )
 from dphh.ledger.budget import number_that_fit, refusal, used
 from dphh.ledger.entries import (
-    CHANGES,
-    RUNS,
+    CHANGE_COLUMNS,
+    RUN_COLUMNS,
     Booked,
     Entry,
     Manifest,
     Request,
     Setting,
     StoredRelease,
-    canonical,
+    canonical_json,
     export_table,
 )
 from dphh.ledger.places import holds, places_of
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.rows.user import as_json, counted_by
+from dphh.rows.user import unit_and_columns, user_option
 
-#: The release, among the names of steps that were drawn.
-RELEASE = "the release"
-#: The number of attempts is limited, because a failed attempt may disclose something of the data
-#: that no theorem covers (docs/threats.md).
+#: The name of the release among the steps whose rows the ledger stores.
+RELEASE_STEP = "the release"
+#: How many times one run may be begun. A failed attempt may disclose something about the data that
+#: no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
 
@@ -69,8 +69,8 @@ class Ledger(Accounts):
     def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
         super().__init__(path)
         self.analyst = analyst
-        #: The runs that were paid for, or continued, through this object.
-        self.paid_here: set[str] = set()
+        #: The ids of the runs that this object booked or continued.
+        self.booked_here: set[str] = set()
 
     def book(
         self,
@@ -98,7 +98,7 @@ class Ledger(Accounts):
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert(con, run, request, setting, files, paying)
         if booked.release is None:
-            self.paid_here.add(booked.run_id)
+            self.booked_here.add(booked.run_id)
         return booked
 
     def last_like(self, request: Request) -> Entry | None:
@@ -108,8 +108,8 @@ class Ledger(Accounts):
             return None if found is None else self._entry(con, found)
 
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
-        """What `book` would do, asked before anything of the data is read: the settled run of this
-        id with its release; None if a run may begin or continue. Refuses what `book` refuses."""
+        """What `book` would do, asked before any data is read: the settled run with this id and its
+        release; None if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if run_id is None else self._find(con, request, None, run_id)
@@ -119,7 +119,8 @@ class Ledger(Accounts):
             return _repeated(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
-        """What the ledger would say of this request now. Changes nothing."""
+        """Which accounts would pay for this request now, whether they allow it, and the room under
+        their caps. Changes nothing."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             paying, refused = [], None
@@ -128,7 +129,7 @@ class Ledger(Accounts):
                 self._refuse(con, request, paying)
             except BudgetRefused as problem:
                 refused = str(problem)
-            if self.analyst is not None:  # who may know of their share alone
+            if self.analyst is not None:  # an analyst may know only their own share
                 shares = [share_of(con, each, self.analyst) for each in paying[:1]]
                 paying = [each for each in shares if each is not None]
         price = request.price
@@ -140,7 +141,7 @@ class Ledger(Accounts):
         return Outlook(tuple(paying), refused, scarcest)
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
-        """The accounts that pay for runs on a corpus. Refuses as a run would, whatever it costs."""
+        """The accounts that pay for runs on a corpus. Refuses runs that no price would allow."""
         places = places_of(corpus)
         with reading(self.path) as con:
             return self._payers(con, corpus, places)
@@ -148,13 +149,13 @@ class Ledger(Accounts):
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            return _stored(con, _unfinished(con, run), step)
+            return _stored(con, _sequence_of_unfinished(con, run), step)
 
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
         with writing(self.path) as con:
-            number = _unfinished(con, run)
+            number = _sequence_of_unfinished(con, run)
             if (stored := _stored(con, number, step)) is not None:
                 return stored
             _store(con, number, step, data)
@@ -167,15 +168,15 @@ class Ledger(Accounts):
             found = _run(con, run.run_id)
             if found is not None and found["state"] == "settled":
                 return _release(con, found)
-            number = _unfinished(con, run)
-            # The release contains all levels, and nothing draws by the key any more.
+            number = _sequence_of_unfinished(con, run)
+            # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
                 "setting = NULL WHERE sequence = ?",
-                (today(), canonical(manifest), number),
+                (today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
-            _store(con, number, RELEASE, parquet)
+            _store(con, number, RELEASE_STEP, parquet)
         return StoredRelease(manifest, parquet)
 
     def failed(self, run: Booked) -> None:
@@ -200,8 +201,8 @@ class Ledger(Accounts):
             return _release(con, found)
 
     def runs(self, account: str | None = None) -> list[Entry]:
-        """Every run in order, or those that an account paid for; with an analyst, that analyst's
-        alone."""
+        """All runs in their order; with `account`, those that it paid for. For an analyst's ledger,
+        only that analyst's runs."""
         with reading(self.path) as con:
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
@@ -212,14 +213,18 @@ class Ledger(Accounts):
         return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or what owners changed, to a new `.parquet` or `.csv` file."""
-        columns, listed = (CHANGES, self.history()) if history else (RUNS, self.runs())
+        """Write every run, or with `history` what owners changed, to a new `.parquet` or `.csv`
+        file."""
+        columns, listed = (
+            (CHANGE_COLUMNS, self.history()) if history else (RUN_COLUMNS, self.runs())
+        )
         export_table(columns, listed, written_here("export", path))
 
     def _find(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
     ) -> sqlite3.Row | None:
-        """The run with this id, or else the last of an equal request on the same files."""
+        """The run with this id; without an id, the last equal request's run, if its files are the
+        same."""
         if run_id is None:
             found = self._last_like(con, request) if files else None
             return found if found is not None and found["files"] == files else None
@@ -234,8 +239,8 @@ class Ledger(Accounts):
         return found
 
     def _last_like(self, con: sqlite3.Connection, request: Request) -> sqlite3.Row | None:
-        """Only the last run is compared: `files` has few bits, which would soon be equal by chance
-        among many earlier states of the data."""
+        """The last run of an equal request. Earlier runs are not compared: `files` has few bits,
+        which would soon be equal by chance among many earlier states of the data."""
         query = """
             SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
             ORDER BY sequence DESC LIMIT 1
@@ -249,11 +254,11 @@ class Ledger(Accounts):
         """The accounts that pay: the one that the corpus names, then those that hold its files."""
         named = [] if corpus.account is None else [account_named(con, corpus.account)]
         if named and corpus.kind == "path" and not holds(named[0].corpus, places):
-            raise not_of_account(named[0].corpus, corpus)
-        if not named and corpus.kind != "path" and (names := names_in(con)):
+            raise wrong_account_error(named[0].corpus, corpus)
+        if not named and corpus.kind != "path" and (names := account_names(con)):
             raise BudgetRefused(
-                "Refused: which account pays? This ledger has accounts, so a table in memory names "
-                f"one of them: account={names[0]!r}. Nothing was spent."
+                "Refused: which account pays? This ledger has accounts, so a table in memory must "
+                f"name one of them: account={names[0]!r}. Nothing was spent."
             )
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
@@ -261,12 +266,12 @@ class Ledger(Accounts):
         return [*named, *others]
 
     def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
-        """Refuse what a cap does not allow, or an analyst's share: of several accounts with these
-        files, each keeps the share that it gave."""
+        """Refuse a run that an account's cap does not allow, or for an analyst the share that the
+        account gave. Every account that pays is checked."""
         shares: list[Account | None] = []
         if self.analyst is not None:
             shares = [share_of(con, each, self.analyst) for each in paying]
-            if shares[0] is None:  # of the account that is named
+            if shares[0] is None:  # the share of the account that the request names
                 raise BudgetRefused(
                     f"Refused: {self.analyst} has no share of {paying[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
@@ -276,7 +281,7 @@ class Ledger(Accounts):
             if same_user and each.allows(request.price):
                 continue
             if self.analyst is not None and each in paying[1:]:
-                # An analyst must not learn of other accounts, nor what is spent of them.
+                # An analyst must not learn of other accounts, nor what they have spent.
                 raise BudgetRefused(
                     "Refused: another corpus of the ledger has rows in the same files, and does "
                     "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
@@ -284,9 +289,9 @@ class Ledger(Accounts):
                 )
             if not same_user:
                 raise BudgetRefused(
-                    f"Refused: {each.label} protects {counted_by(each.user)}, but this run counts "
-                    f"them by user={as_json(request.corpus.user)!r}, which does not protect them. "
-                    "Nothing was spent. Use the account's user columns."
+                    f"Refused: {each.label} protects {unit_and_columns(each.user)}, but this run "
+                    f"counts them by user={user_option(request.corpus.user)!r}, which does not "
+                    "protect them. Nothing was spent. Use the account's user columns."
                 )
             raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
 
@@ -305,11 +310,11 @@ class Ledger(Accounts):
             "digest": request.digest,
             "files": files,
             "analyst": self.analyst,
-            "who": system_user(),
+            "who": login_name(),
             "verb": request.verb,
-            "parameters": canonical(request.parameters),
-            "source": canonical(as_recorded(request.corpus)),
-            "events": canonical(events_to_json(request.price.events)),
+            "parameters": canonical_json(request.parameters),
+            "source": canonical_json(as_recorded(request.corpus)),
+            "events": canonical_json(events_to_json(request.price.events)),
             "epsilon": request.price.epsilon,
             "delta": request.price.delta,
             "state": "running",
@@ -317,7 +322,7 @@ class Ledger(Accounts):
             "changed": day,
             "attempts": 1,
             "key": key,
-            "setting": canonical(setting),
+            "setting": canonical_json(setting),
         }
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
@@ -329,7 +334,7 @@ class Ledger(Accounts):
         kept = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
         return Entry(
             **{name: found[name] for name in kept},
-            accounts=_payers_of(con, found["sequence"], self.analyst),
+            accounts=_payer_names(con, found["sequence"], self.analyst),
             corpus=corpus_from_json(json.loads(found["source"])),
             parameters=json.loads(found["parameters"]),
             events=events_from_json(json.loads(found["events"])),
@@ -339,19 +344,19 @@ class Ledger(Accounts):
         )
 
 
-# What follows works inside the caller's transaction.
+# The functions below run inside the caller's transaction.
 
 
 def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
-    """The run as a repeated request gets it: with its release, or continued."""
+    """The run that a repeated request gets: with its release if it is settled, else continued."""
     run, run_id = found["sequence"], found["run_id"]
-    again = Booked(run_id, _payers_of(con, run), new=False, files=found["files"] or "")
+    again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
     if found["state"] == "settled":
         return replace(again, release=_release(con, found))
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):
-            # Sizes and times of private files went into their state: an analyst may read this.
+            # The state of files is a hash of private sizes and times, and an analyst may read this.
             then, now = (each.get(what, "unknown") for each in (began, setting))
             told = "" if what == "files" else f" (then {then}; now {now})"
             raise UsageError(
@@ -371,9 +376,9 @@ def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> 
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
 
-def _unfinished(con: sqlite3.Connection, run: Booked) -> int:
-    """The number of a run that is going on. Its key tells it from a run of the same id in a ledger
-    that was put in this one's place meanwhile."""
+def _sequence_of_unfinished(con: sqlite3.Connection, run: Booked) -> int:
+    """The sequence number of a run that is going on. The key tells it from a run with the same id
+    in a ledger that was put in this one's place meanwhile."""
     query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
     if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
         raise UnknownRunError(
@@ -394,17 +399,18 @@ def _stored(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
 
 
 def _release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
-    parquet = _stored(con, found["sequence"], RELEASE)
+    parquet = _stored(con, found["sequence"], RELEASE_STEP)
     if parquet is None:
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
-            "stays spent; the same request with this run id makes it."
+            "stays spent; the same request with this run id makes the release."
         )
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
-def _payers_of(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
-    """The accounts that paid for a run. An analyst must not learn of those that give no share."""
+def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
+    """The names of the accounts that paid for a run. An analyst must not learn of accounts that
+    gave them no share."""
     query = """
         SELECT name FROM charges JOIN accounts ON id = account WHERE run = :run AND (
             :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)

@@ -3,8 +3,8 @@
 Analysts choose runs after they have seen earlier releases, so a cap needs a privacy filter, not
 composition alone. An account's rule is fixed when it is made, before anything is released:
 
-- divergence: releases draw from two amounts that the cap fixes, and neither can be exchanged for
-  the other: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
+- divergence: releases use two amounts that the cap fixes, and neither can be exchanged for the
+  other: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
   steps with an epsilon of their own; and the sum of the deltas of all thresholds. For accounts of
   items, ngrams and counts;
 - sums: the runs' epsilons add up, and so do their deltas; for accounts of trie and ldp_trie.
@@ -35,13 +35,13 @@ from dphh.wording.options import check_choice
 Kept = Literal["divergence", "sums"]
 RULES: tuple[Kept, ...] = get_args(Kept)
 
-#: Counting of runs that fit ends at this number.
-MOST_RUNS = 10_000
-#: The share of a cap's delta for thresholds, as large as that for new items in one run, so that k
-#: runs of (epsilon, delta) / k fit a cap of (epsilon, delta). The rest is the divergence's.
+#: How many further runs may fit under a cap is counted up to this number.
+MOST_COUNTED_RUNS = 10_000
+#: The share of a cap's delta that thresholds may use; the rest is for noise. It equals the share
+#: for new items in one run, so that k runs of (epsilon, delta) / k fit a cap of (epsilon, delta).
 THRESHOLDS_SHARE = NEW_ITEMS_SHARE
-#: How far the composition of a run's events may exceed its claim: a bound on rounding errors.
-_ROUNDING = 1e-9
+#: By which factor, for rounding errors, the delta of a run's events may exceed what the run claims.
+_CLAIM_TOLERANCE = 1e-9
 #: A bound on the relative rounding error of a few logarithms, products and sums.
 _ROUNDINGS = 2.0**-44
 
@@ -59,7 +59,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Cap(Budget):
-    """The (epsilon, delta) that an owner allows, and the rule by which this cap is kept."""
+    """The (epsilon, delta) that an owner allows, and the rule that adds up runs' costs under it."""
 
     kept: Kept
 
@@ -74,7 +74,7 @@ class Booking:
     delta: float
 
     def __post_init__(self) -> None:
-        costs_of(self.events)  # refuses what has no price, also where a cap adds claims alone
+        costs_of(self.events)  # refuses events without a price, also under the rule "sums"
 
 
 def percent(share: float) -> str:
@@ -93,7 +93,7 @@ def four_digits_down(number: float) -> str:
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
     """Check a budget: epsilon finite and at least 0, delta at least 0 and below 1."""
-    epsilon, delta = float(epsilon), float(delta)  # their repr is then the decimal people wrote
+    epsilon, delta = float(epsilon), float(delta)  # so that repr() gives the decimal as written
     if not 0 <= epsilon < math.inf:
         raise UsageError(f"epsilon must be finite and at least 0, found {epsilon!r}.")
     if not 0 <= delta < 1:
@@ -102,14 +102,14 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 
 
 def checked_cap(epsilon: float, delta: float, kept: Kept | None = None) -> Cap:
-    """Check a cap and its rule: if none is given, divergence, or sums at delta 0."""
+    """Check a cap and its rule. Without a rule it is "divergence", and at delta 0 "sums"."""
     budget = checked_budget(epsilon, delta)
     kept = kept or default_rule(budget.delta)
     check_choice("kept", kept, RULES)
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
-            "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "
-            "noise and thresholds; give a delta above 0, or use 'sums'"
+            "kept: found 'divergence' with a cap of delta 0, but this rule divides the delta "
+            "between noise and thresholds; give a delta above 0, or use 'sums'"
         )
     return Cap(budget.epsilon, budget.delta, kept)
 
@@ -121,13 +121,13 @@ def default_rule(delta: float) -> Kept:
 def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
     """Check that a run's claimed (epsilon, delta) covers the composition of its events.
 
-    Events that cost nothing are composed with one step of the claim.
+    If no event costs anything, the claim itself is added as an event.
     """
     claim = checked_budget(epsilon, delta)
     if not any(cost.is_charged for cost in costs_of(events)):
         events = (*events, EpsilonDeltaEvent(claim.epsilon, claim.delta))
     composed = compose(events).delta(claim.epsilon)
-    if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:
+    if not composed <= claim.delta * (1 + _CLAIM_TOLERANCE) + 1e-300:
         raise UsageError(
             f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
             "Price the plan again, or claim the cost of its events."
@@ -136,34 +136,35 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 
 def fits(prices: Sequence[Booking], cap: Cap) -> bool:
-    """Whether these runs together, in the order in which they were asked for, keep the cap."""
+    """Whether these runs together stay within the cap."""
     most = allowed(cap)
-    if drawn(prices, most.order).within(most):
+    if amounts_of(prices, most.order).within(most):
         return True
     if len(prices) > 1:
         return False
-    (one,) = prices  # whose own theorem holds
+    (one,) = prices  # for a single run its own theorem holds
     claimed = one.epsilon <= cap.epsilon and one.delta <= cap.delta
     return claimed or compose(one.events).delta(cap.epsilon) <= cap.delta
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
-    """The share of a cap that these runs use: the larger of its two amounts' shares; above 1 if the
-    runs exceed the cap, 1 if a single run fits that would not fit beside another."""
+    """The share of a cap that these runs use: of its two amounts, the one of which more is used. At
+    most 1 if the runs fit, at least 1 if they do not."""
     most = allowed(cap)
-    took = drawn(prices, most.order)
+    took = amounts_of(prices, most.order)
     share = max(_share_of(took.loss, most.loss), _share_of(took.delta, most.delta))
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
 
 
 def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """How many such runs fit, by doubling and bisection: if a number of runs fits, so do fewer."""
+    """How many more runs of this price fit, found by doubling and bisection: if some fit, so do
+    fewer."""
     if not fits([*prices, price], cap):
         return 0
     low, high = 1, 2
-    while high <= MOST_RUNS and fits([*prices, *[price] * high], cap):
+    while high <= MOST_COUNTED_RUNS and fits([*prices, *[price] * high], cap):
         low, high = high, 2 * high
-    high = min(high, MOST_RUNS + 1)
+    high = min(high, MOST_COUNTED_RUNS + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits([*prices, *[price] * middle], cap) else (low, middle)
@@ -171,8 +172,8 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
 
 
 def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
-    """The smallest epsilon that holds at the cap's delta."""
-    claims = drawn(prices, None)
+    """The smallest epsilon that is proved for these runs together at the cap's delta."""
+    claims = amounts_of(prices, None)
     summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
     composed = compose(_events(prices)).epsilon(cap.delta) if prices else 0.0
     return Budget(min(summed, composed), cap.delta)
@@ -187,8 +188,8 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
     most = allowed(cap)
-    rest = drawn(prices, most.order).up_to(most)
-    share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE * (1 + _ROUNDING))
+    rest = amounts_of(prices, most.order).left_of(most)
+    share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE * (1 + _CLAIM_TOLERANCE))
     if delta is None:
         delta = _rounded_down(rest.delta / share)
     if share * _as_fraction(delta) > rest.delta:
@@ -238,36 +239,36 @@ def _rounded_down(number: Fraction | float) -> float:
 
 @dataclass(frozen=True)
 class Amounts:
-    """What a cap allows, or what runs draw of it."""
+    """The two amounts of a cap's rule, loss and delta: what a cap allows, or what runs use."""
 
-    #: By the rule "divergence" the order of the divergences; by "sums" None.
+    #: Under the rule "divergence" the order of the divergences; under "sums" None.
     order: float | None
-    #: The sum of the divergences, or of the epsilons that runs claim.
+    #: Under "divergence" the sum of the Renyi divergences; under "sums" that of the runs' epsilons.
     loss: Fraction | float
-    #: The sum of the deltas of thresholds, or of those that runs claim.
+    #: Under "divergence" the sum of the thresholds' deltas; under "sums" that of the runs' deltas.
     delta: Fraction
 
     def within(self, most: Amounts) -> bool:
         return self.loss <= most.loss and self.delta <= most.delta
 
-    def up_to(self, most: Amounts) -> Amounts:
-        """What is left of the allowed amounts `most` after these were drawn."""
+    def left_of(self, most: Amounts) -> Amounts:
+        """What is left of the allowed amounts `most` when these amounts are used."""
         loss, delta = most.loss - self.loss, most.delta - self.delta
         return Amounts(self.order, max(loss, Fraction(0)), max(delta, Fraction(0)))
 
     @property
     def sigma(self) -> float:
-        """The sigma of one Gaussian release that draws exactly this divergence."""
+        """The sigma of one Gaussian release whose divergence is exactly this loss."""
         assert self.order is not None
         return math.sqrt(self.order / 2 / self.loss) if self.loss > 0 else math.inf
 
 
 @lru_cache(maxsize=64)
 def allowed(cap: Cap) -> Amounts:
-    """The two amounts of a cap; divergences at the order that allows the least noise.
+    """The two amounts that a cap allows; divergences at the order that allows the least noise.
 
-    d + (1 - d) R <= delta, where R is the delta that the divergence B leaves at epsilon:
-    e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
+    With the loss B and the delta d, d + (1 - d) R <= the cap's delta, where R is the delta of the
+    divergence B at epsilon: e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
     """
     if cap.kept == "sums":
         return Amounts(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
@@ -291,8 +292,8 @@ def allowed(cap: Cap) -> Amounts:
     return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))
 
 
-def drawn(prices: Sequence[Booking], order: float | None) -> Amounts:
-    """What these runs draw of a cap whose amounts have this order, rounded up."""
+def amounts_of(prices: Sequence[Booking], order: float | None) -> Amounts:
+    """The two amounts that these runs use, rounded up. Without an `order`, by the rule "sums"."""
     if order is None:
         epsilon = sum(_as_fraction(each.epsilon) for each in prices)
         return Amounts(None, epsilon, Fraction(sum(_as_fraction(each.delta) for each in prices)))

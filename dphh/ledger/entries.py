@@ -1,4 +1,4 @@
-"""What the ledger is asked, what it answers, and what it tells and exports of runs and changes."""
+"""Requests to the ledger, its answers, and its lists of runs and of owners' changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dphh.files.whole_files import write_named
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json, without_notes
-from dphh.rows.user import as_json
+from dphh.rows.user import user_option
 from dphh.wording.cells import cell
 
 Manifest = dict[str, Any]
-#: What must be unchanged when a run continues: names and values.
+#: Names and values that must be unchanged when a run continues.
 Setting = dict[str, str]
 
 
@@ -40,16 +40,16 @@ class Request:
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus) -> Request:
-        """What a run of this price on this corpus asks of the ledger. A claim below the cost of the
-        events is refused."""
+        """The request for a run of this price on this corpus. A claim below the cost of the events
+        is refused."""
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
-        return cls(corpus, price.verb, recorded(price, corpus), booking)
+        return cls(corpus, price.verb, recorded_parameters(price, corpus), booking)
 
     @property
     def digest(self) -> str:
-        """A hash that is equal for equal requests; it does not depend on the notes of events, nor,
-        of files, on whether the account that holds them is named."""
+        """A hash that is equal for equal requests. It leaves out the notes of events, and for a
+        corpus of files the account that it names."""
         asked = [
             self.verb,
             self.parameters,
@@ -59,7 +59,7 @@ class Request:
             self.price.epsilon,
             self.price.delta,
         ]
-        return hashlib.sha256(canonical(asked).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(asked).encode()).hexdigest()
 
 
 class StoredRelease(NamedTuple):
@@ -76,19 +76,19 @@ class Booked:
     run_id: str
     #: The accounts that paid; none if no account holds the data, so that nothing caps the run.
     accounts: tuple[str, ...]
-    #: Whether this call paid for it.
+    #: Whether this call booked the run; False if it was booked before.
     new: bool
-    #: The key from which a continued run derives again the random words that a run draws once.
+    #: A random key. What a run draws once is derived from it: a continued run gets the same again.
     key: bytes = field(default=b"", repr=False)
     attempt: int = 1
     release: StoredRelease | None = None
-    #: What the ledger keeps to recognise the run's data, if anything.
+    #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
     files: str = ""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One run as the ledger knows it."""
+    """One run as the ledger lists it."""
 
     sequence: int
     run_id: str
@@ -102,13 +102,13 @@ class Entry:
     state: Literal["running", "failed", "settled"]
     when: datetime  # the day on which it was booked
     changed: datetime  # the day on which it came into its state
-    who: str  # the system's user who asked for it, as a note and not a proof
+    who: str  # the login name under which it was asked for: a note, not a proof
     analyst: str | None  # the analyst who asked for it at the gateway
-    #: What recognises its data; '' where these cannot be compared.
+    #: As in Booked.
     files: str = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """With the columns RUNS, of which `files` is none."""
+        """The values of RUN_COLUMNS, among others."""
         return {
             **vars(self),
             "accounts": json.dumps(self.accounts),
@@ -125,9 +125,9 @@ class Change:
     """One change that an owner made: of a cap, a share, a token, declared groups or a corpus."""
 
     when: datetime  # the day
-    who: str  # the system's user
+    who: str  # the login name
     what: str
-    account: str | None  # None of a token, which is for all of an analyst's shares
+    account: str | None  # None for a token, which is for all of an analyst's shares
     analyst: str | None
     was: str | None  # None: there was none
     now: str | None  # None: there is none any more
@@ -143,36 +143,36 @@ class Change:
         )
 
 
-def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
+def recorded_parameters(price: Price, corpus: Corpus) -> dict[str, Any]:
     """The parameters as the ledger and the manifest record them."""
-    of_corpus = {"user": as_json(corpus.user), "content": corpus.content.to_json()}
+    of_corpus = {"user": user_option(corpus.user), "content": corpus.content.to_json()}
     return {**dict(price.parameters), **of_corpus}
 
 
-def canonical(value: Any) -> str:
-    """The value as canonical JSON, so that equal requests have equal digests."""
+def canonical_json(value: Any) -> str:
+    """The value as JSON in one fixed form, so that equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def checked_name(option: str, name: object, longest: int) -> str:
-    """A short text without control characters."""
+    """Check that a name is a printable text of 1 to `longest` characters."""
     if isinstance(name, str) and name.isprintable() and 0 < len(name) <= longest:
         return name
     raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
 
 
-RUNS = (
+RUN_COLUMNS = (
     "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
     "state", "booked", "changed", "who", "analyst",
 )  # fmt: skip
-CHANGES = ("when", "who", "what", "account", "analyst", "was", "now")
+CHANGE_COLUMNS = ("when", "who", "what", "account", "analyst", "was", "now")
 
 
 def export_table(
     columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change], target: Path
 ) -> None:
-    """Write a table of flat columns, the same as Parquet and as CSV; whole or not at all, and over
-    no other file."""
+    """Write these entries to a new file, whole or not at all: a table of flat columns, the same as
+    Parquet and as CSV."""
     import polars as pl
 
     if target.suffix not in (".parquet", ".csv"):
@@ -183,7 +183,7 @@ def export_table(
     table = pl.DataFrame([{column: row[column] for column in columns} for row in rows], schema)
     written = io.BytesIO()
     if target.suffix == ".csv":
-        # Run ids are their callers' own: a spreadsheet must not compute one.
+        # Callers choose run ids, and a spreadsheet must not compute one as a formula.
         table.with_columns(pl.col(pl.String).map_elements(cell, pl.String)).write_csv(written)
     else:
         table.write_parquet(written)

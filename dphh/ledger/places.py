@@ -5,7 +5,7 @@ if its real path is in one of these folders or matches one of these globs. Nothi
 a file that was copied, moved or written anew elsewhere is another corpus (docs/threats.md).
 """
 
-# Globs and addresses stay strings: pathlib would normalise away what engines see.
+# Globs and addresses stay strings: pathlib would change the text that engines get.
 # ruff: noqa: PTH116, PTH118, PTH120
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from functools import cache
 from dphh.corpus import Corpus
 from dphh.files.paths import database_of, files_named, is_remote
 
-_MAGIC = re.compile(r"[*?\[]")
+_WILDCARD = re.compile(r"[*?\[]")
 
-#: The number of hexadecimal digits of the files' hash that the ledger keeps of a run.
-KEPT_OF_HASH = 4
+#: How many hexadecimal digits of the files' hash the ledger keeps for each run.
+STORED_HASH_DIGITS = 4
 
 
 def label_of(corpus: Corpus) -> str:
-    """Its paths; for a table in memory, its type and columns."""
+    """The name of a corpus in messages: its paths; for a table in memory, its type and columns."""
     where = ", ".join(corpus.where)
     if corpus.kind == "path":
         return where
@@ -36,35 +36,37 @@ def label_of(corpus: Corpus) -> str:
 
 
 def places_of(corpus: Corpus) -> frozenset[str]:
-    """What `holds` compares: the paths of a corpus's files, with links resolved; its patterns and
-    addresses too, because a folder may be empty now, and a store is not listed."""
+    """Where a corpus is, for `holds` to compare: the paths of its files with links resolved; and
+    its patterns and addresses, because a folder may be empty now, and a store is not listed."""
     if corpus.kind != "path":
         return frozenset()
     real = cache(os.path.realpath)
     files = {file for place in corpus.where for file in files_named(place)}
-    ways = {way for file in files for way in _ways_to(file, real)}
+    ways = {way for file in files for way in _paths_to(file, real)}
     return frozenset(ways | {_resolved(place) for place in corpus.where})
 
 
 def holds(account: Corpus, places: frozenset[str]) -> bool:
-    """Whether any of these places is a file, a folder or a part of a folder of the account."""
+    """Whether any of these places is one of the account's files or folders, or lies in one."""
     if account.kind != "path":
         return False
     owned = [_resolved(place).split("/") for place in account.where]
     for place in places:
         parts = place.split("/")
-        # Of a store nothing is listed, so an address holds what lies in it or above it.
-        if any(_holds(own, parts) or (is_remote(place) and _holds(parts, own)) for own in owned):
+        # A store is not listed, so the account also holds the addresses above its own.
+        if any(
+            _contains(own, parts) or (is_remote(place) and _contains(parts, own)) for own in owned
+        ):
             return True
     return False
 
 
 def files_state(corpus: Corpus) -> str:
     """A hash of the names, sizes and times of a corpus's files, which changes when a file changes;
-    '' for tables in memory and remote files, which have none.
+    '' for tables in memory and remote files, whose state is not read.
 
     A reader of the hash can test guesses on it, so the ledger keeps all of it only while a run is
-    unfinished, and `KEPT_OF_HASH` digits afterwards (docs/threats.md).
+    unfinished, and `STORED_HASH_DIGITS` digits afterwards (docs/threats.md).
     """
     if corpus.kind != "path" or any(map(is_remote, corpus.where)):
         return ""
@@ -76,9 +78,9 @@ def files_state(corpus: Corpus) -> str:
     return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]
 
 
-def _ways_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
-    """The path with links resolved in all of it, and in each of its beginnings: a link that lies in
-    an account's folder is the account's, wherever it leads."""
+def _paths_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
+    """The path with links resolved in all of it; and, for each folder on it, with links resolved up
+    to there: a link that lies in an account's folder is the account's, wherever it leads."""
     yield real(file)
     parts = file.split("/")
     for end in range(2, len(parts)):
@@ -87,21 +89,21 @@ def _ways_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
 
 
 def _resolved(place: str) -> str:
-    """The path with its part before the first wildcard resolved; an address as it is."""
+    """The path with links resolved up to the first wildcard; an address as it is."""
     if is_remote(place):
         return place.rstrip("/")
     place = database_of(place) or place
-    if os.path.lexists(place) or _MAGIC.search(place) is None:
+    if os.path.lexists(place) or _WILDCARD.search(place) is None:
         return os.path.realpath(place)
-    folder = os.path.dirname(_MAGIC.split(place)[0])
+    folder = os.path.dirname(_WILDCARD.split(place)[0])
     return os.path.join(os.path.realpath(folder), place[len(folder) :].lstrip("/"))
 
 
-def _holds(own: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts of a path are in a folder, match a glob, or are in a folder that does."""
+def _contains(own: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a path is `own` or lies in it. Both are split at "/"; `own` may have wildcards."""
     for at, part in enumerate(own):
         if part == "**":
-            return any(_holds(own[at + 1 :], parts[deep:]) for deep in range(at, len(parts) + 1))
+            return any(_contains(own[at + 1 :], parts[deep:]) for deep in range(at, len(parts) + 1))
         if at == len(parts) or not (part == parts[at] or fnmatchcase(parts[at], part)):
             return False
     return True

@@ -1,7 +1,7 @@
 """The ledger's SQLite file: its tables and its path, and how it is opened, read and written.
 
-Every verb of the ledger opens the file, does one transaction and closes it again. No connection
-outlives a verb, so a forked worker never inherits one. The journal is SQLite's rollback journal,
+Every call of the ledger opens the file, does one transaction and closes it again. No connection
+outlives a call, so a forked worker never inherits one. The journal is SQLite's rollback journal,
 not WAL, so that the ledger is one file at rest and can be copied, mounted read-only or put on a
 disk that knows no shared memory; `synchronous = EXTRA` makes a commit survive a power cut.
 """
@@ -47,9 +47,9 @@ CREATE TABLE runs (
     sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id     TEXT NOT NULL UNIQUE,
     digest     TEXT NOT NULL,           -- of the whole request: tells a repeat from another request
-    files      TEXT,                    -- a few bits that recognise the data; NULL of a test's run
+    files      TEXT,                    -- a few bits that recognise the data; NULL for a test's run
     analyst    TEXT,                    -- who asked, at the gateway
-    who        TEXT NOT NULL,           -- the system's user
+    who        TEXT NOT NULL,           -- the login name
     verb       TEXT NOT NULL,
     parameters TEXT NOT NULL,           -- JSON
     source     TEXT NOT NULL,           -- JSON
@@ -61,7 +61,7 @@ CREATE TABLE runs (
     changed    REAL NOT NULL,
     attempts   INTEGER NOT NULL,
     -- What a run needs to go on; NULL when it is settled.
-    key        BLOB,                    -- of the words that a run draws once: never chosen by data
+    key        BLOB,                    -- random: what a run draws once is derived from it
     setting    TEXT,                    -- JSON: what must be the same
     manifest   TEXT                     -- JSON, when settled
 );
@@ -79,33 +79,33 @@ CREATE TABLE drawn (                    -- a level's released rows, or a release
 );
 CREATE TABLE history (                  -- what owners changed
     id       INTEGER PRIMARY KEY,
-    account  TEXT,                      -- its name; NULL of a token
+    account  TEXT,                      -- its name; NULL for a token
     analyst  TEXT,                      -- whose share or token it is
     what     TEXT NOT NULL,             -- cap, share, token, groups or corpus
     was      TEXT,                      -- NULL: there was none
     now      TEXT,                      -- NULL: there is none any more
-    who      TEXT NOT NULL,             -- the system's user
+    who      TEXT NOT NULL,             -- the login name
     recorded REAL NOT NULL
 );
 """
 
-#: A commit waits for the disk, and for the folder that forgets the journal.
+#: A commit waits until the disk has the data and the folder's list of files without the journal.
 SYNCHRONOUS = "EXTRA"
 
-# One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
+# One call at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
 # so nothing may create the file while another thread is in a transaction.
-one_verb_at_a_time = threading.RLock()
+one_call_at_a_time = threading.RLock()
 os.register_at_fork(
-    before=one_verb_at_a_time.acquire,
-    after_in_parent=one_verb_at_a_time.release,
-    after_in_child=one_verb_at_a_time.release,
+    before=one_call_at_a_time.acquire,
+    after_in_parent=one_call_at_a_time.release,
+    after_in_child=one_call_at_a_time.release,
 )
 
 
 def default_path() -> Path:
-    """The path `DPHH_LEDGER`, or `dphh/ledger.sqlite` in this user's data folder."""
+    """The path `DPHH_LEDGER`; without one, `dphh/ledger.sqlite` in this user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
     if (data := folder_of_user("XDG_DATA_HOME", ".local/share")) is None:
@@ -120,7 +120,7 @@ def default_path() -> Path:
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection; if there is no ledger yet, one to an empty ledger in memory."""
     with (
-        one_verb_at_a_time,
+        one_call_at_a_time,
         _explain_errors(path, "read"),
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
@@ -142,7 +142,8 @@ def _empty() -> sqlite3.Connection:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a ledger file; a run that is being booked may have made it, still empty."""
+    """Whether there is a ledger file that is not empty. A run that is being booked may just have
+    made an empty one."""
     return path.exists() and path.stat().st_size > 0
 
 
@@ -150,12 +151,12 @@ def exists(path: Path) -> bool:
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
     ledger if there is none."""
-    with one_verb_at_a_time, _explain_errors(path, "write"):
+    with one_call_at_a_time, _explain_errors(path, "write"):
         _create(path)
         with closing(_connect(path)) as con:
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
-            con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
+            con.execute("PRAGMA secure_delete = ON")  # overwrites a settled run's key
             con.execute("BEGIN IMMEDIATE")
             try:
                 if not _has_tables(con, path):
@@ -200,7 +201,7 @@ def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
 
 
 def _create_tables(con: sqlite3.Connection) -> None:
-    for statement in TABLES.split(";\n"):  # executescript would commit
+    for statement in TABLES.split(";\n"):  # executescript() would commit the transaction
         con.execute(statement)
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -216,6 +217,6 @@ def _explain_errors(path: Path, what: str) -> Iterator[None]:
             f"Could not {what} the ledger {path}: {error}. Nothing of this request was recorded. "
             "See that it is a ledger, that its disk has space, that this user may read and write "
             "it and its folder, and that no process holds it locked; or name another file with "
-            "--ledger or DPHH_LEDGER. Of a damaged ledger restore a backup: a new one forgets "
-            "what was spent."
+            "--ledger or DPHH_LEDGER. If the ledger is damaged, restore a backup: a new ledger "
+            "forgets what was spent."
         ) from error

@@ -11,7 +11,7 @@ from dphh.corpus import Corpus, as_recorded
 from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.privacy.weak import warnings
-from dphh.rows.user import whom
+from dphh.rows.user import unit_in_words
 from dphh.wording.lines import plural, shown, wrapped
 
 
@@ -25,7 +25,7 @@ class Account:
     corpus: Corpus
     cap: Cap
     prices: tuple[Booking, ...]
-    #: Columns with values that its owner declared public.
+    #: Columns by which users may be counted, each with the values that the owner declared public.
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     analyst: str | None = None  # whose share this is
     whole: Account | None = None  # the account, if this is a share
@@ -48,16 +48,16 @@ class Account:
 
     @cached_property
     def used(self) -> float:
-        """The share of the cap that is used, of what is scarcest."""
+        """The share of the cap that is used, of its scarcer amount."""
         return budget.used(self.prices, self.cap)
 
     @cached_property
     def left(self) -> Budget:
-        """What one more run may have; of a share never more than the account has left."""
+        """What one more run may have; under a share at most what the account has left."""
         own = budget.left(self.prices, self.cap)
         if self.whole is None:
             return own
-        # At the same delta, so that the smaller of the two is what one more run could have.
+        # Both at the same delta, so that one more run could have the smaller epsilon of the two.
         of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
         if of_all.epsilon == 0:
             of_all = self.whole.left
@@ -66,7 +66,7 @@ class Account:
 
     @property
     def user(self) -> tuple[str, ...]:
-        """The columns of the protected unit, which with several columns is less than a user."""
+        """The user columns. Several columns together identify a unit that is less than a person."""
         return self.corpus.user
 
     def to_json(self) -> dict[str, Any]:
@@ -87,9 +87,10 @@ class Account:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the ledger would say of a request now. A later request may find other accounts."""
+    """What the ledger would answer to a request now. A later request may find other accounts."""
 
-    #: The accounts that would pay, the one that the request names first; to an analyst the share.
+    #: The accounts that would pay, first the one that the request names; for an analyst, only the
+    #: share of that one.
     accounts: tuple[Account, ...]
     #: The message with which the ledger would refuse it, or None.
     refusal: str | None
@@ -119,8 +120,8 @@ def account_lines(account: Account) -> list[str]:
 
 
 def guarantee_sentence(account: Account) -> str:
-    """A sentence with the guarantee, the share of it that is used, and what is left for one more
-    run."""
+    """A sentence with the guarantee of the cap, the share of the cap that is used, and what is left
+    for one more run."""
     cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
     if account.used > 1:
         return (
@@ -128,7 +129,7 @@ def guarantee_sentence(account: Account) -> str:
             f"{percent(account.used)} of it; no run may follow"
         )
     promise = f"{cap}, whatever is asked, in whatever order"
-    return f"promised to {whom(account.user)}: {promise}; {usage_phrase(account)}"
+    return f"promised to {unit_in_words(account.user)}: {promise}; {usage_phrase(account)}"
 
 
 def usage_phrase(account: Account) -> str:

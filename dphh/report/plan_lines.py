@@ -11,7 +11,7 @@ from dphh.columns import OTHERS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
-from dphh.ledger.budget import MOST_RUNS, percent
+from dphh.ledger.budget import MOST_COUNTED_RUNS, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
@@ -192,6 +192,6 @@ def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
     taken = "more than 100%" if share > 1 else percent(share)
     if of is not None:
         return f"takes {taken} of {of}"
-    runs = plural(runs_left, "such run") if runs_left < MOST_RUNS else "many such runs"
+    runs = plural(runs_left, "such run") if runs_left < MOST_COUNTED_RUNS else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
     return f"takes {taken} of the cap of {shorten(account)}; {left}"

@@ -1,1 +1,1 @@
-"""What a row of a corpus means: whose it is, its tokens, and whether it counts."""
+"""What a row of a corpus means: its user, its tokens, and whether it counts."""

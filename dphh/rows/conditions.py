@@ -1,9 +1,9 @@
-"""What callers write for DuckDB to read: the SQL condition that chooses rows, regular expressions.
+"""Checks of texts that DuckDB reads: the SQL condition that chooses rows, regular expressions.
 
 `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
 adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a condition
 but columns, constants, comparisons and listed functions of one row: no subquery, no aggregate, no
-window, no chance, no clock, no setting. What cannot be computed of a row leaves that row out.
+window, no chance, no clock, no setting. A row for which the condition fails to compute is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dphh.errors import UsageError
 if TYPE_CHECKING:
     import duckdb  # a corpus without a condition waits for no engine
 
-LONGEST_CONDITION = 10_000
+LONGEST_CONDITION = 10_000  # characters
 _ALLOWED_EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
     "OPERATOR", "TYPE",
@@ -37,9 +37,9 @@ _ALLOWED_FUNCTION_NAMES = """
     to_days to_hours to_minutes to_months to_seconds to_weeks to_years week weekday year
     list_contains list_has list_has_all list_has_any list_value list_position
 """
-#: Functions of one row's values, which are always the same.
+#: Functions whose value depends on their arguments alone.
 _ALLOWED_FUNCTIONS = frozenset(_ALLOWED_FUNCTION_NAMES.split())
-#: Of SELECT, by what such a statement has.
+#: The fields that DuckDB's parsed `SELECT 1 FROM corpus WHERE ...` may have set.
 _ALLOWED_FIELDS_OF_SELECT = {
     "type", "select_list", "cte_map", "aggregate_handling", "where_clause", "from_table",
     "query_location",
@@ -53,13 +53,13 @@ class Condition(NamedTuple):
     columns: tuple[str, ...]
 
 
-def rows_kept(where: object, since: object, until: object) -> str | None:
+def combined_condition(where: object, since: object, until: object) -> str | None:
     """`where`, `since` and `until` as one condition; None if all are None."""
     said = []
     if where is not None:
         if not isinstance(where, str):
             raise UsageError(f"where: found {where!r}; give a condition in SQL, as a text")
-        condition(where)
+        checked_condition(where)
         said.append(where.strip())
     for option, value, compares in (("since", since, ">="), ("until", until, "<")):
         if value is None:
@@ -71,18 +71,18 @@ def rows_kept(where: object, since: object, until: object) -> str | None:
             )
         quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
         said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
-    return both(*said)
+    return joined_by_and(*said)
 
 
-def both(*said: str | None) -> str | None:
-    """The conjunction of several conditions. Each is a condition already, on lines
-    of its own, so that a comment at its end ends with it."""
+def joined_by_and(*said: str | None) -> str | None:
+    """The given conditions, joined by AND; None if all are None. A line ends after each condition,
+    so that a comment at its end does not go on."""
     found = [each for each in said if each is not None]
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
 
 @lru_cache(maxsize=256)
-def condition(where: str) -> Condition:
+def checked_condition(where: str) -> Condition:
     """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
     import duckdb
 
@@ -92,13 +92,15 @@ def condition(where: str) -> Condition:
         )
     with duckdb.connect() as con:
         tree, written = _parse_condition(con, where)
-        # DuckDB may write what reads otherwise: what is run has been read and checked as well.
+        # DuckDB may parse what it wrote in another way. That text is run, so it is checked too.
         again, _ = _parse_condition(con, written)
     columns = dict.fromkeys(_columns_in(tree))
     if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
         raise _refusal("a name that DuckDB does not read as it writes it")
     if not columns:
-        raise UsageError("where: it names no column; name one, such as where=\"country = 'DE'\"")
+        raise UsageError(
+            "where: the condition names no column; name one, such as where=\"country = 'DE'\""
+        )
     return Condition(f"try({written})", tuple(columns))
 
 
@@ -141,7 +143,7 @@ def _refusal(what: str) -> UsageError:
 
 
 def _forbidden_part(node: dict[str, Any]) -> str | None:
-    """The name of a parsed node's operation if a condition must not contain it, else None."""
+    """The name of a parsed node's operation if conditions must not contain it, else None."""
     kind = str(node["class"])
     if kind == "COLUMN_REF":
         names = node["column_names"]
@@ -183,24 +185,25 @@ def check_types(where: str, types: Mapping[str, str]) -> None:
     constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
 
-    asked = condition(where)
+    asked = checked_condition(where)
     names = {column: column.replace('"', '""') for column in asked.columns}
     nulls = ", ".join(f'CAST(NULL AS {types[each]}) AS "{name}"' for each, name in names.items())
-    plain = asked.sql.removeprefix("try")  # which would pass over a constant that cannot be
+    plain = asked.sql.removeprefix("try")  # try() would hide a constant that does not fit
     try:
         with duckdb.connect() as con:
-            con.execute("PRAGMA disable_optimizer")  # which compares nothing with a known NULL
+            con.execute("PRAGMA disable_optimizer")  # it would skip comparisons with a known NULL
             con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
             asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
             ((kind, _),) = con.execute(asking).fetchall()
     except duckdb.Error as problem:
         said = str(problem).partition("\n")[0]
-        if any("ENUM" in types[column] for column in asked.columns):  # whose values are data
+        if any("ENUM" in types[column] for column in asked.columns):  # its values are data
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":
         raise UsageError(
-            f"where: it gives {kind}, not true or false; write a comparison, such as column > 0"
+            f"where: the condition gives {kind}, not true or false; write a comparison, such as "
+            "column > 0"
         )
 
 

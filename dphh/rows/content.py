@@ -1,4 +1,4 @@
-"""Which rows count, and how one's content becomes a sequence of tokens: options; reads nothing."""
+"""The options that say which rows count and how a row's content becomes tokens; reads no data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.rows.conditions import condition
+from dphh.rows.conditions import checked_condition
 from dphh.wording.options import check_choice, check_whole
 
+#: What the tokens of a content are: the option `as_`.
 Reading = Literal["words", "characters", "whole", "list"]
+#: What is done with tokens that are too long.
 TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
 NullUsers = Literal["refuse", "drop"]
 
-#: Default: a token longer than this many characters is truncated.
+#: Default of the option: a token of more characters is truncated.
 MAX_TOKEN_LENGTH = 1000
 
-#: Default: at most this many characters of one text count, or this many tokens of a list.
+#: Default of the option: at most this many characters of one text count, or tokens of one list.
 MAX_TEXT_LENGTH = 100_000
-#: The largest limit that all engines can apply.
+#: The largest value of these two options that all engines can apply.
 _LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
@@ -34,7 +36,8 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
-TOO_LONG = (
+# Messages of errors that engines raise.
+TOKEN_TOO_LONG = (
     "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
     "too_long='truncate' or 'drop'"
 )
@@ -42,7 +45,7 @@ NOT_UTF8 = (
     "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
     "(whose undecodable values are ignored), or repair it"
 )
-NO_GROUPS = (
+NOT_A_GROUP_TYPE = (
     "by: {column!r} is {kind}, which groups cannot have; name a column of "
     "texts, whole numbers, dates or booleans, or cast it to text"
 )
@@ -55,7 +58,7 @@ _TYPES_OF_OPTIONS: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
     ("keep", _TEXT_OR_NONE, "a regular expression"),
     ("drop", _TEXT_OR_NONE, "a regular expression"),
 )
-_COLUMN_OPTION = {"column": "text or item"}
+_OPTION_OF_FIELD = {"column": "text or item"}
 
 
 @dataclass(frozen=True)
@@ -80,15 +83,15 @@ class Content:
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int
     null_users: NullUsers
-    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all. What is added
-    #: below has a default too: ledgers hold contents that were written without it.
+    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all. It has a
+    #: default, as every field below must: ledgers hold contents that were written without it.
     where: str | None = None
 
     def __post_init__(self) -> None:
         for option, kind, what in _TYPES_OF_OPTIONS:
             if not isinstance(value := getattr(self, option), kind):
                 raise UsageError(
-                    f"{_COLUMN_OPTION.get(option, option)}: found {value!r}; give {what}"
+                    f"{_OPTION_OF_FIELD.get(option, option)}: found {value!r}; give {what}"
                 )
         check_choice("as_", self.reading, get_args(Reading))
         check_choice("too_long", self.too_long, get_args(TooLong))
@@ -126,7 +129,7 @@ class Content:
 
     @property
     def limits(self) -> str:
-        """What counts of long texts and tokens, in words."""
+        """How much of long texts and tokens counts, in words."""
         what = "tokens of a list" if self.reading == "list" else "characters of a text"
         longer = {"truncate": "cut", "drop": "left out", "error": "refused"}[self.too_long]
         return (
@@ -135,9 +138,9 @@ class Content:
         )
 
     @property
-    def columns_asked(self) -> tuple[str, ...]:
+    def columns_of_where(self) -> tuple[str, ...]:
         """The columns that `where` reads."""
-        return () if self.where is None else condition(self.where).columns
+        return () if self.where is None else checked_condition(self.where).columns
 
     def to_json(self) -> dict[str, Any]:
         """As JSON; without `where` if all rows count."""

@@ -1,4 +1,4 @@
-"""The columns that identify the unit: one for a user, several for a combination, which is less."""
+"""The user columns: one identifies a user; several together identify less, as a user's month."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from dphh.errors import UsageError
 
-#: The condition of a statement about a frame, a relation or a view, whose rows dphh takes as given.
-PROVIDED = "each row was made from rows of its own user"
-#: Of a type whose equal values may be written in two ways, such as 0.0 and -0.0.
-NO_USERS = (
+#: A privacy statement about a frame, a relation or a view holds on this condition on its rows.
+CONDITION_ON_ROWS = "each row was made from rows of its own user"
+#: Message: the type of a user column has equal values of two spellings, such as 0.0 and -0.0.
+NOT_A_USER_TYPE = (
     "{option}: column {column} is {kind}; cast it to text or to an integer in a view, so that "
     "equal users are spelled equally"
 )
@@ -20,7 +20,7 @@ ROWS_WITHOUT_USER = (
 
 
 def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
-    """The column that identifies a row's user, or several columns that do so together."""
+    """Check the option `user`; returns the user columns."""
     columns = [user] if isinstance(user, str) else user
     of_texts = isinstance(columns, (list, tuple)) and all(
         isinstance(column, str) and column for column in columns
@@ -33,21 +33,21 @@ def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def as_json(user: tuple[str, ...]) -> str | list[str]:
-    """As it is written in an option: one column by its name."""
+def user_option(user: tuple[str, ...]) -> str | list[str]:
+    """The user columns as the option `user` takes them: one as a text, several as a list."""
     return user[0] if len(user) == 1 else list(user)
 
 
-def whom(user: tuple[str, ...]) -> str:
-    """The protected unit in words, for privacy statements."""
+def unit_in_words(user: tuple[str, ...]) -> str:
+    """The protected unit, for privacy statements: each user, or each combination of columns."""
     if len(user) == 1:
         return "each user"
     columns = " and ".join(user)
-    return f"each combination of {columns}; less to a person, who may be in many of them"
+    return f"each combination of {columns}; less to a person, who may have many of them"
 
 
-def counted_by(user: tuple[str, ...]) -> str:
-    """The unit that an account protects, in words."""
+def unit_and_columns(user: tuple[str, ...]) -> str:
+    """The protected unit with the names of all its columns, for what accounts say."""
     if len(user) == 1:
         return f"users by the column {user[0]!r}"
     return f"combinations of the columns {', '.join(map(repr, user))}"

@@ -89,7 +89,7 @@ def test_the_rows_count_of_which_a_condition_is_true(path: Path, where: str) -> 
         ("true UNION ALL SELECT 1", "more than a condition"),
         ("true; SELECT 1", "more than one statement"),
         ("true) OR (true", "syntax error"),
-        ("1 = 1", "it names no column"),
+        ("1 = 1", "the condition names no column"),
         ("", "syntax error"),
         ("'" + "a" * 20_000 + "' = what", "20,009 characters"),
     ],
@@ -109,7 +109,7 @@ def test_what_asks_more_than_one_row_is_refused(where: str, said: str) -> None:
         ({"where": "day > 'yesterday'"}, "where: Conversion Error"),
         ({"since": "day=yesterday"}, "where: Conversion Error"),
         ({"where": "tags > 3"}, "where: "),
-        ({"where": "length(what)"}, "it gives BIGINT"),
+        ({"where": "length(what)"}, "the condition gives BIGINT"),
     ],
 )
 def test_what_does_not_go_with_the_columns_is_refused_before_payment(

@@ -134,7 +134,7 @@ def test_a_change_and_its_note_are_one_transaction(ledger, monkeypatch):
         raise sqlite3.OperationalError("no note")
 
     token = ledger.give_token("alice")
-    monkeypatch.setattr(accounts, "note", fails)
+    monkeypatch.setattr(accounts, "record_change", fails)
     for change in (lambda: ledger.withdraw_token("alice"), lambda: ledger.give_token("alice")):
         with suppress(Exception):
             change()

@@ -11,7 +11,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from dphh import items, ngrams
-from dphh.ledger.budget import Booking, Cap, Kept, allowed, checked_booking, drawn, fits, left
+from dphh.ledger.budget import Booking, Cap, Kept, allowed, amounts_of, checked_booking, fits, left
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from tests.ledger.asked import items_price
@@ -161,16 +161,16 @@ def test_what_a_step_draws_is_its_divergence_rounded_up(order, epsilon):
         p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
         exact = mpmath.log(moment) / (order - 1)
-    got = drawn(alone(EpsilonDeltaEvent(epsilon, 0.0)), order).loss
+    got = amounts_of(alone(EpsilonDeltaEvent(epsilon, 0.0)), order).loss
     assert exact <= got <= exact * (1 + 1e-9) + 1e-11
-    assert drawn(alone(GaussianEvent(2.0)), order).loss == pytest.approx(order / 8)
+    assert amounts_of(alone(GaussianEvent(2.0)), order).loss == pytest.approx(order / 8)
 
 
 def test_a_set_union_draws_as_its_noise_and_its_threshold_do():
     together = alone(SetUnionEvent(2.0, 1e-3))
     apart = alone(GaussianEvent(2.0), DeltaEvent(1e-3))
-    assert drawn(together, 3.0) == drawn(apart, 3.0)
-    assert drawn(apart, 3.0).delta == Fraction(1e-3)
+    assert amounts_of(together, 3.0) == amounts_of(apart, 3.0)
+    assert amounts_of(apart, 3.0).delta == Fraction(1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01), (0.0, 1e-3)])

@@ -202,7 +202,7 @@ def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
     some = book.corpus("reviews", files="reviews/year=2024/a.parquet")
     assert some.where == (str(data / "reviews/year=2024/a.parquet"),)
     for other in ("other/c.parquet", ["reviews/year=2024/a.parquet", "other"]):
-        with pytest.raises(UsageError, match="'reviews' is of"):
+        with pytest.raises(UsageError, match="'reviews' is for"):
             book.corpus("reviews", files=other)
     frame = Corpus(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what")
     book.add("frames", frame, 1.0, 0.0)

@@ -19,7 +19,7 @@ OTHER = Corpus("/data/other.parquet", user="author", text="body")
         (FILES, 0.5, None, BudgetRefused, "75% is used; one more run may have epsilon 0.25 at"),
         (FRAME, 0.1, None, BudgetRefused, "which account pays"),
         (BY_ROW, 0.1, None, BudgetRefused, "counts them by user='row'"),
-        (OTHER, 0.1, "reviews", UsageError, "is of /data/reviews.parquet, not of"),
+        (OTHER, 0.1, "reviews", UsageError, "is for /data/reviews.parquet, not for"),
         (FILES, 0.1, "typo", UsageError, "no account 'typo'"),
     ],
 )

@@ -21,8 +21,8 @@ from dphh.errors import UnpricedEventError, UsageError
 from dphh.ledger.budget import (
     Booking,
     Cap,
+    amounts_of,
     checked_booking,
-    drawn,
     fits,
     left,
     number_that_fit,
@@ -114,7 +114,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "its cost": cost_of,
     "composed": lambda event: compose([SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]),
     "noise beside it": lambda event: counts_event_within([event], 1.0, 1e-6),
-    "drawn": lambda event: drawn([planted([NOISE, event])], 2.0),
+    "amounts_of": lambda event: amounts_of([planted([NOISE, event])], 2.0),
     "written": lambda event: events_to_json([event]),
     "read": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
     "a price": lambda event: replace(planted_plan(event).price, verb="items"),
@@ -165,7 +165,7 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(name, monkeypatch
 
     monkeypatch.setitem(known_events.KINDS, "planted", Planted)
     assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
-    taken, nothing = drawn([planted([Planted()])], 2.0), drawn([], 2.0)
+    taken, nothing = amounts_of([planted([Planted()])], 2.0), amounts_of([], 2.0)
     assert not taken.within(nothing)
     booked = checked_booking([Planted()], 50.0, 0.5)
     assert booked.events == (Planted(),)  # and no claim in the place of what is free

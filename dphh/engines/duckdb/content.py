@@ -14,9 +14,9 @@ from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
-from dphh.rows.conditions import check_patterns, check_types, condition
-from dphh.rows.content import NO_GROUPS, Content
-from dphh.rows.user import NO_USERS
+from dphh.rows.conditions import check_patterns, check_types, checked_condition
+from dphh.rows.content import NOT_A_GROUP_TYPE, Content
+from dphh.rows.user import NOT_A_USER_TYPE
 from dphh.sql import query
 
 ROWS_TABLE = "corpus_rows"
@@ -98,7 +98,9 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     one text that determines the value of each; NULL if one of them is NULL."""
     for option, column in corpus.columns_of_user:
         if not _TYPES_OF_USERS.fullmatch(types[column]):
-            raise CorpusError(NO_USERS.format(option=option, column=column, kind=types[column]))
+            raise CorpusError(
+                NOT_A_USER_TYPE.format(option=option, column=column, kind=types[column])
+            )
     if len(corpus.user) == 1:
         return f"CAST({identifier(corpus.user[0])} AS VARCHAR)"
     return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
@@ -112,7 +114,7 @@ def row_condition_sql(corpus: Corpus) -> str:
         needed += corpus.user
     holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
     if corpus.content.where is not None:
-        holds += f" AND {condition(corpus.content.where).sql}"
+        holds += f" AND {checked_condition(corpus.content.where).sql}"
     return holds
 
 
@@ -139,7 +141,7 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
     if by is None:
         return "CAST(NULL AS VARCHAR)"
     if not PLAIN_TYPE.fullmatch(types[by]):
-        raise CorpusError(NO_GROUPS.format(column=by, kind=types[by]))
+        raise CorpusError(NOT_A_GROUP_TYPE.format(column=by, kind=types[by]))
     return f"CAST({identifier(by)} AS VARCHAR)"
 
 
