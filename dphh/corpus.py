@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
-from dphh.files.paths import absolute
+from dphh.files.paths import absolute_place
 from dphh.rows.conditions import combined_condition, joined_by_and
 from dphh.rows.content import (
     MAX_TEXT_LENGTH,
@@ -285,11 +285,11 @@ def _locate_source(
             )
         return "table", (f"{home}:{source}",), _table_of_connection(connection, source)
     if isinstance(source, (str, Path)):
-        return "path", (absolute(source),), None
+        return "path", (absolute_place(source),), None
     if isinstance(source, (list, tuple)):
         if not source or not all(isinstance(path, (str, Path)) for path in source):
             raise UsageError("source: found an empty or mixed list; give Parquet paths or globs")
-        return "path", tuple(absolute(path) for path in source), None
+        return "path", tuple(absolute_place(path) for path in source), None
     module = type(source).__module__.split(".")[0].lstrip("_")
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):

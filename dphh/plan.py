@@ -15,7 +15,7 @@ from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
-from dphh.public.asked import with_public
+from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Options, Verb
 from dphh.rows.user import checked_user
 from dphh.run import run as run_plan
@@ -204,7 +204,9 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
             _check_columns(corpus)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
-        given: Any = with_public({name: plain(value) for name, value in options.items()}, corpus)
+        given: Any = with_public_knowledge(
+            {name: plain(value) for name, value in options.items()}, corpus
+        )
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
@@ -220,8 +222,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
     from dphh.corpora.files import refuse_missing_columns  # slow to import
-    from dphh.corpora.tables import is_in_memory
+    from dphh.corpora.tables import has_rows_in_memory
 
-    if is_in_memory(corpus):
+    if has_rows_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns
         refuse_missing_columns(corpus, [str(name) for name in names])

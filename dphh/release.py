@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from dphh.columns import COMMON, DIGEST, digest_of, meanings, schema_of, stored_table, with_meanings
 from dphh.errors import UsageError
-from dphh.files.paths import written_here
+from dphh.files.paths import local_path_to_write
 from dphh.files.whole_files import write_named, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
@@ -109,7 +109,7 @@ class Release:
             pl.Series("tokens", map(cell_of_list, self.table["tokens"].to_pylist()), pl.String),
         )
         text = frame.write_csv(quote_style="non_numeric")
-        out = written_here("to_csv", path)
+        out = local_path_to_write("to_csv", path)
         write_named("to_csv", out, text.encode(), text[: text.index("\n") + 1].encode())
         return out
 
@@ -178,7 +178,7 @@ class Release:
         """
         from dphh.report.page import page_of
 
-        out = written_here("report", path)
+        out = local_path_to_write("report", path)
         if out.is_dir():
             raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
         page = page_of(self, title=title, ledger=ledger, top=top)
@@ -288,7 +288,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 def checked_folder(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to. Refuses, before anything is spent, if it holds another release."""
-    out = written_here("out", folder).absolute()
+    out = local_path_to_write("out", folder).absolute()
     try:
         taken = not _run_ids_in(out) <= {run_id} - {None}
         _try_to_write(out)

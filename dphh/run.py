@@ -22,7 +22,7 @@ from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
-from dphh.files.stopping import received
+from dphh.files.stopping import received_signal
 from dphh.journal import once_by
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_name, recorded_parameters
@@ -233,7 +233,7 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
             )
         )
         # In the message, as DuckDB, logs and `str` show no notes. An interrupted run has a note.
-        if isinstance(problem, DphhError) and received() is None:
+        if isinstance(problem, DphhError) and received_signal() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
             problem.add_note(told)

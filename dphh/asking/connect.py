@@ -36,7 +36,7 @@ from dphh.engines import look_at_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public
+from dphh.public.asked import with_public_knowledge
 from dphh.release import Release
 from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
@@ -200,7 +200,7 @@ class _Owner:
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table(con, prior):
             options["prior"] = con.cursor().table(prior)
-        options = with_public(options, corpus, self._ledger)
+        options = with_public_knowledge(options, corpus, self._ledger)
         return verb_function(macro.verb)(corpus, **options)
 
     def _corpus(self, macro: Macro, given: Arguments) -> Corpus:

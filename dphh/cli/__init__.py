@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from dphh.errors import DphhError
-from dphh.files.stopping import end_by, received, stopping
+from dphh.files.stopping import end_by_signal, received_signal, stopping
 from dphh.wording.extras import missing_extra
 from dphh.wording.options import nearest, respelled
 
@@ -90,8 +90,8 @@ def main() -> None:
     with warnings.catch_warnings(), stopping():
         warnings.showwarning = _show_warning
         code = _exit_code()
-    if (number := received()) is not None:
-        end_by(number)
+    if (number := received_signal()) is not None:
+        end_by_signal(number)
     sys.exit(code)
 
 
@@ -105,7 +105,7 @@ def _exit_code() -> int:
     try:
         code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
-        if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
+        if received_signal() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
             _report_interruption(problem)
             return 1
         return _report_failure(problem)

@@ -26,7 +26,7 @@ from dphh.engines import look_at_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public
+from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Verb
 from dphh.report.sentences import items_in
 from dphh.wording.options import respelled
@@ -75,7 +75,7 @@ def _command(verb: Verb[...]) -> click.Command:
         read = corpus_of_command(
             corpus, book, content_options_given(context, verb.options), options["files"]
         )
-        asked = with_public(given(context, list(verb.options)), read, book)
+        asked = with_public_knowledge(given(context, list(verb.options)), read, book)
         plan = verb_function(verb)(read, **asked)
         _show_or_run(plan, book, options)
 

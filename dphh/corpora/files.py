@@ -1,4 +1,4 @@
-"""What is refused of a corpus's files before anything is paid."""
+"""Refusals of a corpus's files and columns, before anything is paid."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from dphh.files.paths import files_named, is_remote
 from dphh.rows.user import NOT_A_USER_TYPE
 from dphh.wording.options import nearest
 
-#: At most this many existing columns are listed in an error about a missing column.
-TOLD_COLUMNS = 100
-#: Tables whose log says which rows of their files are current, and how their rows are read.
+#: An error about a missing column lists at most this many columns of the corpus.
+MOST_LISTED_COLUMNS = 100
+#: Tables whose log says which rows of their files are current: the log's folder and files, the
+#: table's name, and how its current rows are read.
 _TABLES_WITH_A_LOG = (
     ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
     ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
@@ -41,33 +42,34 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
                 if any((folder / inner).glob(names)):
                     raise CorpusError(
                         f"corpus: {folder} is a {kind} table, whose files hold rows that were "
-                        f"deleted; give a frame of it, by {instead}, and account="
+                        f"deleted; give a frame of it, by {instead}, and name its account=..."
                     )
 
 
 def refuse_unclear_columns(corpus: Corpus) -> None:
-    """Refuse local Parquet files in which two columns have the same name, or that have a user
-    column in types of different kinds. An engine unites them: 1.0 and -0.0 become text beside text,
-    1.4 and 1.1 one whole number."""
+    """Refuse local Parquet files in which two columns have the same name, or whose types of a user
+    column are of different kinds. An engine casts them to one type: beside texts, 1.0 becomes text;
+    beside whole numbers, 1.4 and 1.1 become the same number."""
     found: dict[str, str] = {}
     for file in (file for place in corpus.where for file in files_named(place)):
         try:
             schema = pq.read_schema(file)
         except (OSError, pa.ArrowException):
-            continue  # an engine will say what is wrong with the file
-        refuse_names_twice(corpus, schema.names, file)
+            continue  # the engine that opens the file will say what is wrong with it
+        refuse_duplicate_columns(corpus, schema.names, file)
         for option, column in corpus.columns_of_user:
             if (place := schema.get_field_index(column)) < 0:
                 continue
             if (kind := _kind_of_user(schema.field(place).type)) == "null":
-                continue  # a column without values has any type
+                continue  # a column of NULLs alone fits every kind
             if kind != found.setdefault(column, kind):
                 both = f"{found[column]} in one file and {kind} in another"
                 raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=both))
 
 
 def _kind_of_user(kind: pa.DataType) -> str:
-    """Values of types of one kind are written alike in their common type."""
+    """The kind of a user column's type. Cast to a common type of one kind, equal user ids have
+    equal texts, and others have others."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_integer(kind):
@@ -78,7 +80,7 @@ def _kind_of_user(kind: pa.DataType) -> str:
     return "text" if text or pa.types.is_string_view(kind) else str(kind)
 
 
-def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
+def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:
     return CorpusError(
         f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
         "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; or .csv or "
@@ -87,30 +89,32 @@ def unreadable_files(corpus: Corpus, what_is_wrong: str) -> CorpusError:
     )
 
 
-def no_such_file(corpus: Corpus) -> CorpusError:
+def no_such_file_error(corpus: Corpus) -> CorpusError:
     folders = [place for place in corpus.where if not is_remote(place) and Path(place).is_dir()]
     if folders:
-        return unreadable_files(corpus, "in this folder, and below it, is no file *.parquet")
-    return unreadable_files(corpus, "there is no such file")
+        return unreadable_files_error(corpus, "in this folder, and below it, is no file *.parquet")
+    return unreadable_files_error(corpus, "there is no such file")
 
 
-def unreadable(corpus: Corpus, problem: duckdb.Error) -> CorpusError | UnreachableError:
+def unreadable_parquet_error(
+    corpus: Corpus, problem: duckdb.Error
+) -> CorpusError | UnreachableError:
     """The error for Parquet files that DuckDB cannot open."""
-    # What is not there is told by no type.
+    # DuckDB has no type of error for a file that is not there.
     said, kind = str(problem), type(problem).__name__
     remote = [place for place in corpus.where if is_remote(place)]
     if any(text in said for text in ("No files found", "404 Not Found", "HTTP 404")):
-        return no_such_file(corpus)
+        return no_such_file_error(corpus)
     if remote and isinstance(problem, (duckdb.IOException, duckdb.HTTPException)):
         return UnreachableError(
             f"corpus: {', '.join(remote)}: the store refused, or could not be reached ({kind}); "
             "see that the address is right, that there is a network, and that the credentials may "
             "read it (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION)"
         )
-    return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
+    return unreadable_files_error(corpus, f"it cannot be read as Parquet ({kind})")
 
 
-def refuse_names_twice(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:
+def refuse_duplicate_columns(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:
     for option, column in corpus.columns.items():
         if (there := names.count(column)) > 1:
             raise CorpusError(
@@ -123,10 +127,10 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
     describes what is there, if not by the names."""
     for option, column in corpus.columns.items():
         if column not in columns:
-            first = ", ".join(islice(columns, TOLD_COLUMNS))
-            more = len(columns) - TOLD_COLUMNS
+            first = ", ".join(islice(columns, MOST_LISTED_COLUMNS))
+            more = len(columns) - MOST_LISTED_COLUMNS
             there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
-            if column in corpus.content.columns_of_where:  # and may have been meant as a text
+            if column in corpus.content.columns_of_where:  # it may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; {nearest(column, columns, there)}"

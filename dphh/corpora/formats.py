@@ -16,15 +16,15 @@ from typing import Any
 import duckdb
 
 from dphh.corpora.files import (
-    no_such_file,
+    no_such_file_error,
+    refuse_duplicate_columns,
     refuse_files_of_tables,
     refuse_missing_columns,
-    refuse_names_twice,
     refuse_unclear_columns,
-    unreadable_files,
+    unreadable_files_error,
 )
 from dphh.corpora.quoted import identifier, literal
-from dphh.corpora.stores import reach_stores, without_bar
+from dphh.corpora.stores import hide_progress_bar, reach_stores
 from dphh.corpora.tables import NO_USER_IN_JSON
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
@@ -32,11 +32,13 @@ from dphh.files.paths import database_of, parquet_pattern
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
-_OBJECTS = "write one JSON object a line, whose first names all columns (null if it has no value)"
+_JSON_LINES_ADVICE = (
+    "write one JSON object a line, whose first names all columns (null if it has no value)"
+)
 
 
-def opened(corpus: Corpus) -> Corpus:
-    """The same corpus, with its table opened if its paths are not Parquet files."""
+def opened_corpus(corpus: Corpus) -> Corpus:
+    """The corpus with an open table in place of paths, if these are not Parquet files."""
     if corpus.kind != "path":
         return corpus
     places = corpus.where
@@ -79,7 +81,7 @@ def _table_of_database(database: str, name: str) -> Any:
 
 
 def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
-    """CSV files: quoted by `"`; the header gives columns and delimiter."""
+    """Open CSV files. Fields may be quoted by `"`; the first line gives columns and delimiter."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file in _files_of_corpus(con, corpus):
         alike.setdefault(_header_of(con, corpus, file), []).append(file)
@@ -87,8 +89,8 @@ def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     for (delimiter, names), files in alike.items():
         has = f"a first line, which must name the columns, has {len(names)} fields (not shown)"
         refuse_missing_columns(corpus, names, has)
-        refuse_names_twice(corpus, list(names))
-        # By position: DuckDB treats names that differ only in case as equal.
+        refuse_duplicate_columns(corpus, list(names))
+        # Columns are read by position: DuckDB treats names that differ only in case as equal.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         wanted = dict.fromkeys(corpus.columns.values())
         picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
@@ -103,29 +105,33 @@ def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 def _header_of(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The delimiter by which the first line has the corpus's columns, and the names of all."""
+    """The delimiter with which the first line names the corpus's columns, and all its names."""
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
     try:
         fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
     except csv.Error as problem:
-        raise unreadable_files(corpus, f"a first line names no columns ({problem})") from None
+        raise unreadable_files_error(corpus, f"a first line names no columns ({problem})") from None
     delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
     return delimiter, fields[delimiter]
 
 
 def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
-    """JSON lines: one object per line; every value is read as text or as a list of texts."""
+    """Open JSON lines, one object a line. Every value is read as text or as a list of texts."""
     files = _files_of_corpus(con, corpus)
     try:
         first = json.loads(_first_line(con, corpus, files[0]) or "{}")
     except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict):
-        raise unreadable_files(corpus, f"the first line is not a JSON object; {_OBJECTS}")
+        raise unreadable_files_error(
+            corpus, f"the first line is not a JSON object; {_JSON_LINES_ADVICE}"
+        )
     if first:
-        refuse_missing_columns(corpus, first, f"the first line has no such key; {_OBJECTS}")
+        refuse_missing_columns(
+            corpus, first, f"the first line has no such key; {_JSON_LINES_ADVICE}"
+        )
     kinds = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     if corpus.content.reading == "list":
         kinds[corpus.content.column] = "VARCHAR[]"
@@ -143,7 +149,8 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 
 
 def _user_in_json(column: str) -> str:
-    """A user id as text. As text, 1 and 1.0 would be two users, and 2.0^53 and 2.0^53 + 1 one."""
+    """SQL that reads a user id as text and refuses fractions and objects: as texts, 1 and 1.0 would
+    be two users, and 2.0^53 and 2.0^53 + 1 one."""
     return (
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
         f"THEN error({literal(NO_USER_IN_JSON)}) ELSE {column} ->> '$' END AS {column}"
@@ -156,13 +163,13 @@ def _files_of_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str
         pattern = parquet_pattern(place)
         files = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
         if not files:
-            raise no_such_file(corpus)
+            raise no_such_file_error(corpus)
         found |= {file: None for (file,) in files}
     return list(found)
 
 
 def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> str:
-    """The first line of a file as DuckDB reads it; of it alone is anything inferred."""
+    """The first line of a file as DuckDB reads it. Nothing is inferred from other lines."""
     try:
         lines = con.execute(
             "SELECT line FROM read_csv($1, auto_detect = false, header = false, delim = '\\x1', "
@@ -171,15 +178,16 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
             [file],
         ).fetchall()
     except duckdb.Error as problem:
-        raise unreadable_files(
+        raise unreadable_files_error(
             corpus, f"the first line of {file} cannot be read as UTF-8 ({type(problem).__name__})"
         ) from None
     return lines[0][0] or "" if lines else ""
 
 
 def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """No progress bar, which would show how much data each step reads; no spilling to disk."""
+    """A connection that spills nothing to disk and shows no progress bar, which would tell how much
+    data each step reads."""
     con = duckdb.connect(path, read_only=read_only)
-    without_bar(con)
+    hide_progress_bar(con)
     con.execute("SET temp_directory = ''")
     return con

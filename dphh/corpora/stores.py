@@ -1,5 +1,5 @@
-"""What an instance of DuckDB is told before it reads: no progress bar, and how to reach remote
-stores, which it reads through its httpfs extension with the process's credentials."""
+"""Settings of an instance of DuckDB: no progress bar, and access to remote stores, which it reads
+through its httpfs extension with the process's credentials."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dphh.errors import CorpusError
 from dphh.files.paths import is_remote
 
 
-def without_bar(con: duckdb.DuckDBPyConnection) -> None:
-    """Switch off DuckDB's own bar of progress, which would tell how much data each step reads. In a
-    kernel without ipywidgets it is off, and DuckDB refuses even to be told so."""
+def hide_progress_bar(con: duckdb.DuckDBPyConnection) -> None:
+    """Switch off DuckDB's own progress bar, which would tell how much data each step reads. In a
+    kernel without ipywidgets it is off already, and DuckDB refuses to switch it off."""
     ((on,),) = con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
     if on:
         con.execute("SET enable_progress_bar = false")
@@ -33,7 +33,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         if (file := extension_file("httpfs")) is not None:
             con.execute(f"LOAD {literal(str(file))}")
         else:
-            con.execute("INSTALL httpfs")  # does nothing if it is there
+            con.execute("INSTALL httpfs")  # does nothing if it is installed
             con.execute("LOAD httpfs")
     except duckdb.Error as problem:
         raise CorpusError(
@@ -57,7 +57,8 @@ def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
 
 
 def _secret_from_environment() -> str:
-    """A secret from the `AWS_...` variables, which Polars and Delta's reader also use."""
+    """SQL that gives DuckDB the credentials in the `AWS_...` variables, which Polars and Delta's
+    reader also use; it does nothing if there are none."""
     given = os.environ.get
     options = {
         "KEY_ID": given("AWS_ACCESS_KEY_ID"),

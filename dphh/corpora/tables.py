@@ -12,37 +12,37 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpora.files import refuse_names_twice
+from dphh.corpora.files import refuse_duplicate_columns
 from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.rows.content import NOT_UTF8
 from dphh.rows.user import NOT_A_USER_TYPE
 
-#: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
-#: several times their memory.
-ROWS_OF_A_STREAM = 8_192
+#: How many rows of a text file or a query are in memory at a time. Few, because what an engine
+#: makes of texts takes several times their memory.
+ROWS_AT_A_TIME = 8_192
 #: Types of tables whose rows are in memory, so that reading them twice is cheap.
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
-#: Where DuckDB's errors about CSV and JSON lines name the line.
+#: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
-#: The message of the error that a query raises for a line of JSON with a refused type of user id.
+#: The text of the error that a query raises for a line of JSON with a refused type of user id.
 NO_USER_IN_JSON = "dphh: no user id"
-_FIELDS = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
+_WRONG_FIELD_COUNT = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
-def is_in_memory(corpus: Corpus) -> bool:
+def has_rows_in_memory(corpus: Corpus) -> bool:
     """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
     return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
 
 
-def schema_in_memory(corpus: Corpus) -> Any:
-    """The Arrow schema of a table in memory, without reading rows."""
+def schema_of_table(corpus: Corpus) -> Any:
+    """The Arrow schema of a corpus that is a table or a query, without reading rows."""
     source = corpus.source
-    with source_errors(corpus):
+    with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
-            for option, column in corpus.columns_of_user:  # Arrow has it as text
+            for option, column in corpus.columns_of_user:  # in Arrow's schema JSON is text
                 kinds = dict(zip(source.columns, map(str, source.types), strict=True))
                 if kinds.get(column) == "JSON":
                     raise CorpusError(
@@ -55,10 +55,10 @@ def schema_in_memory(corpus: Corpus) -> Any:
             schema = source.schema
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
-    refuse_names_twice(corpus, schema.names)
+    refuse_duplicate_columns(corpus, schema.names)
     for option, column in corpus.columns_of_user:
-        # An engine may see only how these are stored, and equal values may be stored differently.
-        if column in schema.names and _is_stored_otherwise(kind := schema.field(column).type):
+        # An engine may see how values are stored, and equal values may be stored differently.
+        if column in schema.names and _may_differ_as_stored(kind := schema.field(column).type):
             raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
@@ -68,21 +68,22 @@ def schema_in_memory(corpus: Corpus) -> Any:
     return schema
 
 
-def _is_stored_otherwise(kind: Any) -> bool:
+def _may_differ_as_stored(kind: Any) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         return bool(kind.extension_name != "arrow.uuid")
     return bool(pa.types.is_time(kind))
 
 
-def rows_in_memory(corpus: Corpus) -> Any:
-    """The needed columns as Arrow: a table, or a stream if the rows must be read."""
+def rows_of_table(corpus: Corpus) -> Any:
+    """The needed columns of a table or a query as Arrow: a stream for a DuckDB relation, else a
+    table."""
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
-    with source_errors(corpus):
+    with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
-            return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
+            return chosen.to_arrow_reader(ROWS_AT_A_TIME)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
         table = without_string_views(pa.table(rows).select(columns))
@@ -94,11 +95,10 @@ def rows_in_memory(corpus: Corpus) -> Any:
 
 
 def has_rows_without_user(corpus: Corpus) -> bool:
-    """Whether a row of a table has NULL in all of the user's columns, whatever `where` says. The
-    table's own library looks, at these columns alone. A stream, which can be read only once, is
-    not looked at."""
+    """Whether a row of a table has NULL in all user columns, whatever `where` says. The table's own
+    library looks, at these columns alone. False for a stream, which can be read only once."""
     source, columns = corpus.source, corpus.user
-    with source_errors(corpus):
+    with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
             nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns)
             return bool(source.filter(nulls).limit(1).project("1").fetchall())
@@ -115,8 +115,8 @@ def has_rows_without_user(corpus: Corpus) -> bool:
 
 
 def without_string_views(table: pa.Table) -> pa.Table:
-    """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
-    table by a function of Arrow's that does not support views."""
+    """The table with plain strings in place of Arrow's string views, which Polars makes: DuckDB 1.5
+    reads joined tables by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):
         return table
     return table.cast(
@@ -134,8 +134,9 @@ def _without_view_type(kind: Any) -> Any:
     return pa.large_list(inner) if lists and inner != kind.value_type else kind
 
 
-def bad_line(said: str) -> str | None:
-    """What DuckDB says of a line that it cannot read, without the line; None of other errors."""
+def bad_line_message(said: str) -> str | None:
+    """Our message for DuckDB's error about a line that it cannot read, without the line's text;
+    None for other errors."""
     if NO_USER_IN_JSON in said:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "
@@ -144,20 +145,20 @@ def bad_line(said: str) -> str | None:
         )
     if (found := _BAD_LINE.search(said)) is None:
         return None
-    fields = _FIELDS.search(said)
+    fields = _WRONG_FIELD_COUNT.search(said)
     why = f" ({fields[0]})" if fields else ""
     return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/corpus.md)"
 
 
 @contextmanager
-def source_errors(corpus: Corpus) -> Iterator[None]:
+def withhold_source_errors(corpus: Corpus) -> Iterator[None]:
     """Replace errors of a table in memory, whose messages may quote data, by their type's name."""
     try:
         yield
     except DphhError:
         raise
     except Exception as problem:
-        if (said := bad_line(str(problem))) is not None:
+        if (said := bad_line_message(str(problem))) is not None:
             raise CorpusError(said) from None
         raise CorpusError(
             f"source: {corpus.where[0]} could not be read: it failed with "

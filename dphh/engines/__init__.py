@@ -25,9 +25,9 @@ def checked_engine(engine: str) -> str:
 
 def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Host:
     """Open an engine on a corpus. Reads names and types only, no row."""
-    from dphh.corpora.formats import opened  # here, because it imports all file formats
+    from dphh.corpora.formats import opened_corpus  # here, because it imports all file formats
 
-    read = opened(corpus)
+    read = opened_corpus(corpus)
     try:
         if checked_engine(engine) == "duckdb":
             from dphh.engines.duckdb.host import DuckDBHost

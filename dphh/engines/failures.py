@@ -15,7 +15,7 @@ from functools import partial
 
 import duckdb
 
-from dphh.corpora.tables import bad_line
+from dphh.corpora.tables import bad_line_message
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
 from dphh.rows.content import NOT_UTF8, TOKEN_TOO_LONG
 from dphh.rows.user import ROWS_WITHOUT_USER
@@ -82,7 +82,7 @@ class EngineFailures:
         for sign, told in MESSAGES_OF_MARKS.items():
             if sign in said:
                 return told
-        if (line := bad_line(said)) is not None:
+        if (line := bad_line_message(said)) is not None:
             return line
         foreign = self.not_utf8 is not None and self.not_utf8.search(said)
         return NOT_UTF8 if foreign else None

@@ -1,6 +1,6 @@
 """What a path or an address means: which local files it names, and which may be written."""
 
-# Globs and addresses stay strings: pathlib would normalise away what engines see.
+# Globs and addresses stay strings: pathlib would change the text that engines get.
 # ruff: noqa: PTH112, PTH111, PTH113, PTH120, PTH207
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from urllib.parse import unquote
 
 from dphh.errors import UsageError
 
-#: With one slash, as `Path` writes an address.
+#: The beginning of an address such as s3://reviews; with one slash, as `Path` writes it.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
-DATABASE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+DUCKDB_FILE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 
 
-def absolute(path: str | Path) -> str:
-    """An absolute path or glob, also of a `file:` address, without a look at the disk; addresses of
-    stores stay as they are."""
+def absolute_place(path: str | Path) -> str:
+    """The absolute path or glob, without a look at the disk. A `file:` address becomes its path,
+    and addresses of stores stay as they are."""
     text = str(path)
     if not text:
         raise UsageError("source: found the path ''; give a Parquet path, glob or folder")
@@ -36,16 +36,17 @@ def is_remote(path: str) -> bool:
 
 
 def database_of(path: str) -> str | None:
-    """The database file of a table that is written as a path below it: `app.duckdb/reviews`."""
+    """The DuckDB file that a path names, alone or with a table in it: `app.duckdb/reviews`; None
+    for other paths."""
     if is_remote(path) or os.path.lexists(path):
-        return path if os.path.isfile(path) and DATABASE_NAME.search(path) else None
+        return path if os.path.isfile(path) and DUCKDB_FILE_NAME.search(path) else None
     folder = os.path.dirname(path)
     return folder if os.path.isfile(folder) else None
 
 
 def parquet_pattern(path: str) -> str:
-    """A glob for the path: an existing file or folder is taken literally, even with wildcards in
-    its name; a folder means all Parquet files below it."""
+    """The path as a glob: wildcards in the name of an existing file or folder are escaped, and a
+    folder means all Parquet files below it."""
     there = Path(path)
     if is_remote(path) or not there.exists():
         return path
@@ -60,25 +61,25 @@ def files_named(place: str) -> list[str]:
     if is_remote(place):
         return []
     if (database := database_of(place)) is not None:
-        # What is not yet written to the file itself is in its log.
+        # Rows that are not yet in the database file are in its log.
         return [file for file in (database, f"{database}.wal") if os.path.lexists(file)]
     names = glob(parquet_pattern(place), recursive=True, include_hidden=True)
     return sorted(name for name in names if not os.path.isdir(name))
 
 
-def folder_of_user(variable: str, below_home: str) -> Path | None:
-    """This user's folder for dphh's files of a kind, by the XDG rules, whose variable it is; None
-    where there is no home."""
+def dphh_folder(variable: str, below_home: str) -> Path | None:
+    """The folder `dphh` in the folder that an XDG variable names, else `below_home` in the home
+    folder; None if there is no home folder."""
     named = os.environ.get(variable, "")
-    try:  # the XDG rules say to ignore a relative one
+    try:  # the XDG rules say to ignore a relative path
         return (Path(named) if Path(named).is_absolute() else Path.home() / below_home) / "dphh"
     except RuntimeError:
         return None
 
 
-def written_here(option: str, path: str | Path) -> Path:
-    """The local path to write to, `file://` for its path. Refuses any other address, which `Path`
-    would turn into a folder of that name."""
+def local_path_to_write(option: str, path: str | Path) -> Path:
+    """The local path that a path or a `file:` address names. Refuses any other address, which
+    `Path` would turn into a folder of that name."""
     text = str(path)
     if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
         return Path(unquote(address[1]))

@@ -1,8 +1,8 @@
-"""Private folders for spilled rows: readable by their user only, and removed with their process.
+"""Private folders for spilled rows: readable by one login only, and removed with their process.
 
 Each folder contains a lock file. The process takes the lock before the file gets its name and keeps
 it until the folder is removed; the operating system releases it when the process ends, however that
-happens. So a process that can take the lock of a folder knows that it is unused and
+happens. So a process that can take the lock of a folder knows that the folder is unused and
 removes it: `sweep` does so each time a new folder is made. A process id would not do: ids are
 reused, and a container does not see those of others.
 """
@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-PREFIX = "dphh-run-"
+FOLDER_PREFIX = "dphh-run-"
 _LOCK = ".lock"
 
 _open_folders: dict[str, PrivateFolder] = {}
@@ -34,7 +34,7 @@ class PrivateFolder:
     def __init__(self) -> None:
         sweep()
         self._owner = os.getpid()
-        self.path = tempfile.mkdtemp(prefix=PREFIX)
+        self.path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
         unnamed = Path(self.path, f"{_LOCK}-new")
         self._lock = _take_lock(unnamed, os.O_CREAT)
         if self._lock is None:
@@ -63,8 +63,8 @@ def close_all() -> None:
 
 def sweep() -> None:
     """Remove folders that killed processes left in the temporary directory."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):  # the folder is another user's, or another process removed it first
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # the folder is another login's, or another process removed it
             if _is_ours(folder) and (lock := _take_lock(folder / _LOCK)) is not None:
                 try:
                     _remove_folder(str(folder))
@@ -89,7 +89,7 @@ def _take_lock(path: Path, flags: int = 0) -> int | None:
 
 
 def _remove_folder(path: str) -> None:
-    """Remove rows first and the lock last, so that a later sweep completes an interrupted one."""
+    """Remove rows first and the lock last, so that a later sweep completes a removal cut short."""
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

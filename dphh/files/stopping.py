@@ -1,8 +1,9 @@
-"""Signals that end a process end its runs first, so that no private row stays on the disk.
+"""A signal that ends the process ends its runs first, so that no private row stays on the disk.
 
 Ctrl-C, SIGTERM (a container that stops) and SIGHUP (a terminal that closes) raise an exception in
 the run, so that everything is closed as after any error. An engine may be inside native code and
-return late or never. In that case a thread removes the process's private folders and ends it.
+return late or never. In that case a thread removes the process's private folders and ends the
+process.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from types import FrameType
 
 from dphh.files import private_folder
 
-#: Seconds from a signal to the end, at the latest; less than the ten that a container is given.
+#: How many seconds after a signal the process is ended at the latest. Containers get ten.
 PATIENCE = 6.0
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -29,7 +30,7 @@ class Stopped(KeyboardInterrupt):
     """A signal asked this process to end."""
 
 
-def received() -> int | None:
+def received_signal() -> int | None:
     """The first signal that asked this process to end, even if its exception was swallowed."""
     return _received_signals[0] if _received_signals else None
 
@@ -63,21 +64,22 @@ def stopping() -> Iterator[None]:
         yield
     finally:
         done.set()
-        if not _received_signals:  # once the process is ending, another must not cut it short
+        if not _received_signals:  # another signal must not cut the process's end short
             for number, before in theirs.items():
                 signal.signal(number, before)
         signal.set_wakeup_fd(wakeup)
         os.close(writing)
 
 
-def end_by(number: int) -> None:
-    """End the process as that signal would: shells and supervisors look at it. Never returns."""
+def end_by_signal(number: int) -> None:
+    """End the process as that signal would, because shells and supervisors look at how a process
+    ended. Never returns."""
     private_folder.close_all()  # Python's exit handlers will not run
     sys.stdout.flush()
     sys.stderr.flush()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    os._exit(128 + number)  # reached by the first process of a container, which ignores signals
+    os._exit(128 + number)  # the first process of a container ignores signals, and gets here
 
 
 def _raise_stopped(number: int, _: FrameType | None) -> None:

@@ -26,16 +26,17 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 
 def write_named(option: str, path: Path, data: bytes, start: bytes = b"") -> None:
-    """Write a file that an option names, but over no file of another kind: data, say, or a ledger.
+    """Write a file that an option names. A file of another kind, such as data or a ledger, is not
+    overwritten.
 
-    start: the first bytes of every file of this kind; without it, no file is written over.
+    start: the first bytes of every file of this kind; without it, no file is overwritten.
     """
     try:
         if path.is_file() and path.stat().st_size > 0:
             with path.open("rb") as file:
                 if not start or file.read(len(start)) != start:
                     raise UsageError(
-                        f"{option}: {path} is another file, and would be lost; name another one, "
+                        f"{option}: the file {path} exists, and would be lost; name another one, "
                         "or remove this one first"
                     )
         write_whole(path, data)

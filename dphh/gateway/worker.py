@@ -22,11 +22,11 @@ from typing import Any
 
 from dphh.asking.answers import as_parquet, plan_table
 from dphh.errors import UsageError
-from dphh.files.stopping import Stopped, received, stopping
+from dphh.files.stopping import Stopped, received_signal, stopping
 from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.ledger import Request
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public
+from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
 
@@ -129,7 +129,7 @@ def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
             table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
-        return None if received() is not None else view.answer_to_error(problem, of_run=runs)
+        return None if received_signal() is not None else view.answer_to_error(problem, of_run=runs)
 
 
 def _plan(order: Order, view: LedgerView) -> Plan:
@@ -141,7 +141,7 @@ def _plan(order: Order, view: LedgerView) -> Plan:
             f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
             f"{', '.join(groups) or 'none'}. Nothing was spent"
         )
-    options = with_public(options, corpus, view.book, files=False)
+    options = with_public_knowledge(options, corpus, view.book, may_read_files=False)
     try:
         plan = verb_function(verb)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):

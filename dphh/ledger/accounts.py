@@ -22,7 +22,7 @@ from pathlib import Path
 from dphh.columns import checked_groups
 from dphh.corpus import Corpus, as_recorded, corpus_from_json, replace_corpus
 from dphh.errors import LedgerError, UsageError
-from dphh.files.paths import absolute, written_here
+from dphh.files.paths import absolute_place, local_path_to_write
 from dphh.ledger.budget import Booking, Cap, Kept, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, checked_name
 from dphh.ledger.places import holds, label_of, places_of
@@ -41,7 +41,7 @@ class Accounts:
     def __init__(self, path: str | Path | None = None) -> None:
         # The path is resolved once: after a change of folder it must not name another ledger, and
         # SQLite names the journal after the real file.
-        named = written_here("ledger", path or default_path())
+        named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class Accounts:
                 f"corpus: the account {account!r} is for a table in memory ({label_of(corpus)}); "
                 f"pass that table with account={account!r}"
             )
-        where = tuple(map(absolute, [files] if isinstance(files, (str, Path)) else files))
+        where = tuple(map(absolute_place, [files] if isinstance(files, (str, Path)) else files))
         for file in where:
             if not holds(corpus, places_of(chosen := replace_corpus(corpus, where=(file,)))):
                 raise wrong_account_error(corpus, chosen)

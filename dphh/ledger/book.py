@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.files.paths import written_here
+from dphh.files.paths import local_path_to_write
 from dphh.ledger.accounts import (
     Accounts,
     account_named,
@@ -218,7 +218,7 @@ class Ledger(Accounts):
         columns, listed = (
             (CHANGE_COLUMNS, self.history()) if history else (RUN_COLUMNS, self.runs())
         )
-        export_table(columns, listed, written_here("export", path))
+        export_table(columns, listed, local_path_to_write("export", path))
 
     def _find(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None

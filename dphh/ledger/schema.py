@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dphh.errors import LedgerError
-from dphh.files.paths import folder_of_user
+from dphh.files.paths import dphh_folder
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
@@ -108,7 +108,7 @@ def default_path() -> Path:
     """The path `DPHH_LEDGER`; without one, `dphh/ledger.sqlite` in this user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
-    if (data := folder_of_user("XDG_DATA_HOME", ".local/share")) is None:
+    if (data := dphh_folder("XDG_DATA_HOME", ".local/share")) is None:
         raise LedgerError(
             "No place for the ledger: this user has no home folder. "
             "Name a file with --ledger or DPHH_LEDGER."

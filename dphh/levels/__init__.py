@@ -1,1 +1,1 @@
-"""Kinds of levels: one file for each mechanism's."""
+"""The kinds of levels of plans: a file for each mechanism."""

@@ -1,4 +1,4 @@
-"""Counts of public keys: a level of its own, or after all levels for what they found."""
+"""Levels of counts: of a public list of keys; or, after all other levels, of what these found."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ class CountsLevel(LevelOnGrid):
     max_items: int
     grid_bits: int
     sigma_grid: int
-    #: Sigma over a user's L2 norm sqrt(K), as priced. The noise that is drawn has at least this.
+    #: Sigma divided by a user's L2 norm sqrt(K), as priced. The drawn noise has at least this.
     relative_sigma: float
     confidence: float
     simultaneous: bool
-    #: The noised sums of what bounding removed, one for each octave; None in a plan.
+    #: The noised sums of what bounding removed from users, one for each octave of the number of
+    #: keys that a user holds: up to 2 K, up to 4 K, and so on. None in a plan.
     lost_grid: tuple[int, ...] | None = None
-    #: True: a key matches the beginning of a sequence, or all of it. False: any run of a text.
+    #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
     beginnings: bool = False
 
     @classmethod
@@ -100,11 +101,11 @@ class CountsLevel(LevelOnGrid):
 
 @dataclass(frozen=True)
 class FoundCounts:
-    """How a run counts the users of what it found: the `CountsLevel` for the keys it will find."""
+    """How a run counts the users of what it found: its `CountsLevel` without the number of keys."""
 
-    #: Sigma over a user's L2 norm, as priced.
+    #: Sigma divided by a user's L2 norm, as priced.
     relative_sigma: float
-    #: K, or the number of keys found, if that is less.
+    #: K; if fewer keys are found, K is their number.
     max_items: int
     confidence: float = 0.95
     #: For tries: count users with a sequence that begins with the key, or is the key.
@@ -112,8 +113,8 @@ class FoundCounts:
     #: The column of groups, and its declared values; all other values form one more group.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: A found item is left out if its interval begins below so many users, from each group by
-    #: itself.
+    #: A found item is left out of each group in which its interval begins below this number of
+    #: users.
     min_users: int = 0
 
     @property
@@ -138,7 +139,7 @@ class FoundCounts:
 
     def to_json(self) -> dict[str, Any]:
         said = {**asdict(self), "groups": list(self.groups)}
-        if self.by is None:  # the format of plans that were made before groups existed
+        if self.by is None:  # as in plans that were made before groups existed
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]

@@ -12,11 +12,11 @@ from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimate
 from dphh.wording.lines import plural
 
-#: Which prefixes a user with too many reports: a uniform sample, or those with which most of the
-#: user's own rows begin.
+#: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or
+#: those with which most of the user's own rows begin.
 Sampling = Literal["random", "greedy"]
 #: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
-BY_CHANCE = 0.05
+STANDS_OUT_BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LocalLevel(Level):
     shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
 
     level: int
-    #: Several tries are grown one after the other, from disjoint users: the trie's number.
+    #: The number of the trie, where several are grown one after the other, from disjoint users.
     pass_number: int
     #: Users have seats in a secret random order; the level asks the `users` from this seat on.
     first_seat: int
@@ -69,19 +69,19 @@ class LocalLevel(Level):
 
     @property
     def noise(self) -> float:
-        """The standard error of the estimate for a value that no report is for, in reports."""
+        """The standard error, in reports, of the estimate for a value that nobody holds."""
         return sqrt(self.mechanism.variance(self.reports))
 
     @property
     def stands_out(self) -> float:
-        """The least estimate, in reports, that noise alone gives any of the level's values with
-        probability BY_CHANCE at most."""
+        """The least estimate, in reports, that noise alone gives to any value of the level with
+        probability STANDS_OUT_BY_CHANCE at most."""
         values, other = self.values, self.mechanism.q
         counts = range(self.reports + 1)
         least = bisect_left(
             counts,
             True,
-            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= BY_CHANCE / values),
+            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= STANDS_OUT_BY_CHANCE / values),
         )
         return float(estimate(least, self.reports, self.mechanism))
 
@@ -106,5 +106,5 @@ class LocalLevel(Level):
             f"{self.keep:,} that most reports hold go on",
             f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
             f"({self.stands_out / self.reports:.3%}) stands out: noise alone brings "
-            f"any value of the level there with probability {BY_CHANCE:g} at most",
+            f"any value of the level there with probability {STANDS_OUT_BY_CHANCE:g} at most",
         )

@@ -8,6 +8,8 @@ from typing import ClassVar, Literal
 from dphh.levels.level import Level, LevelOnGrid
 from dphh.wording.lines import number, plural
 
+#: When an n-gram is valid: if its first and its last n - 1 tokens were released ("both"), or its
+#: first n - 1 tokens and its last token ("single").
 Pruning = Literal["both", "single"]
 
 
@@ -26,7 +28,7 @@ class PrunedLevel(LevelOnGrid):
     max_items: int
     grid_bits: int
     sigma_grid: int
-    #: eta: expected spurious grams here, at most, over the number released at the level below.
+    #: eta: the most expected spurious grams here, divided by the grams released at the level below.
     spurious: float
     pruning: Pruning
     threshold_grid: int | None = None
@@ -57,9 +59,9 @@ class ForecastLevel(Level):
     level: int
     #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
     total_sigma: float
-    #: The sigma of each round, on a grid where a user's norm is what the round's share allows.
+    #: The sigma of each round in grid units. A round's share of the budget sets a user's norm.
     sigma_grid: int
-    #: Expected spurious grams here, at most, over the number released at the level below.
+    #: The most expected spurious grams here, divided by the grams released at the level below.
     spurious: float
     #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
@@ -91,9 +93,9 @@ class ListedWordsLevel(Level):
     level: int
     #: How many words the list has.
     listed: int
-    #: How many words that the list lacks a user counts for, at most.
+    #: A user counts for at most this many words that the list lacks.
     max_items: int
-    #: Noise that all rounds of all levels come to together, in users.
+    #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
     total_sigma: float
     sigma_grid: int
     #: A user's norm in each round, in grid units; and the thresholds of words that the list lacks.
@@ -101,15 +103,15 @@ class ListedWordsLevel(Level):
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: the expected spurious words, over the listed words that round 1 lets expect in the
-    #: release; one word is always allowed.
+    #: eta: the most expected spurious words, divided by the listed words that round 1 lets expect
+    #: in the release; one spurious word is always allowed.
     spurious: float
-    #: b, that bound as a number of words: None in a plan, known in a run.
+    #: b: the most expected spurious words. None in a plan, known in a run.
     spurious_words: float | None = None
 
     @property
     def first_sigma(self) -> float:
-        """Noise of the rounds, in users."""
+        """The sigma of round 1, in users."""
         return self.sigma_grid / self.first_unit
 
     @property
@@ -125,6 +127,6 @@ class ListedWordsLevel(Level):
             f"each user counts for all their words of a list of {self.listed:,}, and for at most "
             f"{plural(self.max_items, 'other word')}, in two rounds",
             f"noise: {number(self.first_sigma)} and {number(self.second_sigma)} users",
-            f"threshold of words that the list lacks: {number(self.second_threshold)} users; what "
-            "words of the list must reach follows from what the rounds show",
+            f"threshold of words that the list lacks: {number(self.second_threshold)} users; that "
+            "of words of the list follows from what the rounds show",
         )

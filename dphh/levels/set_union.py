@@ -10,8 +10,9 @@ from dphh.levels.level import LevelOnGrid
 from dphh.privacy.following import RoundNoise
 from dphh.wording.lines import number, plural
 
-#: If at least this many items reach the first round's threshold, several rounds follow, else one.
-CHOICE_COMMON = 3
+#: If at least this many items reach the threshold of a `ChoiceLevel`, several rounds follow; else
+#: one.
+LEAST_ITEMS_FOR_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class SetUnionLevel(LevelOnGrid):
     grid_bits: int
     sigma_grid: int
     threshold_grid: int
-    #: DP-SIPS runs several rounds over the same level.
+    #: The number of the round, as DP-SIPS has several on the same level.
     round: int = 1
 
     @property
@@ -35,7 +36,7 @@ class SetUnionLevel(LevelOnGrid):
         return self._grid_to_users(self.threshold_grid)
 
     @property
-    def grid(self) -> RoundNoise:
+    def round_noise(self) -> RoundNoise:
         return RoundNoise(self.sigma_grid, self.grid_bits)
 
     def in_words(self) -> tuple[str, ...]:
@@ -57,21 +58,22 @@ class ReweighedLevel(SetUnionLevel):
 
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
-    """A first round of `items`, which releases nothing: how many items reach its threshold chooses
-    between a `SingleRoundLevel` and rounds."""
+    """A first round of `items`, which releases nothing. The number of items that reach its
+    threshold decides whether a `SingleRoundLevel` follows or several rounds."""
 
     kind: ClassVar[str] = "choice"
 
     def in_words(self) -> tuple[str, ...]:
         return (
-            "chooses, and releases nothing: one round follows, or else several, if at least "
-            f"{plural(CHOICE_COMMON, 'item')} reach {number(self.threshold)} users",
+            "releases nothing, and decides what follows: several rounds if at least "
+            f"{plural(LEAST_ITEMS_FOR_ROUNDS, 'item')} reach {number(self.threshold)} users, "
+            "else one",
             f"noise: {number(self.sigma)} users (one standard deviation)",
         )
 
 
 @dataclass(frozen=True)
 class SingleRoundLevel(SetUnionLevel):
-    """The one round of `items` that takes the place of rounds where few items are popular."""
+    """The only round of `items` after a `ChoiceLevel` that few items have reached."""
 
     kind: ClassVar[str] = "alone"

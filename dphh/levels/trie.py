@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from dphh.levels.level import Level
 
-#: How `trie` chooses the one sequence of a user who has several, once a run.
+#: How `trie` chooses, once a run, one sequence of a user who has several.
 Choice = Literal["drawn", "most-frequent"]
 
 
@@ -32,8 +32,9 @@ class VoteLevel(Level):
 
 
 @dataclass(frozen=True)
-class BatchLevel(Level):
-    """One level of TrieHH as in the papers: `batch` of `users`, sampled without replacement."""
+class SampledUsersLevel(Level):
+    """One level of TrieHH as in the papers: `batch` of all `users` vote, sampled without
+    replacement. The papers call the sample a batch; it is none of an engine's batches."""
 
     kind: ClassVar[str] = "batch"
 

@@ -17,14 +17,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.formats import opened
-from dphh.corpora.tables import rows_in_memory
+from dphh.corpora.formats import opened_corpus
+from dphh.corpora.tables import rows_of_table
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import tokens_of
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Limits
 from dphh.errors import CorpusError
-from dphh.files.paths import folder_of_user
+from dphh.files.paths import dphh_folder
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_state
 from dphh.mechanisms.released_rows import as_array
@@ -32,67 +32,68 @@ from dphh.prior import Integers, Prior
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
 
-#: A text of so many words is large: it lists words that occur three times, and its longer n-grams
-#: that occur once are left out, which are about as many as its words and say next to nothing. A
-#: smaller text lists words that occur twice.
-LARGE_TEXT = 1_000_000
+#: A text of this many words is large. It lists words that occur at least three times, and longer
+#: n-grams that occur at least twice: those that occur once are about as many as the text's words,
+#: and say next to nothing. A smaller text lists words that occur at least twice.
+LARGE_TEXT_WORDS = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
-#: A larger count counts as this, so that sums of counts stay far below what 64 bits hold.
-_MOST_COUNT = 2**52
+#: A larger count is lowered to this one, so that sums of counts stay far below 2^64.
+_LARGEST_COUNT = 2**52
 #: The memory for DuckDB, which writes the rest to disk.
 _LIMITS = Limits(memory="1GB")
 #: The version of the counting queries; counts that another version cached are not used.
 _FORMAT_OF_COUNTS = 4
 
 
-def of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
-    """The prior of a column of public texts, read as the private corpus is, but all rows."""
+def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
+    """The prior of a column of public texts, read as the private corpus is; all rows count."""
     text = replace_corpus(
         Corpus(source, user=column, text=column),
         content=replace(content, column=column, unit=None, where=None),
     )
     try:
-        prior = _counted_once(text, max_n)
+        prior = _cached_prior(text, max_n)
     except CorpusError as problem:
         raise CorpusError(f"prior, prior_text: {problem}") from None
     return replace(prior, reading=text.content.to_json())
 
 
-def _counted_once(text: Corpus, max_n: int) -> Prior:
-    """The counts of a text that are cached, if its files are as they were counted; else new ones.
+def _cached_prior(text: Corpus, max_n: int) -> Prior:
+    """The prior of a text: from the cache, if its files have not changed since it was counted; else
+    counted now.
 
-    The cache has nothing of private data: what a file is called follows from the public text's
-    files, from how it is read and from the rule by which it is counted.
+    The cache has nothing of private data: the name of a cached file follows from the public text's
+    files, from how these are read and from the rule by which they are counted.
     """
     state, folder = files_state(text), cache_folder()
     if folder is None or not state:
-        return counted(text, max_n)
+        return count_text(text, max_n)
     said = json.dumps([_FORMAT_OF_COUNTS, max_n, text.content.to_json(), text.where, state])
     place = folder / f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
     if place.exists():
-        return _kept(place)
-    prior = counted(text, max_n)
-    with suppress(OSError):  # such as a full disk: it is counted again
+        return _prior_of_file(place)
+    prior = count_text(text, max_n)
+    with suppress(OSError):  # such as a full disk: the next run counts again
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(place, _as_file(prior), 0o600)
+        write_whole(place, _bytes_of_prior(prior), 0o600)
     return prior
 
 
 def cache_folder() -> Path | None:
-    """`priors` in the folder `DPHH_CACHE` or in this user's cache folder; None if there is none."""
-    caches = os.environ.get("DPHH_CACHE") or folder_of_user("XDG_CACHE_HOME", ".cache")
+    """`priors` in the folder `DPHH_CACHE`, else in dphh's cache folder; None without either."""
+    caches = os.environ.get("DPHH_CACHE") or dphh_folder("XDG_CACHE_HOME", ".cache")
     return None if caches is None else Path(caches).absolute() / "priors"
 
 
-def _as_file(prior: Prior) -> bytes:
+def _bytes_of_prior(prior: Prior) -> bytes:
     words = np.frombuffer(json.dumps(prior.vocabulary.to_pylist()).encode(), np.uint8)
     file = io.BytesIO()
     np.savez(file, np.array(prior.total), words, *prior.grams, *prior.counts)
     return file.getvalue()
 
 
-def _kept(place: Path) -> Prior:
+def _prior_of_file(place: Path) -> Prior:
     with np.load(place, allow_pickle=False) as found:
         total, words, *arrays = (found[name] for name in found.files)
     vocabulary = pa.array(json.loads(words.tobytes()), pa.string())
@@ -100,15 +101,15 @@ def _kept(place: Path) -> Prior:
     return Prior(vocabulary, tuple(arrays[:half]), tuple(arrays[half:]), int(total))
 
 
-def counted(text: Corpus, max_n: int) -> Prior:
+def count_text(text: Corpus, max_n: int) -> Prior:
     """Count the words and the n-grams of up to `max_n` words that occur often enough. DuckDB reads
-    the text as it reads the private data, out of core."""
-    run = DuckDBHost(opened(text), SystemRandomness(), _LIMITS)
+    the text as it reads private data, and spills what memory does not hold."""
+    run = DuckDBHost(opened_corpus(text), SystemRandomness(), _LIMITS)
     try:
         run.open()
         run.run("public_words")
         total = int(run.take("public_total").column("total")[0].as_py())
-        least = 2 if total < LARGE_TEXT else 3
+        least = 2 if total < LARGE_TEXT_WORDS else 3
         run.run("public_places", least=least, longest=text.content.max_text_length)
         listed = run.take("public_listed")
         vocabulary = as_array(listed.column("word"), pa.string())
@@ -129,13 +130,13 @@ def _numbers(table: pa.Table, *names: str) -> list[Integers]:
     return [as_array(table.column(name), pa.int64()).to_numpy() for name in names]
 
 
-def of_table(source: Any, content: Content, max_n: int) -> Prior:
+def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
     """The prior of a public table with a column `item` and a column `count`. Its texts are
     tokenised like the private data; lists are used as they are."""
-    there = opened(Corpus(source, user=COUNT, item=ITEM))
+    there = opened_corpus(Corpus(source, user=COUNT, item=ITEM))
     try:
         in_files = there.kind == "path"
-        rows = pl.read_parquet([*there.where]) if in_files else pl.DataFrame(rows_in_memory(there))
+        rows = pl.read_parquet([*there.where]) if in_files else pl.DataFrame(rows_of_table(there))
         rows = rows.select(ITEM, pl.col(COUNT).cast(pl.Float64)).drop_nulls()
     except (CorpusError, OSError, pl.exceptions.PolarsError) as problem:
         raise CorpusError(
@@ -148,11 +149,11 @@ def of_table(source: Any, content: Content, max_n: int) -> Prior:
     lists = rows[ITEM] if are_lists else tokens_of(rows[ITEM].cast(pl.String).to_list(), content)
     items: dict[tuple[str, ...], float] = defaultdict(float)
     for tokens, count in zip(lists, rows[COUNT], strict=True):
-        items[tuple(token for token in tokens if token)] += min(_MOST_COUNT, count)
+        items[tuple(token for token in tokens if token)] += min(_LARGEST_COUNT, count)
     return prior_of_items(items, max_n, reading=content.to_json())
 
 
-def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any) -> Prior:
+def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **origin: Any) -> Prior:
     """The prior of items with positive counts. Items of more than `max_n` tokens are left out, and
     items whose shorter parts are missing."""
     words = sorted((item[0] for item in items if len(item) == 1), key=str.encode)
@@ -173,4 +174,4 @@ def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **of: Any
         grams.append(np.array([*known], np.int64).reshape(-1, length))
         counts.append(np.array([*known.values()], np.int64))
     vocabulary = pa.array(words, pa.string())
-    return Prior(vocabulary, tuple(grams), tuple(counts), int(counts[0].sum()), **of)
+    return Prior(vocabulary, tuple(grams), tuple(counts), int(counts[0].sum()), **origin)

@@ -10,7 +10,7 @@ import polars as pl
 from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.levels.trie import BatchLevel
+from dphh.levels.trie import SampledUsersLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
 from tests.audit.corpora import extra, groups_of, others, written
@@ -36,7 +36,7 @@ def trie_paper(engine: str, folder: Path, size: int) -> Measured:
     users = 40_000 * size
     plan = trie(epsilon=1.62, delta=0.09, max_length=1, accounting="paper", users=users)
     (level,) = plan.levels
-    assert isinstance(level, BatchLevel)
+    assert isinstance(level, SampledUsersLevel)
     groups = users // (level.theta + 1)
     held_by, word = level.theta - 1, "[g || '/x']"
     idle = users - groups * held_by - (groups + 1) // 2
@@ -57,7 +57,7 @@ def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
     """The other way, of which the theorem says nothing: all hold the word but two, or but one."""
     plan = trie(epsilon=2.0, delta=0.02, max_length=1, accounting="paper", users=36)
     (level,) = plan.levels
-    assert isinstance(level, BatchLevel)
+    assert isinstance(level, SampledUsersLevel)
     failed: list[list[bool]] = [[], []]
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}
     for row, idle in enumerate((2, 1)):

@@ -15,7 +15,7 @@ from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
 from dphh.sql import query
 from tests.draws import register_draws
 
@@ -204,7 +204,9 @@ class Plain:
         assert [key for key, _ in rows] == [*range(len(rows))]
         return [noisy for _, noisy in rows]
 
-    def trie(self, levels: Sequence[VoteLevel | BatchLevel], choice: Choice, users: int = 0) -> Any:
+    def trie(
+        self, levels: Sequence[VoteLevel | SampledUsersLevel], choice: Choice, users: int = 0
+    ) -> Any:
         """The prefixes that each level grows, and whether a sequence ends there."""
         self.run(f"one_each_{choice.replace('-', '_')}", **(
             {"purpose": "one sequence a user"} if choice == "drawn" else {}

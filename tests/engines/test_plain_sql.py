@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
@@ -450,7 +450,7 @@ class BeginAlike(SeededRandomness):
 @FEW
 def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, theta, idle, seed):
     users = len({user for user, tokens in rows if any(tokens)}) + idle
-    batches = [BatchLevel(level, users, (users + 1) // 2, theta) for level in range(1, 5)]
+    batches = [SampledUsersLevel(level, users, (users + 1) // 2, theta) for level in range(1, 5)]
     done = grown(engine, corpus_of(rows), batches, draws(seed))
     plain = Plain(rows, draws(seed)).trie([step.level for step in done], "drawn")
     assert [prefixes(step) for step in done] == plain

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Ledger, items
-from dphh.levels.set_union import CHOICE_COMMON, ReweighedLevel, SetUnionLevel
+from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
@@ -88,7 +88,7 @@ def test_later_rounds_thresholds_cover_any_weights() -> None:
 # Method "auto": a first round chooses, and releases nothing.
 
 
-@pytest.mark.parametrize("common", [CHOICE_COMMON - 1, CHOICE_COMMON])
+@pytest.mark.parametrize("common", [LEAST_ITEMS_FOR_ROUNDS - 1, LEAST_ITEMS_FOR_ROUNDS])
 def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_noise, common):
     plan = items(epsilon=8, delta=1e-3, max_items=10, method="auto")
     first, alone, *rounds = plan.levels
@@ -97,7 +97,7 @@ def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_no
     rows += [(-1 - user, "rare") for user in range(int(rounds[-1].threshold) + 1)]
     with host_on(engine, written(rows), no_noise) as host:
         done = list(items_levels(plan.price, host, unstored, " "))
-    second = alone if common < CHOICE_COMMON else rounds[0]
+    second = alone if common < LEAST_ITEMS_FOR_ROUNDS else rounds[0]
     assert [step.level for step in done][:2] == [first, second]
     assert done[0].rows.num_rows == 0
     found = [item for step in done for item in step.rows["item"].to_pylist()]

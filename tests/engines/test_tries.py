@@ -12,8 +12,8 @@ import pytest
 import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
-from dphh.levels.ldp_trie import BY_CHANCE
-from dphh.levels.trie import BatchLevel
+from dphh.levels.ldp_trie import STANDS_OUT_BY_CHANCE
+from dphh.levels.trie import SampledUsersLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
@@ -37,10 +37,10 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
 
 def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, written):
     corpus = written([(u, "a") for u in range(6)])
-    (done,) = grown(engine, corpus, [BatchLevel(1, 6, 3, 3)], SystemRandomness())
+    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 6, 3, 3)], SystemRandomness())
     assert done.rows.num_rows == 1
     with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
-        grown(engine, corpus, [BatchLevel(1, 5, 3, 3)], SystemRandomness())
+        grown(engine, corpus, [SampledUsersLevel(1, 5, 3, 3)], SystemRandomness())
     assert "6" not in str(said.value)
 
 
@@ -128,6 +128,6 @@ def test_what_nobody_holds_stands_out_as_seldom_as_is_said(epsilon, keep):
     most = rng.binomial(level.reports, q, (2_000, values)).max(axis=1)
     estimates = (most - level.reports * q) / (p - q)
     by_chance = np.mean(estimates >= level.stands_out * (1 - 1e-12))
-    assert by_chance <= BY_CHANCE + 3 * np.sqrt(BY_CHANCE / 2_000)
-    assert by_chance > BY_CHANCE / 3  # and it is no higher than it must be
+    assert by_chance <= STANDS_OUT_BY_CHANCE + 3 * np.sqrt(STANDS_OUT_BY_CHANCE / 2_000)
+    assert by_chance > STANDS_OUT_BY_CHANCE / 3  # and it is no higher than it must be
     assert level.stands_out > 2 * level.noise

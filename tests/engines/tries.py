@@ -8,7 +8,7 @@ from typing import Any
 from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.corpus import as_sequences
 from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
@@ -27,7 +27,7 @@ def plan_of(levels: int, choice: Choice = "drawn") -> Plan:
 def grown(
     engine: str,
     corpus: Corpus,
-    levels: Sequence[VoteLevel | BatchLevel],
+    levels: Sequence[VoteLevel | SampledUsersLevel],
     randomness: Any,
     choice: Choice = "drawn",
 ) -> list[LevelDone]:

@@ -11,7 +11,7 @@ import pytest
 
 from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
-from dphh.files.paths import absolute
+from dphh.files.paths import absolute_place
 from dphh.ledger import Ledger
 from dphh.ledger.places import files_state, holds, places_of
 from tests.ledger.asked import ask
@@ -66,7 +66,7 @@ def test_an_account_of_one_file_pays_however_the_file_is_named(book, data, where
 
 @pytest.mark.parametrize("where", SAME)
 def test_the_ledger_sees_every_file_that_duckdb_would_read(data, where):
-    where = absolute(where)
+    where = absolute_place(where)
     try:
         read = duckdb.execute("SELECT DISTINCT filename FROM read_parquet(?)", [where]).fetchall()
     except duckdb.Error:

@@ -91,7 +91,7 @@ def test_what_cannot_be_read_as_a_prior_is_refused(private, news, table, tmp_pat
         ({"prior_is_public": True}, "found no prior; give prior="),
         ({"prior_text": "body"}, "found no prior; give prior="),
         ({"prior": table, "method": "dpne", **PUBLIC}, "method='dpne' takes nothing"),
-        ({"prior": tmp_path / "none.parquet", **PUBLIC}, "no word is listed"),
+        ({"prior": tmp_path / "none.parquet", **PUBLIC}, "it lists no word"),
     ):
         with pytest.raises(UsageError, match=said):
             dphh.ngrams(private, **options, **ASK)

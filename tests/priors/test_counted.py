@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError
 from dphh.public import counting as texts
-from dphh.public.counting import cache_folder, of_table, of_text
+from dphh.public.counting import cache_folder, prior_of_table, prior_of_text
 
 
 def spelled(prior):
@@ -37,7 +37,7 @@ CONTENT = Corpus(".", user="who", text="what").content
 
 def of_rows(rows, max_n):
     frame = pl.DataFrame({"body": rows}, schema={"body": pl.String})
-    return of_text(frame, "body", CONTENT, max_n)
+    return prior_of_text(frame, "body", CONTENT, max_n)
 
 
 @settings(max_examples=20)  # each opens an instance of DuckDB
@@ -57,7 +57,7 @@ def test_the_text_is_read_as_the_corpus_says():
 
 
 def test_a_large_text_lists_words_of_three_and_leaves_out_longer_grams_that_occur_once(monkeypatch):
-    monkeypatch.setattr(texts, "LARGE_TEXT", 5)
+    monkeypatch.setattr(texts, "LARGE_TEXT_WORDS", 5)
     prior = of_rows(["a b a b", "a b", "c c b a"], 2)
     assert spelled(prior) == [{("a",): 4, ("b",): 4}, {("a", "b"): 3, ("b", "a"): 2}]
 
@@ -79,13 +79,13 @@ def test_a_table_gives_items_whose_parts_it_has(split, in_a_file, tmp_path):
     if in_a_file:
         source = str(tmp_path / "words.parquet")
         frame.write_parquet(source)
-    prior = of_table(source, CONTENT, 4)
+    prior = prior_of_table(source, CONTENT, 4)
     assert spelled(prior) == [{("a",): 5, ("b",): 1}, {("a", "b"): 3}, {}, {}]
 
 
 def test_texts_of_a_table_become_tokens_as_the_data_do_and_what_never_occurs_is_left_out():
     rows = [("The", 2.0), ("the", 3.0), ("a", 0.0), ("b", None), (None, 2.0), ("c", float("inf"))]
-    assert spelled(of_table(table(rows), CONTENT, 1)) == [{("c",): 2**52, ("the",): 5}]
+    assert spelled(prior_of_table(table(rows), CONTENT, 1)) == [{("c",): 2**52, ("the",): 5}]
 
 
 @pytest.mark.parametrize("in_a_file", [False, True])
@@ -95,7 +95,7 @@ def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
         source.write_parquet(tmp_path / "words.parquet")
         source = str(tmp_path / "words.parquet")
     with pytest.raises(CorpusError, match=r"a column 'item', .* prior_text names the column"):
-        of_table(source, CONTENT, 1)
+        prior_of_table(source, CONTENT, 1)
 
 
 # What is kept
@@ -104,17 +104,17 @@ def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
 def test_a_text_of_files_is_counted_once_until_it_changes(tmp_path, monkeypatch):
     path, rows = tmp_path / "text.parquet", pl.DataFrame({"body": ["a b ü", "a b ü", "b a"]})
     rows.write_parquet(path)
-    asked, count = [], texts.counted
-    monkeypatch.setattr(texts, "counted", lambda *each: asked.append(each) or count(*each))
-    first, again = (of_text(path, "body", CONTENT, 3) for _ in range(2))
+    asked, count = [], texts.count_text
+    monkeypatch.setattr(texts, "count_text", lambda *each: asked.append(each) or count(*each))
+    first, again = (prior_of_text(path, "body", CONTENT, 3) for _ in range(2))
     assert (again.digest, spelled(again)) == (first.digest, spelled(first))
     assert len(asked) == 1
     (kept,) = cache_folder().iterdir()
     assert (cache_folder().stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o700, 0o600)
     monkeypatch.setenv("DPHH_CACHE", "/proc/none")  # where nothing can be kept
-    assert of_text(path, "body", CONTENT, 3).digest == first.digest
-    assert of_text(rows, "body", CONTENT, 3).digest == first.digest
+    assert prior_of_text(path, "body", CONTENT, 3).digest == first.digest
+    assert prior_of_text(rows, "body", CONTENT, 3).digest == first.digest
     assert len(asked) == 3
     monkeypatch.undo()
     pl.DataFrame({"body": ["a b"] * 3}).write_parquet(path)
-    assert of_text(path, "body", CONTENT, 3).digest != first.digest
+    assert prior_of_text(path, "body", CONTENT, 3).digest != first.digest

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 import dphh
-from dphh.files.private_folder import PREFIX, PrivateFolder, close_all, sweep
+from dphh.files.private_folder import FOLDER_PREFIX, PrivateFolder, close_all, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals, and locks of processes")
 
@@ -54,8 +54,8 @@ try:
         {{"swallows": swallows, "deaf": deaf}}.get(sys.argv[1], listens)()
 except BaseException as problem:
     folder.close()
-    print(type(problem).__name__, stopping.received(), flush=True)
-    stopping.end_by(stopping.received())
+    print(type(problem).__name__, stopping.received_signal(), flush=True)
+    stopping.end_by_signal(stopping.received_signal())
 """
 
 
@@ -122,12 +122,12 @@ def test_a_fork_does_not_remove_its_parents_folder(temporary):
 
 def test_nothing_else_is_swept(temporary):
     """No folder without a lock, no link to another place, nothing of another name."""
-    (temporary / f"{PREFIX}nolock").mkdir()
+    (temporary / f"{FOLDER_PREFIX}nolock").mkdir()
     elsewhere = temporary / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / ".lock").touch()
-    (temporary / f"{PREFIX}link").symlink_to(elsewhere)
-    linked = temporary / f"{PREFIX}linked-lock"
+    (temporary / f"{FOLDER_PREFIX}link").symlink_to(elsewhere)
+    linked = temporary / f"{FOLDER_PREFIX}linked-lock"
     linked.mkdir()
     (linked / ".lock").symlink_to(elsewhere / ".lock")
     before = names(temporary)

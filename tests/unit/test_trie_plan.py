@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from dphh import ldp_trie, plan_from_json, trie
-from dphh.levels.trie import BatchLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.mechanisms.trie.path import path_guarantee
 from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
@@ -48,7 +48,7 @@ def test_the_papers_plan_is_the_authors():
     """facts.md: theta 15 and a batch of 0.02198 n, which is 14,478."""
     plan = trie(**PAPER)
     first = plan.levels[0]
-    assert isinstance(first, BatchLevel)
+    assert isinstance(first, SampledUsersLevel)
     assert (first.theta, first.users, first.batch) == (15, 658_769, 14_478)
     assert theorem_epsilon(first.users, 15, first.batch, 10) <= 4.0
     assert published_delta(15) <= 2.3e-12

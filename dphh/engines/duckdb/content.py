@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import duckdb
 
-from dphh.corpora.files import refuse_missing_columns, unreadable
+from dphh.corpora.files import refuse_missing_columns, unreadable_parquet_error
 from dphh.corpora.quoted import identifier, literal
-from dphh.corpora.tables import has_rows_without_user, rows_in_memory, schema_in_memory
+from dphh.corpora.tables import has_rows_without_user, rows_of_table, schema_of_table
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
@@ -224,17 +224,17 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
             relation = f"{files} true, hive_types_autocast = false)"
             _types_of(con, relation, wanted)
     except duckdb.Error as problem:
-        raise unreadable(corpus, problem) from None
+        raise unreadable_parquet_error(corpus, problem) from None
     return relation
 
 
 def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory are read as Arrow. Until the run begins, only their schema is used."""
-    con.register(ROWS_TABLE, schema_in_memory(corpus).empty_table())
+    con.register(ROWS_TABLE, schema_of_table(corpus).empty_table())
 
     def load() -> None:
         con.unregister(ROWS_TABLE)
-        con.register(ROWS_TABLE, rows_in_memory(corpus))
+        con.register(ROWS_TABLE, rows_of_table(corpus))
 
     return load
 

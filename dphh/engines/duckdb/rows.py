@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dphh.corpora.stores import reach_stores, without_bar
+from dphh.corpora.stores import hide_progress_bar, reach_stores
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
@@ -67,7 +67,7 @@ class Rows:
                 ":memory:", config=_config_of_limits(limits, self._spill.path)
             )
             self.memory = SharedMemory(self.con, limits.memory is not None)
-            without_bar(self.con)
+            hide_progress_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.corpora.files import no_such_file, refuse_missing_columns, unreadable_files
+from dphh.corpora.files import no_such_file_error, refuse_missing_columns, unreadable_files_error
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Loader, OpenedCorpus, tokens_sql
 from dphh.engines.duckdb.rows import Rows
@@ -140,7 +140,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
     files = [f"file://{_without_glob_meaning(name)}" for name in names]
     remote = [path for path in corpus.where if "://" in path]
     if here and not files and not remote:
-        raise no_such_file(corpus)
+        raise no_such_file_error(corpus)
     several = len(files) != 1 or remote
     reader = spark.read.option("mergeSchema", "true" if several else "false")
     try:
@@ -162,7 +162,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
                 "and give an s3a:// address, or use another engine"
             ) from None
         missing = "PATH_NOT_FOUND" in str(problem)
-        raise unreadable_files(
+        raise unreadable_files_error(
             corpus,
             "there is no such file"
             if missing

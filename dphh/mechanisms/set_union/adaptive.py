@@ -72,4 +72,6 @@ def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights |
     """The public numbers of this round's weights; None if its weights are equal."""
     if not isinstance(level, ReweighedLevel):
         return None
-    return ItemWeights.after([each.grid for each in ran], level.threshold_grid, level.grid_bits)
+    return ItemWeights.after(
+        [each.round_noise for each in ran], level.threshold_grid, level.grid_bits
+    )

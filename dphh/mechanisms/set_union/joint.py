@@ -1,11 +1,11 @@
 """One round of a set union priced jointly, and the choice between it and rounds.
 
 Method "auto". A first round has very little of the budget, and releases nothing: whether at least
-CHOICE_COMMON items reach its threshold decides what follows. If they do, users share popular items,
-and rounds whose weights follow earlier ones find the most (method "adaptive"). If not, one round
-finds the most, because new items and others' are priced jointly in it (method "gaussian"). Both are
-calibrated so that the mean, over what the first round may show, of the larger cost is at most delta
-(`dphh.privacy.events.ChosenUnionEvent`; the proof: docs/items.md).
+LEAST_ITEMS_FOR_ROUNDS items reach its threshold decides what follows. If they do, users share
+popular items, and rounds whose weights follow earlier ones find the most (method "adaptive"). If
+not, one round finds the most, because new items and others' are priced jointly in it (method
+"gaussian"). Both are calibrated so that the mean, over what the first round may show, of the larger
+cost is at most delta (`dphh.privacy.events.ChosenUnionEvent`; the proof: docs/items.md).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import Host, Lookup, Once
-from dphh.levels.set_union import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
 from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
@@ -49,7 +49,7 @@ def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator
     first, alone, *rounds = levels
     passed = once("items/choice", partial(draw_words, host, first, "items/choice"))
     yield first, passed.slice(0, 0)
-    if passed.num_rows < CHOICE_COMMON:
+    if passed.num_rows < LEAST_ITEMS_FOR_ROUNDS:
         yield from _run_separately([alone], host, once)
     else:
         yield from _run_adaptive(rounds, host, once)
@@ -100,7 +100,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             if len(ran) == 1:
                 host.run("no_earlier_sums")
                 # earlier_sums (key, noisy_sum), empty
-            host.run("sums_so_far", parts=parts_of_round(first.grid, last.grid))
+            host.run("sums_so_far", parts=parts_of_round(first.round_noise, last.round_noise))
             # sums_so_far (key, noisy_sum), of every word that a user holds
             host.rename("sums_so_far", "earlier_sums")
             host.drop("noised")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dphh.columns import GROWN
 from dphh.engines.host import Host, Once
 from dphh.errors import CorpusError
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
@@ -45,7 +45,7 @@ class Trie:
 
 def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
-    if isinstance(levels[0], BatchLevel):
+    if isinstance(levels[0], SampledUsersLevel):
         keep_one_sequence_a_user(host, price["choice"], levels[0].users)
     else:
         place_walkers(host, price["choice"])
@@ -55,7 +55,7 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
             yield LevelDone(level, GROWN.empty_table())
             continue
         purpose = f"trie/level {level.level}"
-        if isinstance(level, BatchLevel):
+        if isinstance(level, SampledUsersLevel):
             grown = once(purpose, partial(votes_of_batch, host, level, trie, purpose))
         else:
             grown = once(purpose, partial(votes_by_coins, host, level, purpose))
@@ -114,7 +114,7 @@ def votes_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     return _grown(host, level)
 
 
-def votes_of_batch(host: Host, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+def votes_of_batch(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
     """A batch of a fixed size is drawn from all users. What grows, as of `votes_by_coins`."""
     host.put("trie", trie.nodes())
     # trie (node, tokens)
@@ -126,7 +126,7 @@ def votes_of_batch(host: Host, level: BatchLevel, trie: Trie, purpose: str) -> A
     return _grown(host, level)
 
 
-def _grown(host: Host, level: VoteLevel | BatchLevel) -> Any:
+def _grown(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")
     return grown

@@ -29,7 +29,7 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.level import Level
-from dphh.levels.trie import BatchLevel, Choice, VoteLevel
+from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
 from dphh.mechanisms.counts.of_found import Counting, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -245,7 +245,10 @@ def _price_by_paper(
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     needed = holders_needed(plan, float(FINDING_PROBABILITY))
     return (
-        tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
+        tuple(
+            SampledUsersLevel(i, plan.users, plan.batch, plan.theta)
+            for i in range(1, max_length + 1)
+        ),
         Privacy(
             epsilon,
             delta,
