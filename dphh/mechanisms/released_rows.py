@@ -24,7 +24,7 @@ class LevelDone:
 
 
 def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
-    """Released rows (SCORED), with the noised weight as a score in users."""
+    """Released rows with the columns SCORED. The score is the noised weight, in users."""
     scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
     return pa.table(
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
@@ -32,13 +32,13 @@ def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int)
     )
 
 
-def as_array(column: Any, kind: Any) -> Any:
+def as_array(column: Any, arrow_type: Any) -> Any:
     """A column of an Arrow table as a single array of this type."""
-    chunks = column.cast(kind).combine_chunks()
+    chunks = column.cast(arrow_type).combine_chunks()
     return (
         pa.concat_arrays(chunks.chunks)
         if isinstance(chunks, pa.ChunkedArray) and chunks.num_chunks
-        else pa.array([], kind)
+        else pa.array([], arrow_type)
         if isinstance(chunks, pa.ChunkedArray)
         else chunks
     )

@@ -10,11 +10,11 @@ from dphh.levels.level import Level
 from dphh.privacy.events import Event
 from dphh.wording.options import check_whole
 
-#: Levels, the events that they cost, and how delta is divided: (purpose, amount).
+#: Levels; the events that they cost; and the parts of delta, each as (purpose, amount).
 LevelsAndCost = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
-#: The probability in `finds` of a price.
+#: The probability of finding an item that as many users hold as a plan says it needs.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 BUDGET_HELP = {
@@ -45,8 +45,8 @@ def check_max_items(max_items: int) -> None:
     check_whole("max_items", max_items, advice=advice)
 
 
-def small_delta(spare: float, epsilon: float, delta: float) -> float:
-    """The delta for the noise's arithmetic; refused if it is not a small part of delta."""
+def checked_spare_delta(spare: float, epsilon: float, delta: float) -> float:
+    """`spare`, the delta for the noise's arithmetic; refused unless it is a small part of delta."""
     if spare >= delta / 4:
         if 8 * spare >= 1:
             raise UsageError(

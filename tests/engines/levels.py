@@ -106,6 +106,6 @@ def in_adaptive_rounds(
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, rounds, "items")
-    for _, passed in rounds.read(drawn):
+    for _, passed in rounds.rounds_of_table(drawn):
         found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

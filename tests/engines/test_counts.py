@@ -9,7 +9,7 @@ import pytest
 
 from dphh import items, ngrams, trie
 from dphh.mechanisms.counts import levels as counts_levels
-from dphh.mechanisms.counts.of_found import NOTE
+from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.testing import SeededRandomness
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
@@ -58,7 +58,7 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(writ
     assert all_of_it.table.schema.names[3:] == ["score", "users", "low", "high"]
     assert all_of_it.manifest["counting"]["counted"] == len(rows)
     drew = all_of_it.manifest.get("drawn", all_of_it.manifest["events"])
-    assert sum(event.get("note") == NOTE for event in drew) == 1  # whatever was given back
+    assert sum(event.get("note") == COUNTS_NOTE for event in drew) == 1  # whatever was given back
     enough = [row for row in rows if row["low"] >= 100]
     assert 0 < len(enough) < len(rows)
     assert [row["tokens"] for row in some] == [row["tokens"] for row in enough]

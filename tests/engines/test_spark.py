@@ -20,7 +20,7 @@ import dphh
 from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
-from dphh.mechanisms.set_union.levels import step_bounds
+from dphh.mechanisms.set_union.levels import bounding_parameters
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import ReadWords
 from tests.conftest import HERE
@@ -116,7 +116,11 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     corpus = Corpus(path, user="who", text="what")
     with host_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as host:
         host.gather("users", ReadWords())
-        host.run("words_level", released=Lookup(None), **step_bounds(host, bare_level(1), "noise"))
+        host.run(
+            "words_level",
+            released=Lookup(None),
+            **bounding_parameters(host, bare_level(1), "noise"),
+        )
         once = host.take("released_words", threshold=-(10**9))
         twice = host.take("released_words", threshold=-(10**9))
     attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
@@ -159,7 +163,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         host.write("users", blocks.unionAll(blocks))
         host.write("earlier_sums", host.ask("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}))
         host.bring("w", "weights_of_round", "users", parts=1, deviation=1, threshold=1)
-        bounding = step_bounds(host, bare_level(1), "noise")
+        bounding = bounding_parameters(host, bare_level(1), "noise")
         host.run("words_of_round", released=Lookup(None), **bounding)
         assert host.take("released_of_round", threshold=-(10**9)).num_rows == 1
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, UsageError, counts, items, ngrams, plan_from_json, trie
-from dphh.mechanisms.counts.of_found import NOTE
+from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
@@ -138,7 +138,8 @@ def noise_of(plan, *, counting):
     return compose_sigmas(
         event.sigma
         for event in plan.events
-        if isinstance(event, (GaussianEvent, SetUnionEvent)) and (event.note == NOTE) == counting
+        if isinstance(event, (GaussianEvent, SetUnionEvent))
+        and (event.note == COUNTS_NOTE) == counting
     )
 
 
@@ -188,7 +189,7 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     assert (plan.privacy.epsilon, plan.privacy.delta) == (8.0, 1e-8)
     assert sum(each for _, each in plan.privacy.delta_shares) == pytest.approx(1e-8)
     assert ("one direction" in plan.privacy.adjacency) == one_way
-    assert plan.counting.relative_sigma == counting.sigma and counting.note == NOTE
+    assert plan.counting.relative_sigma == counting.sigma and counting.note == COUNTS_NOTE
     # No more noise than if nothing were gained by looking at both together.
     assert counting.sigma < gaussian_sigma(8 * counts, 1e-8 * counts) * 1.001
     assert plan_from_json(plan.dumps()) == plan

@@ -1,4 +1,5 @@
-"""`counts`: one level, and intervals from its noised sums; for a list, or for what a run found."""
+"""Counts users of the items of a list, or of what a run found: one level of noised sums, and the
+intervals that follow from these."""
 
 from __future__ import annotations
 
@@ -23,18 +24,18 @@ Item = Sequence[str]
 
 
 def counts_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
-    yield from counts_of(price["of"], price, host, once, joiner)
+    yield from count_listed_items(price["of"], price, host, once, joiner)
 
 
-def counts_of(
-    asked: Sequence[Item], price: Price, host: Host, once: Once, joiner: str
+def count_listed_items(
+    listed: Sequence[Item], price: Price, host: Host, once: Once, joiner: str
 ) -> Iterator[LevelDone]:
-    """Count the users of every item that is asked for, held or not, within the price's groups."""
+    """Count the users of every item of the list, held or not, within the price's groups."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHERS) if price["by"] is not None else (None,)
-    done, counted = counted_items(host, once, level, asked, price["groups"])
-    items = pa.array(asked, pa.list_(pa.string()))
+    done, counted = counted_items(host, once, level, listed, price["groups"])
+    items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
     columns = {
@@ -72,15 +73,16 @@ def counted_items(
 def draw_counts(
     host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> Any:
-    """How many users hold each item in each group and outside all groups, and, by octave, what
-    bounding removed: (key, noisy)."""
+    """Noised sums (key, noisy): how many users hold each item, in each group and outside all
+    groups; then what bounding removed, one sum for each octave of the number of items a user holds
+    (K to 2K, 2K to 4K, and so on)."""
     weighing = level.weighing
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
     host.gather("counted_users", ReadItems(given, groups))
-    # counted_users (user_hashes, lengths, ids, words): ids are keys
+    # counted_users (user_hashes, lengths, ids, words): an id is the key of an item in a group
     host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
     host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
-    # noised (key, noisy), of all keys and octaves
+    # noised (key, noisy): a row for every key and every octave
     drawn = host.take("counts_drawn")
     host.drop("noised", "asked", "counted_users")
     return drawn
@@ -111,7 +113,7 @@ def with_counts(
         level = counting.level(len(chosen) * len(names))
         done, columns = counted_items(host, once, level, items, counting.groups)
         said |= done.to_json()
-    # For each found row, the index of its first count; the counts of its other groups follow.
+    # For each found row, the index of its count in the first group; its other groups follow.
     place = np.full(found.num_rows, -1, np.int64)
     place[chosen] = np.arange(len(chosen)) * len(names)
     rows = np.repeat(np.arange(found.num_rows), np.where(place < 0, 1, len(names)))
@@ -126,7 +128,7 @@ def with_counts(
         found = found.append_column(name, column.take(places))
     if counting.min_users:
         enough = pc.greater_equal(found.column("low"), counting.min_users)
-        found = found.filter(enough)  # without what was not counted, too
+        found = found.filter(enough)  # leaves out rows that were not counted, too
         said |= {"passes_below": counting.passes_below, "kept": found.num_rows}
     return said, found
 

@@ -1,4 +1,4 @@
-"""`counts=` of `items`, `ngrams` and `trie`: counts users of what a run finds, in one budget.
+"""The option `counts=` of `items`, `ngrams` and `trie`: how many users hold what a run finds.
 
 Let sigma* be the sigma of the composition of all Gaussian releases of a run. The share c of
 1/sigma*^2 goes to counts, the rest to finding. What was found is public before it is counted, so
@@ -31,32 +31,33 @@ from dphh.privacy.gaussian import smallest_positive, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
-#: The note of the counts' event.
-NOTE = "counts of what was found, and what bounding removed"
+#: What a ledger says of the event of the counts.
+COUNTS_NOTE = "counts of what was found, and what bounding removed"
 
 
 @dataclass(frozen=True)
 class Counting:
-    """The share of a budget's 1/sigma^2 that counts what is found; 0 means no counts."""
+    """How a run counts the users of what it finds. `share`: the part of the budget's 1/sigma^2 for
+    the counts; 0 means no counts."""
 
     share: float = 0.0
     #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: An item is left out (of a group) if, by its interval, fewer users (of it) may hold it; 0
-    #: leaves no item out.
+    #: An item is left out if its interval begins below this number; with groups, in each group
+    #: separately. 0 leaves no item out.
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "Share of the budget that counts users of finds.",
+        "counts": "Share of the budget to count users of each find.",
         "by": "With --counts: the column of groups.",
-        "groups": "Groups, with commas; all others are 'other'.",
+        "groups": "Names of groups, with commas; the rest is 'other'.",
     }
     #: The help of verbs that can leave out items that few users hold.
-    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out what fewer users hold, when counted."}
+    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out items that fewer users may hold."}
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         counts: float | None,
         by: str | None = None,
@@ -69,8 +70,8 @@ class Counting:
         if counts is None:
             if by is not None:
                 raise UsageError(
-                    "by: counts what is found within groups, and needs the option counts: the "
-                    "share of the budget for counting, such as 0.3"
+                    "by: divides counts into groups, and needs the option counts: the share of "
+                    "the budget for counting, such as 0.3"
                 )
             return cls()
         number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
@@ -104,14 +105,14 @@ class Counting:
         """The delta for the distance of the counts' noise table from the exact Gaussian."""
         return arithmetic_delta(2 * MOST_KEYS, epsilon) if self.share else 0.0
 
-    def sigma_of_finding(self, total: float) -> float:
-        """The sigma of finding."""
-        return split_sigma(total, [1 - self.share])[0] if self.share else total
+    def sigma_of_finding(self, total_sigma: float) -> float:
+        """The sigma for finding items, if finding and counting compose to `total_sigma`."""
+        return split_sigma(total_sigma, [1 - self.share])[0] if self.share else total_sigma
 
-    def events(self, total: float) -> tuple[Event, ...]:
+    def events(self, total_sigma: float) -> tuple[Event, ...]:
         if not self.share:
             return ()
-        return (counts_event(split_sigma(total, [self.share])[0]),)
+        return (counts_event(split_sigma(total_sigma, [self.share])[0]),)
 
 
 def _check_min_users(min_users: int | None, counts: float | None) -> None:
@@ -120,13 +121,13 @@ def _check_min_users(min_users: int | None, counts: float | None) -> None:
     check_whole("min_users", min_users, least=2)
     if counts is None:
         raise UsageError(
-            "min_users: needs the numbers of users of what is found; give counts=, the share of "
-            "the budget for counting, such as 0.3"
+            "min_users: needs counts of what is found; give counts=, the share of the budget for "
+            "counting, such as 0.3"
         )
 
 
 def counts_event(sigma: float) -> GaussianEvent:
-    return GaussianEvent(sigma, NOTE, of_counts=True)
+    return GaussianEvent(sigma, COUNTS_NOTE, of_counts=True)
 
 
 def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
@@ -142,7 +143,8 @@ def found_counts_of(
     events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
     """How a run counts the users of the items that it finds, with the sigma of the counts' event;
-    None without such an event. Refused if the noise would hide every count."""
+    None without such an event. Refused if the noise would hide every count. `beginnings`: an item
+    also counts where it begins a longer sequence."""
     for event in events:
         sigma = cost_of(event).sigma
         if sigma is not None and event.of_counts:

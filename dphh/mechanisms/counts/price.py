@@ -31,7 +31,7 @@ from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     UNIT,
     check_budget,
-    small_delta,
+    checked_spare_delta,
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import MOST_KEYS
@@ -52,15 +52,16 @@ class ReleaseLike(Protocol):
     def manifest(self) -> dict[str, Any]: ...
 
 
-#: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
+#: What names items: a run id, a folder or a text file; a release; or the items themselves, each a
+#: text or a list of its tokens.
 ItemsOption = str | Path | ReleaseLike | Sequence[str | Sequence[str]]
 HELP = {
     "of": "A release, or a file with one item a line.",
-    "max_held": "Listed items of which a user counts in full.",
-    "top": "Of a release at most so many, level by level.",
+    "max_held": "A user who holds more items counts less in each.",
+    "top": "The most items to take from a release.",
     "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
-    "groups": "Groups, with commas; all others are 'other'.",
+    "groups": "Names of groups, with commas; the rest is 'other'.",
     "confidence": "Chance that an interval has the true count.",
     "simultaneous": "The confidence is for all intervals at once.",
     **BUDGET_HELP,
@@ -70,7 +71,7 @@ THEOREM = (
     "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
     "most sqrt(max_held), in integers; both directions"
 )
-TABLE_NOTE = "noise table's distance from the exact Gaussian"
+NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_counts(
@@ -97,9 +98,9 @@ def price_counts(
     check_budget(epsilon, delta)
     items = checked_items(of, top, min_length)
     if max_held is None:
-        # Of found phrases and words together, people hold 1.4 times as many as of words.
+        # A person holds about 1.4 times as many found phrases and words as found words alone.
         max_held = 100 if all(len(item) == 1 for item in items) else 150
-    check_whole("max_held", max_held, advice=", more than nearly all users hold of the list")
+    check_whole("max_held", max_held, advice="; nearly all users should hold fewer listed items")
     declared = checked_groups(by, groups)
     epsilon, delta = float(epsilon), float(delta)
     keys = len(items) * (len(declared) + 1 if by is not None else 1)
@@ -108,7 +109,7 @@ def price_counts(
             f"of, groups: found {keys:,} counts; give fewer items or groups, for at most "
             f"{MOST_KEYS:,} counts"
         )
-    spare = small_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
+    spare = checked_spare_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     level = CountsLevel.of(
         gaussian_sigma(epsilon, delta - spare), keys, max_held, confidence, simultaneous
     )
@@ -132,18 +133,18 @@ def price_counts(
             unit=UNIT,
             adjacency=ADJACENCY,
             theorem=THEOREM,
-            delta_shares=(("Gaussian curve", delta - spare), (TABLE_NOTE, spare)),
+            delta_shares=(("Gaussian curve", delta - spare), (NOISE_TABLE_NOTE, spare)),
         ),
-        finds=finds(level),
+        finds=users_needed_for_low_above_0(level),
         events=(
             GaussianEvent(level.relative_sigma, "counts and what bounding removed"),
-            DeltaEvent(spare, TABLE_NOTE),
+            DeltaEvent(spare, NOISE_TABLE_NOTE),
         ),
     )
 
 
-def finds(level: CountsLevel) -> Finds:
-    """The least number of users with which an item's low end is above 0 with this probability."""
+def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
+    """How many users an item needs for its interval to begin above 0 with FINDING_PROBABILITY."""
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
     users = ceil((level.reach.below + 1 - luck) / level.weighing.unit)
     return Finds(

@@ -1,4 +1,4 @@
-"""`items`: the levels of whichever mechanism its price chose."""
+"""`items`: runs the levels of the mechanism that its price chose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Once
-from dphh.mechanisms.counts.levels import counts_of
+from dphh.mechanisms.counts.levels import count_listed_items
 from dphh.mechanisms.ngrams.forecast.levels import levels_by_list
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.levels import set_union_levels
@@ -27,9 +27,9 @@ def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[
 
 
 def _domain_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
-    """The level of a known domain. Counts are left out by their released intervals only."""
+    """The level of a known domain. The released intervals alone decide which rows are left out."""
     least = dict(price.parameters).get("min_users")
-    for done in counts_of(price["domain"], price, host, once, joiner):
+    for done in count_listed_items(price["domain"], price, host, once, joiner):
         rows = done.rows
         if least is not None:
             rows = rows.filter(pc.greater_equal(rows.column("low"), least))

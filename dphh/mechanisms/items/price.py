@@ -29,7 +29,7 @@ from dphh.prior import PRIOR_HELP, Prior, PriorAsked, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
-    "max_items": "Different items that a user counts for.",
+    "max_items": "The most items that a user counts for.",
     "method": "auto, gaussian, sips or adaptive.",
     **PRIOR_HELP,
     "domain": "All items to look at: a file, or a release.",
@@ -41,8 +41,8 @@ THEOREM_WITH_LIST = (
     "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
     f"and, within the same norm, over other items, which have thresholds, {FILTER_THEOREM}"
 )
-#: At most this share of the prior's items that are released is expected to be spurious.
-SPURIOUS = 0.01
+#: Of the released items of a prior, at most this share is expected to be spurious.
+MOST_SPURIOUS_SHARE = 0.01
 
 
 def price_items(
@@ -100,10 +100,10 @@ def price_items(
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    counting = Counting.of(counts, by, groups, min_users)
+    counting = Counting.from_options(counts, by, groups, min_users)
     if given is not None:
         return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
-    # The same request is the same in the ledger, whichever number it was written as.
+    # As floats, so that 1 and 1.0 are the same request in the ledger.
     return price_set_union(float(epsilon), float(delta), max_items, method, counting)
 
 
@@ -111,7 +111,7 @@ def _price_with_prior(
     given: Prior, epsilon: float, delta: float, max_items: int, counting: Counting
 ) -> Price:
     levels, events, delta_shares = price_forecast(
-        epsilon, delta, 1, max_items, SPURIOUS, counting, given
+        epsilon, delta, 1, max_items, MOST_SPURIOUS_SHARE, counting, given
     )
     return Price(
         verb="items",
@@ -131,7 +131,7 @@ def _price_with_prior(
             adjacency=ADJACENCY,
             theorem=THEOREM_WITH_LIST + counting.theorem,
             delta_shares=delta_shares,
-            caveats=(given.caveat, spurious_words(f"{SPURIOUS:g}")),
+            caveats=(given.caveat, spurious_words(f"{MOST_SPURIOUS_SHARE:g}")),
         ),
         finds=replace(users_needed_for_words(levels), users_by_length=()),
         events=events,

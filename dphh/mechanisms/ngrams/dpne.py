@@ -27,7 +27,7 @@ from dphh.levels.level import Level
 from dphh.levels.ngrams import PrunedLevel, Pruning
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, small_delta
+from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_spare_delta
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -63,7 +63,7 @@ def price_dpne(
     shares: Sequence[float] | None,
     counting: Counting,
 ) -> LevelsAndCost:
-    spare = small_delta(
+    spare = checked_spare_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + (len(bounds) - 1) * spurious_delta(epsilon)
         + counting.arithmetic_delta(epsilon),

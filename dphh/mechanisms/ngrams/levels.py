@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, spelled
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
-from dphh.mechanisms.set_union.levels import draw_words, step_bounds
+from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
 from dphh.price import Price
 from dphh.udfs.kernel.reading import ReadWords
 
@@ -73,7 +73,7 @@ def draw_grams(
     host = placed.host
     placed.climb(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
-    host.run("grams_level", **step_bounds(host, level, purpose))
+    host.run("grams_level", **bounding_parameters(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}
     host.run("lifted", valid=Lookup(valid), sigma=level.sigma_grid, **reached)

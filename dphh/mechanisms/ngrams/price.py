@@ -95,7 +95,7 @@ def price_ngrams(
             "from a public text: leave prior out"
         )
     given = checked_prior(prior, prior_text, prior_is_public)
-    counting = Counting.of(counts, by, groups, min_users)
+    counting = Counting.from_options(counts, by, groups, min_users)
     bounds = _bounds_by_length(max_items, max_n)
     _check_ladder_options(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (

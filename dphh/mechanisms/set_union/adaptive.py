@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
+from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.privacy.following import ItemWeights
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
-Drawn = tuple[SetUnionLevel, Any]
-SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
+DrawnRound = tuple[SetUnionLevel, Any]
+ROUNDS_SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -32,44 +32,44 @@ class AdaptiveRounds:
 
     levels: tuple[SetUnionLevel, ...]
 
-    def next(self, ran: Sequence[Drawn]) -> SetUnionLevel | None:
+    def next(self, ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
         left: Sequence[SetUnionLevel] = self.levels
         for number in range(1, len(ran) + 1):
             left = self.remaining(ran[:number], left[1:])
         return left[0] if left else None
 
-    def following(self, ran: Sequence[Drawn], level: SetUnionLevel) -> ItemWeights | None:
-        return follows([each for each, _ in ran], level)
+    def item_weights(self, ran: Sequence[DrawnRound], level: SetUnionLevel) -> ItemWeights | None:
+        return item_weights_of_round([each for each, _ in ran], level)
 
-    def table(self, ran: Sequence[Drawn]) -> Any:
-        """All that the rounds released: (round, key, noisy)."""
-        return pa.concat_tables([_with_round(level, released) for level, released in ran])
+    def as_table(self, ran: Sequence[DrawnRound]) -> Any:
+        """All that the rounds released, as one table (round, key, noisy)."""
+        return pa.concat_tables([_table_of_round(level, released) for level, released in ran])
 
-    def read(self, drawn: Any) -> Iterator[Drawn]:
-        """From that table: each round as it was run, with (key, noisy) that it released."""
+    def rounds_of_table(self, drawn: Any) -> Iterator[DrawnRound]:
+        """Reads that table: yields each round as it was run, and what it released."""
         numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
-        ran: list[Drawn] = []
+        ran: list[DrawnRound] = []
         while (level := self.next(ran)) is not None:
             ran.append((level, drawn.filter(pa.array(numbers == level.round))))
             yield ran[-1]
 
     def remaining(
-        self, ran: Sequence[Drawn], planned: Sequence[SetUnionLevel]
+        self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
     ) -> Sequence[SetUnionLevel]:
-        """The rounds that follow those that ran: what they released decides."""
-        few = len(ran) == 1 and ran[0][1].num_rows < SIPS_COMMON
+        """The rounds still to run: the planned ones, or others if what was released asks for it."""
+        few = len(ran) == 1 and ran[0][1].num_rows < SIPS_MIN_FINDS_OF_ROUND_1
         return [merged_round(planned)] if few and planned else planned
 
 
-def _with_round(level: SetUnionLevel, released: Any) -> Any:
+def _table_of_round(level: SetUnionLevel, released: Any) -> Any:
     numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
     keys = as_array(released.column("key"), pa.string())
     noisy = as_array(released.column("noisy"), pa.int64())
-    return pa.table([numbers, keys, noisy], schema=SCHEMA)
+    return pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA)
 
 
-def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights | None:
-    """The public numbers of this round's weights; None if its weights are equal."""
+def item_weights_of_round(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights | None:
+    """The public numbers from which this round's weights follow; None if its weights are equal."""
     if not isinstance(level, ReweighedLevel):
         return None
     return ItemWeights.after(

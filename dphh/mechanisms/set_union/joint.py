@@ -23,7 +23,7 @@ from dphh.mechanisms.set_union.rounds import (
     sips_shares,
     threshold_delta,
 )
-from dphh.mechanisms.terms import small_delta
+from dphh.mechanisms.terms import checked_spare_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
@@ -39,15 +39,15 @@ from dphh.privacy.set_union import (
 
 #: The first round's share of 1 / sigma^2, and its threshold's share of delta.
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
-#: The part of delta for what follows the first round is a multiple of 1 / PARTS.
-PARTS = 256
-TABLE_NOTE = "noise table's distance from the exact Gaussian"
+#: The part of delta for what follows the first round is a multiple of 1 / DELTA_PARTS.
+DELTA_PARTS = 256
+NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
     """One round, priced jointly: its level, the events it costs, and how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
-    spare = small_delta(spare, epsilon, delta)
+    spare = checked_spare_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
     total = gaussian_sigma(epsilon, for_curve * delta - spare)
     sigma = counting.sigma_of_finding(total)
@@ -65,16 +65,16 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
     events = (
         SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
         *counting.events(total),
-        DeltaEvent(spare, TABLE_NOTE),
+        DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (
         ("users without new items: the Gaussian curve", for_curve * delta - spare),
         (
-            "users with only new items instead (the larger of the two counts): "
+            "users with only new items (the larger of these two amounts counts): "
             "new items over the threshold",
             for_new * delta,
         ),
-        (TABLE_NOTE, spare),
+        (NOISE_TABLE_NOTE, spare),
     )
     return (level,), events, shared_out
 
@@ -94,15 +94,15 @@ def _delta_shares(
     return for_curve, for_new
 
 
-@lru_cache(maxsize=64, typed=True)  # nine compositions; a ledger or a shell asks again
+@lru_cache(maxsize=64, typed=True)  # a call takes nine compositions, and is repeated
 def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
-    """The first round, the one round and the rounds, of which only one follows, and their cost."""
+    """The first round; the one round or the several that it chooses; and what these cost."""
     spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
-    spare = small_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
+    spare = checked_spare_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
     def priced(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
-        """With this part of delta for the one round, and for the rounds."""
+        """The events, if what follows the first round has this part of delta."""
         rounds = gaussian_sigma(epsilon, part * delta / 2)
         finding = counting.sigma_of_finding(rounds) ** -2
         counted = rounds**-2 - finding if counting.share else 0.0
@@ -121,17 +121,17 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     always = (DeltaEvent(first_new), DeltaEvent(spare))
 
     def is_too_much(parts: int) -> bool:
-        event, counts = priced(parts / PARTS)
+        event, counts = priced(parts / DELTA_PARTS)
         return compose([event, *counts, *always]).delta(epsilon) > delta
 
-    most = least(is_too_much, 0, PARTS) - 1
+    most = least(is_too_much, 0, DELTA_PARTS) - 1
     if not most:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
             f"{epsilon:g}; give a larger delta"
         )
-    event, counts = priced(most / PARTS)
-    # So much noise may need so coarse a grid that users count for fewer items.
+    event, counts = priced(most / DELTA_PARTS)
+    # The first round has much noise. Its grid may be so coarse that users count for fewer items.
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
     shares = sips_shares()
@@ -139,8 +139,8 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         split_sigma(event.rounds_sigma, shares),
         [share * event.rounds_delta for share in shares],
         [max_items] * len(shares),
-        weighed=True,
-        first=2,
+        reweighed=True,
+        first_number=2,
     )
     bits = rounds[0].grid_bits
     alone = round_level(SingleRoundLevel, bits, event.sigma, max_items, event.delta, 2)
@@ -156,7 +156,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     shared_out = (
         (
             "the noise, if one round follows, of users without new items",
-            for_curve * most / PARTS * delta,
+            for_curve * most / DELTA_PARTS * delta,
         ),
         (
             "new items over the threshold, if one round follows, of users with new items alone",
@@ -165,10 +165,10 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         ("the noise, if several rounds follow", event.rounds_delta),
         ("new items over the thresholds, if several rounds follow", event.rounds_delta),
         ("new items over the first round's threshold", first_new),
-        (TABLE_NOTE, spare),
+        (NOISE_TABLE_NOTE, spare),
     )
     return (
         (first, alone, *rounds),
-        (chosen, new, *counts, DeltaEvent(spare, TABLE_NOTE)),
+        (chosen, new, *counts, DeltaEvent(spare, NOISE_TABLE_NOTE)),
         shared_out,
     )

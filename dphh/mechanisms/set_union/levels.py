@@ -14,8 +14,8 @@ import pyarrow as pa
 from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
-from dphh.mechanisms.set_union.rounds import SIPS_COMMON, merged_round
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
+from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.price import Price
 from dphh.privacy.following import parts_of_round
 from dphh.udfs.kernel.reading import ReadWords
@@ -36,7 +36,7 @@ def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[L
     for level, passed in drawn:
         items = as_array(passed.column("key"), pa.string())
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
-        # An item that the previous round did not release scores at most that round's threshold.
+        # The previous round did not release the item: its score is at most that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
         yield LevelDone(
@@ -44,8 +44,9 @@ def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[L
         )
 
 
-def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
-    """Run one round or several, by how many items the first round finds; it releases none."""
+def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
+    """How many items the first round finds decides whether one round follows, or several. The first
+    round releases no item."""
     first, alone, *rounds = levels
     passed = once("items/choice", partial(draw_words, host, first, "items/choice"))
     yield first, passed.slice(0, 0)
@@ -55,12 +56,12 @@ def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator
         yield from _run_adaptive(rounds, host, once)
 
 
-def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
+def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
     adaptive = AdaptiveRounds(tuple(levels))
-    return adaptive.read(once("items", partial(draw_rounds, host, adaptive, "items")))
+    return adaptive.rounds_of_table(once("items", partial(draw_rounds, host, adaptive, "items")))
 
 
-def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[Drawn]:
+def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
     """Run each round as a separate draw, without the words that earlier rounds released."""
     released = pa.array([], pa.string())
     while levels:
@@ -69,13 +70,17 @@ def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iter
         passed = once(purpose, partial(draw_words, host, level, purpose, released))
         yield level, passed
         released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
+        if level.round == 1 and levels and passed.num_rows < SIPS_MIN_FINDS_OF_ROUND_1:
             levels = [merged_round(levels)]
 
 
 def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
     """One round of the weighted Gaussian policy over `users`, without the words in `released`."""
-    host.run("words_level", released=_known(released), **step_bounds(host, level, purpose))
+    host.run(
+        "words_level",
+        released=_lookup_of_released(released),
+        **bounding_parameters(host, level, purpose),
+    )
     # noised (key, noisy)
     passed = host.take("released_words", threshold=level.threshold_grid)
     # (key, noisy), those that reach the threshold
@@ -84,7 +89,7 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
 
 
 def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
-    """Rounds that depend on one another, as one draw: `rounds.table` of what passed.
+    """Draw rounds that depend on one another, as one draw. Returns `rounds.as_table` of them.
 
     From the second round on, a user's weight on an item depends on the noised weights of earlier
     rounds, also of items that were not released. So these weights are an output in the analysis
@@ -92,7 +97,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
     holds has a noised weight in every round, whether or not any user put weight on it. To be
     released, an item also needs some user's weight.
     """
-    ran: list[Drawn] = []
+    ran: list[DrawnRound] = []
     released = pa.array([], pa.string())
     while (level := rounds.next(ran)) is not None:
         if ran:
@@ -106,22 +111,22 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         weights = {}
-        if (following := rounds.following(ran, level)) is not None:
+        if (following := rounds.item_weights(ran, level)) is not None:
             host.bring("w", "weights_of_round", to="users", **asdict(following))
-            # w of each word, at the users
+            # brought to users: each word's w
         else:
             weights = {"w": Lookup(None)}
-        within = step_bounds(host, level, f"{purpose}/round {level.round}")
-        host.run("words_of_round", released=_known(released), **weights, **within)
+        within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
+        host.run("words_of_round", released=_lookup_of_released(released), **weights, **within)
         # noised (key, given, noisy)
         passed = host.take("released_of_round", threshold=level.threshold_grid)
         # (key, noisy), those of positive weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
-    return rounds.table(ran)
+    return rounds.as_table(ran)
 
 
-def step_bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
+def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:
     """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
     return {
         "max_items": level.max_items,
@@ -134,9 +139,9 @@ def step_bounds(host: Host, level: Any, purpose: str) -> dict[str, Any]:
 
 
 def drawn_salt(host: Host, purpose: str) -> Lookup:
-    """64 random bits, with which users choose the keys that count."""
+    """A salt of 64 random bits. It decides which keys of an over-full user count."""
     return Lookup(int(host.randomness.words(1, f"{purpose}/salt")[0]))
 
 
-def _known(released: Any) -> Lookup:
+def _lookup_of_released(released: Any) -> Lookup:
     return Lookup(numbers_of(released) if len(released) else None)

@@ -49,7 +49,7 @@ def price_set_union(
     if method == "auto":
         try:
             levels, events, shared_out = price_choice(epsilon, delta, max_items, counting)
-        except UsageError:  # so small a budget that nothing of it can be spent on a choice
+        except UsageError:  # the budget is too small to spend a part of it on a choice
             method = "gaussian"
     if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
@@ -77,7 +77,9 @@ def price_set_union(
             theorem=THEOREMS[method] + counting.theorem,
             delta_shares=shared_out,
         ),
-        finds=finds(levels, max_items, NOTE_ON_ADAPTIVE if method in ("auto", "adaptive") else ""),
+        finds=users_needed_for_items(
+            levels, max_items, NOTE_ON_ADAPTIVE if method in ("auto", "adaptive") else ""
+        ),
         events=events,
         counting=found_counts_of(events, max_items, counting),
     )
@@ -114,11 +116,13 @@ THEOREMS = {
 }
 
 
-#: The addition to `finds` for method "adaptive".
-NOTE_ON_ADAPTIVE = "; if they hold other items too, those are assumed as near the threshold"
+#: What a plan with method "adaptive" adds to the number of users that an item needs.
+NOTE_ON_ADAPTIVE = "; a holder's other items are assumed to be as near the threshold"
 
 
-def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
+def users_needed_for_items(
+    levels: Sequence[SetUnionLevel], max_items: int, addition: str = ""
+) -> Finds:
     """How many users an item needs to be found, in the round that needs the fewest; other rounds
     only find more."""
 
@@ -143,7 +147,7 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Fi
         probability=float(FINDING_PROBABILITY),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{said}",
+        note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{addition}",
     )
 
 

@@ -8,19 +8,19 @@ from math import ceil, isqrt, nextafter, prod
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import small_delta
+from dphh.mechanisms.terms import checked_spare_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import arithmetic_delta, grid_bits, new_item_delta, new_item_threshold
 
-#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
-#: tests/benchmarks/measurements.md has the figures for this value.
+#: DP-SIPS gives round i of R a share in proportion to SIPS_DECAY^(R - 1 - i). The paper uses 0.3;
+#: tests/benchmarks/measurements.md has the figures for 0.15.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 #: If the first round finds fewer items than this, no items are common, so removing them from users
 #: gains nothing, and one round spends the rest of the budget instead of several.
-SIPS_COMMON = 5
+SIPS_MIN_FINDS_OF_ROUND_1 = 5
 
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
@@ -50,8 +50,8 @@ def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
 def least_threshold(
     kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
 ) -> int:
-    """The least threshold that costs at most delta, for any weights if they depend on earlier
-    rounds."""
+    """The least threshold that costs at most delta. For a `ReweighedLevel` it holds for any
+    weights."""
     if kind is ReweighedLevel:
         return any_weights_threshold(noise, 2**bits, max_items, delta)
     return new_item_threshold(noise, bits, max_items, delta)
@@ -70,15 +70,19 @@ def round_levels(
     sigmas: Sequence[float],
     deltas: Sequence[float],
     bounds: Sequence[int],
-    weighed: bool = False,
-    first: int = 1,
+    reweighed: bool = False,
+    first_number: int = 1,
 ) -> tuple[SetUnionLevel, ...]:
-    """A level for each round, from the number `first` on; the same grid for all."""
+    """A level for each round, on one grid. The numbers of the rounds begin with `first_number`.
+    `reweighed`: whether the later rounds' weights depend on the earlier ones."""
     bits = grid_bits(max(sigmas), max(bounds))
     rounds = zip(sigmas, bounds, deltas, strict=True)
     return tuple(
         round_level(
-            ReweighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index
+            ReweighedLevel if reweighed and index else SetUnionLevel,
+            bits,
+            *each,
+            first_number + index,
         )
         for index, each in enumerate(rounds)
     )
@@ -99,13 +103,11 @@ def price_rounds(
     shares: Sequence[float],
     bounds: Sequence[int],
     counting: Counting,
-    weighed: bool = False,
+    reweighed: bool = False,
 ) -> RoundsAndCost:
-    """The rounds' levels, the events they cost, and how delta is divided.
-
-    weighed: whether the later rounds' weights depend on the earlier ones.
-    """
-    spare = small_delta(
+    """The rounds' levels, the events they cost, and how delta is divided. `reweighed`: as in
+    `round_levels`."""
+    spare = checked_spare_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + counting.arithmetic_delta(epsilon),
         epsilon,
@@ -113,7 +115,7 @@ def price_rounds(
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
     sigmas = split_sigma(counting.sigma_of_finding(total), shares)
-    levels = round_levels(sigmas, [share * delta / 2 for share in shares], bounds, weighed)
+    levels = round_levels(sigmas, [share * delta / 2 for share in shares], bounds, reweighed)
     events: list[Event] = []
     for level in levels:
         said = f"round {level.round}"

@@ -38,7 +38,7 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
-    small_delta,
+    checked_spare_delta,
 )
 from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.mechanisms.trie.triehh import THEOREM, fixed_size_plan, holders_needed
@@ -109,7 +109,7 @@ def price_trie(
         )
     check_choice("choice", choice, get_args(Choice))
     check_choice("accounting", accounting, get_args(Accounting))
-    counting = Counting.of(counts, by, groups)
+    counting = Counting.from_options(counts, by, groups)
     if max_items is None:
         counted = COUNTED_ITEMS
     elif counting.share:
@@ -119,7 +119,7 @@ def price_trie(
             "max_items: applies only to counts=; in the trie itself each user has one sequence. "
             "Give counts=, or leave max_items out"
         )
-    spare = small_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
+    spare = checked_spare_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     levels, privacy, found = (
         _price_by_path(*growing, max_length, theta, p, users)

@@ -32,7 +32,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     Shares,
 )
 from dphh.mechanisms.set_union.rounds import least_threshold, threshold_delta
-from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, small_delta
+from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_spare_delta
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -109,7 +109,7 @@ def ladder_budget(
     """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
     n-grams are."""
     words = len(UNLISTED_WORDS_DELTA_SHARES) if with_list else len(ROUND_PARTS)
-    spare = small_delta(
+    spare = checked_spare_delta(
         words * arithmetic_delta(max_items, epsilon)
         + (max_n if with_list else max_n - 1) * draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),

@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_COMMON_WORDS, ROUND_PARTS
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Drawn
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
 from dphh.price import Price
 
 
@@ -37,7 +37,7 @@ class WordsRounds(AdaptiveRounds):
     def of(cls, price: Price) -> WordsRounds:
         def rest_in_one_round() -> SetUnionLevel:
             max_n, max_items = price["max_n"], price["max_items"]
-            counting = Counting.of(price["counts"])
+            counting = Counting.from_options(price["counts"])
             budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
             return words_in_one_round(budget, max_n, max_items)
 
@@ -45,7 +45,7 @@ class WordsRounds(AdaptiveRounds):
         return cls(rounds, rest_in_one_round=rest_in_one_round)
 
     def remaining(
-        self, ran: Sequence[Drawn], planned: Sequence[SetUnionLevel]
+        self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
     ) -> Sequence[SetUnionLevel]:
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
@@ -56,9 +56,11 @@ class WordsRounds(AdaptiveRounds):
         return [] if may_stop_rounds(found.num_rows, near, words) else planned
 
 
-def words_rounds_run(rounds: WordsRounds, drawn: Any, max_n: int) -> Iterator[tuple[Drawn, float]]:
+def words_rounds_run(
+    rounds: WordsRounds, drawn: Any, max_n: int
+) -> Iterator[tuple[DrawnRound, float]]:
     """Each drawn round as it was run, and what it took of an even share."""
-    for number, (level, found) in enumerate(rounds.read(drawn), start=1):
+    for number, (level, found) in enumerate(rounds.rounds_of_table(drawn), start=1):
         planned = level.round == number
         share = ROUND_PARTS[number - 1] if planned else share_of_one_round(max_n)
         yield (level, found), share
