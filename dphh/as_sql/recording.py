@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
@@ -109,7 +109,10 @@ class RecordingHost(Host):
     forecast_signs = forecast_rows
 
     def list_sizes(self) -> Columns:
-        return {"bin": np.arange(len(LIST_SIZES)), "noisy": np.zeros(len(LIST_SIZES), np.int64)}
+        return {
+            "bin": np.arange(len(LIST_SIZE_BINS)),
+            "noisy": np.zeros(len(LIST_SIZE_BINS), np.int64),
+        }
 
     def forecast_released(self) -> Columns:
         sizes = enumerate(self._valid.sizes.tolist())

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from dphh.columns import OTHERS
 from dphh.levels.level import LevelOnGrid
 from dphh.privacy.counts import (
-    Reach,
+    IntervalMargins,
     Weighing,
     checked_confidence,
     counts_bits,
-    interval_reach,
+    interval_margins,
     sigma_on_grid,
 )
 from dphh.wording.lines import number
@@ -73,15 +73,15 @@ class CountsLevel(LevelOnGrid):
         return Weighing(self.keys, self.max_items, self.grid_bits)
 
     @property
-    def reach(self) -> Reach:
+    def margins(self) -> IntervalMargins:
         """How far an interval extends below and above a noised count."""
         together = self.keys if self.simultaneous else 1
-        return interval_reach(self.sigma_grid, self.confidence, self.weighing.octaves, together)
+        return interval_margins(self.sigma_grid, self.confidence, self.weighing.octaves, together)
 
     @property
     def half_width(self) -> float:
         """Half an interval's width in users, not including what bounding may have removed."""
-        return self._grid_to_users(max(self.reach.below, self.reach.above))
+        return self._grid_to_users(max(self.margins.below, self.margins.above))
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"

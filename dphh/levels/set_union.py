@@ -7,7 +7,7 @@ from math import ceil
 from typing import ClassVar
 
 from dphh.levels.level import LevelOnGrid
-from dphh.privacy.following import RoundNoise
+from dphh.privacy.reweighing import RoundNoise
 from dphh.wording.lines import number, plural
 
 #: If at least this many items reach the threshold of a `ChoiceLevel`, several rounds follow; else

@@ -57,27 +57,27 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
-from dphh.privacy.losses import LONGEST, losses_on_grid
+from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
 from dphh.privacy.search import float_above, float_below
 from dphh.privacy.special import gammaln, log_expit, ndtr
 
-# Up to this many losses are kept exactly; more are put on a grid.
-_SUPPORT = 2**14
-_TINY = float(np.finfo(np.float64).tiny)
-# Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, new items
-# are priced at the upper share and the others at the lower one.
-_SHARE_STEPS = tuple((k / 64) ** 2 for k in range(65))
+# Up to this many sums of losses are kept exactly; more are rounded up to a grid.
+_MOST_EXACT_LOSSES = 2**14
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+# Ends of intervals of the share of a user's items that are new, shorter where the curve is steeper.
+# In an interval, new items are priced at its upper end and the others at its lower end.
+_NEW_ITEM_SHARES = tuple((k / 64) ** 2 for k in range(65))
 # More than the rounding errors of a square root, a difference and a quotient.
-_ROUNDINGS = 2.0**-48
+_ROUNDING_MARGIN = 2.0**-48
 # The ends of cells of a standard normal; beyond the last one lies less than the least float.
-_NORMAL_CELLS = np.concatenate(
+_NORMAL_CELL_ENDS = np.concatenate(
     [np.arange(-60, 101) / 10, [11.0, 12.0, 14.0, 17.0, 21.0, 27.0, 38.5]]
 )
 
 
 @dataclass(frozen=True)
 class FiniteLosses:
-    """A finite distribution of privacy losses, under the data that include the user."""
+    """Finitely many privacy losses, with their probabilities under the data with the user."""
 
     values: FloatArray
     probabilities: FloatArray
@@ -85,20 +85,23 @@ class FiniteLosses:
 
 @dataclass(frozen=True)
 class Composition:
-    """Events composed: one Gaussian, one infinite loss, and counted randomised responses."""
+    """What events cost together: a Gaussian, an infinite loss, and numbers of randomised
+    responses."""
 
     sigma: float  # infinite if nothing Gaussian was released
-    infinite_loss: float  # the probability d
-    responses: tuple[tuple[float, int], ...] = ()  # epsilon, and the number of events with it
-    one_direction_loss: Fraction = Fraction(0)  # the sum c
-    #: If the first event is a set union: the same events, once for each share of new items.
+    infinite_loss: float  # its probability: d above
+    #: Pairs of an epsilon and how many randomised responses have it.
+    responses: tuple[tuple[float, int], ...] = ()
+    one_direction_loss: Fraction = Fraction(0)  # the one-direction steps' sum of epsilons: c above
+    #: If the first event is a set union: the events composed for each interval of the share of new
+    #: items; the most costly one counts.
     by_new_share: tuple[Composition, ...] = ()
-    #: The sigma of an earlier release, which chose one of `by_new_share`; infinite if none did.
-    before: float = math.inf
+    #: If a Gaussian release chose between a set union and rounds: its sigma. Else infinite.
+    first_sigma: float = math.inf
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
-        if self.by_new_share and self.before < math.inf and math.isfinite(epsilon):
+        if self.by_new_share and self.first_sigma < math.inf and math.isfinite(epsilon):
             return self._delta_after_first_release(epsilon)
         if self.by_new_share:
             return max(some.delta(epsilon) for some in self.by_new_share)
@@ -113,7 +116,7 @@ class Composition:
             mean = float(self._losses.probabilities @ curve)
             # The rounding error of the probabilities grows with the number of events.
             slack = 1e-12 * (1 + sum(count for _, count in self.responses))
-            finite = min(finite, mean * (1 + slack) + _TINY)
+            finite = min(finite, mean * (1 + slack) + _SMALLEST_NORMAL)
         return min(_probability_of_either(self.infinite_loss, finite), 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -125,34 +128,35 @@ class Composition:
         return _smallest_epsilon(self, delta)
 
     def _delta_after_first_release(self, epsilon: float) -> float:
-        """The mean, over the losses of the release before, of the largest delta of what follows."""
-        mu = 1 / self.before
-        losses = mu * _NORMAL_CELLS + mu * mu / 2
+        """The delta where a first release chose what follows: the mean, over that release's losses,
+        of the largest delta of all that can follow."""
+        mu = 1 / self.first_sigma
+        losses = mu * _NORMAL_CELL_ENDS + mu * mu / 2
         left = epsilon - losses - 2.0**-40 * (abs(epsilon) + np.abs(losses))
         most = np.zeros(len(left))
         for some in self.by_new_share:
             curve = gaussian_deltas(left, some.sigma)
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
-        above = np.asarray(ndtr(-_NORMAL_CELLS), dtype=np.float64)
+        above = np.asarray(ndtr(-_NORMAL_CELL_ENDS), dtype=np.float64)
         cells = -np.diff(above, prepend=1.0)
-        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _TINY, 1.0)
+        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_NORMAL, 1.0)
 
     @cached_property
     def _largest_loss(self) -> float:
-        """Basic composition: the sum of all epsilons, rounded up."""
+        """The largest loss of all randomised responses: the sum of their epsilons, rounded up."""
         exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
         return float_above(exact)
 
     @cached_property
     def _losses(self) -> FiniteLosses:
-        if math.prod(count + 1 for _, count in self.responses) <= _SUPPORT:
+        if math.prod(count + 1 for _, count in self.responses) <= _MOST_EXACT_LOSSES:
             return _exact_losses(self.responses)
         return _grid_losses(self.responses, self._largest_loss)
 
 
-@lru_cache(maxsize=256)  # a tenth of a second or more, for a ledger that asks for it at each step
+@lru_cache(maxsize=256)  # takes a tenth of a second or more, and a ledger asks at each step
 def _smallest_epsilon(composed: Composition, delta: float) -> float:
-    if composed.by_new_share and composed.before == math.inf:
+    if composed.by_new_share and composed.first_sigma == math.inf:
         return _largest_epsilon(composed.by_new_share, delta)
     if delta < composed.infinite_loss:
         return math.inf
@@ -162,7 +166,8 @@ def _smallest_epsilon(composed: Composition, delta: float) -> float:
 
 
 def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float:
-    """The largest of their epsilons; computed for the worst one first, which often suffices."""
+    """The largest epsilon of any composition at this delta. That of the composition with the
+    largest delta is computed first, which often suffices."""
     epsilon = 0.0
     for _ in compositions:
         deltas = [some.delta(epsilon) for some in compositions]
@@ -186,7 +191,7 @@ def compose(events: Iterable[Event]) -> Composition:
         parts = first.chosen_union
         union = _compose_by_new_share(parts.sigma, parts.delta, rest)
         rounds = _with_gaussian_and_delta(parts.rounds_sigma, parts.rounds_delta, rest)
-        return replace(whole, by_new_share=(*union, rounds), before=parts.before)
+        return replace(whole, by_new_share=(*union, rounds), first_sigma=parts.before)
     return whole
 
 
@@ -194,11 +199,11 @@ def _compose_by_new_share(sigma: float, delta: float, rest: Composition) -> tupl
     """A set union composed with the rest, for each interval of a user's share of new items."""
     return tuple(
         _with_gaussian_and_delta(
-            sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1),
-            min(high * delta * (1 + _ROUNDINGS), 1.0),
+            sigma / math.sqrt(1 - low) * (1 - _ROUNDING_MARGIN if low else 1),
+            min(high * delta * (1 + _ROUNDING_MARGIN), 1.0),
             rest,
         )
-        for low, high in pairwise((0.0, *_SHARE_STEPS))
+        for low, high in pairwise((0.0, *_NEW_ITEM_SHARES))
     )
 
 
@@ -233,8 +238,9 @@ def _probability_of_either(first: float, second: float) -> float:
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
 
 
-def _losses_of_repeated(epsilon: float, count: int) -> FiniteLosses:
-    """`count` randomised responses of one epsilon: a binomial number of them has the loss +epsilon.
+def _losses_of_responses(epsilon: float, count: int) -> FiniteLosses:
+    """The summed losses of `count` randomised responses of one epsilon: a binomial number of them
+    has the loss +epsilon, the others -epsilon.
 
     Computed in logarithms, so that the rare loss keeps its precision at a large epsilon.
     """
@@ -246,24 +252,24 @@ def _losses_of_repeated(epsilon: float, count: int) -> FiniteLosses:
 
 
 def _exact_losses(responses: tuple[tuple[float, int], ...]) -> FiniteLosses:
-    """All possible sums of losses."""
+    """All possible sums of the losses of these responses, with their probabilities."""
     values, probabilities = np.zeros(1), np.ones(1)
     for epsilon, count in responses:
-        more = _losses_of_repeated(epsilon, count)
+        more = _losses_of_responses(epsilon, count)
         values = _round_up(np.add.outer(values, more.values).ravel())
         probabilities = np.multiply.outer(probabilities, more.probabilities).ravel()
     return FiniteLosses(values, probabilities)
 
 
 def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> FiniteLosses:
-    """The sums of losses on a grid (`dphh.privacy.losses`), whose pair dominates theirs."""
-    step = max(2 * largest / LONGEST, 1e-12)
-    repeated = (_losses_of_repeated(*each) for each in responses)
+    """The summed losses of these responses on a grid (`dphh.privacy.losses`): never cheaper."""
+    step = max(2 * largest / MOST_GRID_POINTS, 1e-12)
+    repeated = (_losses_of_responses(*each) for each in responses)
     parts = (losses_on_grid(some.probabilities, some.values, 0.0, step, 0.0) for some in repeated)
     whole = reduce(lambda one, two: one.followed_by(two, cut=0.0), parts)
-    return FiniteLosses(_round_up(whole.at), whole.chances * (1 + whole.slack))
+    return FiniteLosses(_round_up(whole.values), whole.chances * (1 + whole.slack))
 
 
 def _round_up(values: FloatArray) -> FloatArray:
-    """Rounded up by one float: more than the rounding error of one product or sum."""
+    """The next larger floats: more than the rounding error of one product or sum."""
     return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

@@ -32,18 +32,18 @@ import numpy as np
 from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
 from dphh.privacy.special import ndtr
 
-#: The number of intervals of y. Unless each is a single whole number, thresholds are too high by up
-#: to 1 / INTERVALS of one user's weight.
-INTERVALS = 256
-#: The theorem's condition: an item with all of a user's weight passes with probability below 0.15.
-MOST_ALONE = Fraction(149, 1000)
+#: How many intervals the heavy item's weight y is cut into. Unless an interval has only one whole
+#: number, thresholds are too high by up to 1 / WEIGHT_INTERVALS of one user's weight.
+WEIGHT_INTERVALS = 256
+#: The theorem's condition: an item with all of a user's weight passes with less probability (0.15).
+MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
 
 
 def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> Fraction:
-    """An upper bound on the sum of the probabilities that a user's new items pass, for any weights;
-    1 if the theorem does not apply."""
+    """The largest sum, for any weights, of the probabilities that a user's new items pass, rounded
+    up; 1 if the theorem does not apply."""
     alone = noise.tail(threshold - unit)
-    if alone > MOST_ALONE:
+    if alone > MOST_SINGLE_ITEM_TAIL:
         return Fraction(1)
     if max_items == 1:
         return alone
@@ -63,11 +63,13 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     The search starts from floats; the result is certified by the table's exact tails.
     """
     budget = Fraction(delta)
-    alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_ALONE))
+    alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_SINGLE_ITEM_TAIL))
     low, high = alone - 1, alone + 1
     while _approximate_cost(noise.sigma, unit, max_items, high) > delta:
         low, high = high, high + max(1, (high - unit) // 8)
-    while high - low > 1:  # about(high) <= delta < about(low), or low is too small for one item
+    while (
+        high - low > 1
+    ):  # approximately, `high` costs at most delta; `low` costs more, or is below `alone`
         middle = (low + high) // 2
         if _approximate_cost(noise.sigma, unit, max_items, middle) > delta:
             low = middle
@@ -81,15 +83,15 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
 
 
 def _ends_of_weight_intervals(unit: int) -> list[int]:
-    """The weights from 0 to `unit` of the one heavy item, cut into about INTERVALS intervals."""
-    step = max(1, unit // INTERVALS)
+    """The ends of about WEIGHT_INTERVALS intervals of the heavy item's weight, 0 to `unit`."""
+    step = max(1, unit // WEIGHT_INTERVALS)
     return [*range(0, unit, step), unit]
 
 
 def _costs_of_intervals(
     noise: RoundedGaussian, unit: int, max_items: int, threshold: int
 ) -> list[int]:
-    """In units of 2^-256, exactly."""
+    """For each interval of the heavy item's weight, the largest cost: in units of 2^-256, exact."""
     others = max_items - 1
 
     @cache
@@ -103,7 +105,7 @@ def _costs_of_intervals(
 
 
 def _weight_left_for_others(unit: int, heavy: int, others: int) -> int:
-    """A whole number that is at least the weight of each of the others."""
+    """The weight of each of the `others` if one item has the weight `heavy`, rounded up."""
     return isqrt((unit * unit - heavy * heavy) // others) + 1
 
 

@@ -1,6 +1,6 @@
-"""The events of a run as those of dp_accounting, to be composed with other systems' events.
+"""Translates the events of a run for dp_accounting, to be composed with other systems' events.
 
-They hold for the unit and the adjacency that the plan states. A Gaussian is a Gaussian. The epsilon
+They hold for the unit and the adjacency that the plan states. A Gaussian stays one. The epsilon
 of an (epsilon, delta) step is a discrete Laplace of sensitivity 1, whose losses are epsilon and
 -epsilon, as randomised response's are. The deltas of all steps are one event: with that probability
 a user's rows are released with next to no noise. The joint events of set union are bounded by their
@@ -16,13 +16,13 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.privacy.events import Event, costs_of
 
-#: Noise under which a release of sensitivity 1 hides nothing: its losses are at most 100 with a
-#: probability of 1e-8.
-_NO_NOISE = 1 / 16
+#: A sigma too small to hide anything at sensitivity 1: losses are at most 100 with a probability of
+#: 1e-8.
+_NEGLIGIBLE_NOISE = 1 / 16
 
 
 def dp_event(events: Iterable[Event]) -> Any:
-    """A `dp_accounting.ComposedDpEvent` of all that is charged for."""
+    """A `dp_accounting.ComposedDpEvent` of all events for which a budget is charged."""
     try:
         from dp_accounting import dp_event as theirs
     except ModuleNotFoundError:
@@ -43,5 +43,5 @@ def dp_event(events: Iterable[Event]) -> Any:
     ]
     delta = fsum(cost.delta for cost in costs if cost.delta is not None)
     if delta > 0:
-        found.append(theirs.PoissonSampledDpEvent(delta, theirs.GaussianDpEvent(_NO_NOISE)))
+        found.append(theirs.PoissonSampledDpEvent(delta, theirs.GaussianDpEvent(_NEGLIGIBLE_NOISE)))
     return theirs.ComposedDpEvent(found)

@@ -21,9 +21,9 @@ Json = dict[str, str | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The amounts that an event costs; None for those that it does not have."""
+    """The amounts that an event costs; an amount that it does not have is None."""
 
-    #: The noise's standard deviation of a Gaussian release of L2 sensitivity 1.
+    #: The standard deviation of the noise of a Gaussian release of L2 sensitivity 1.
     sigma: float | None = None
     #: The probability of an infinite loss.
     delta: float | None = None
@@ -31,12 +31,12 @@ class Cost:
     response_epsilon: float | None = None
     #: An epsilon known for one direction only: the loss may always be this large.
     one_direction_epsilon: float | None = None
-    #: An epsilon that no budget is charged for, because an event of its own charges for what is
+    #: An epsilon for which no budget is charged, because another event charges for what is
     #: published.
     uncharged_epsilon: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     sigma_or_delta: bool = False
-    #: The `ChosenUnionEvent` of this cost: `sigma` and `delta` bound all that it costs.
+    #: The event itself, if it is a `ChosenUnionEvent`; `sigma` and `delta` bound its whole cost.
     chosen_union: ChosenUnionEvent | None = None
 
     def __post_init__(self) -> None:
@@ -52,12 +52,12 @@ class Cost:
 
     @property
     def is_charged(self) -> bool:
-        """Whether a budget is charged for it."""
+        """Whether a budget is charged for the event."""
         amounts = (self.sigma, self.delta, self.response_epsilon, self.one_direction_epsilon)
         return any(amount is not None for amount in amounts)
 
 
-#: The range of each number of an event, and whether it includes the lower end.
+#: By an event's number: its lowest and highest value, and whether the lowest is allowed itself.
 _RANGES_OF_NUMBERS = {
     "sigma": (0.0, math.inf, False),
     "delta": (0.0, 1.0, True),
@@ -70,8 +70,8 @@ _RANGES_OF_NUMBERS = {
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step of a run: numbers that `_RANGES_OF_NUMBERS` lists, and a note, which is only
-    shown."""
+    """One step that costs privacy: numbers, which `_RANGES_OF_NUMBERS` lists, and a note for
+    people."""
 
     kind: ClassVar[str]
     #: Whether the event releases how many users hold the items found; not in the event's JSON.
@@ -80,12 +80,12 @@ class Event(ABC):
     @property
     @abstractmethod
     def note(self) -> str:
-        """The purpose, for people to read."""
+        """What the step is for, in words for people."""
 
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """Everything that it costs. Callers use `cost_of`."""
+        """All that the event costs. Callers use `cost_of`."""
 
     def __post_init__(self) -> None:
         for name in _names_of_numbers(type(self)):
@@ -97,7 +97,7 @@ class Event(ABC):
             )
 
     def numbers(self) -> Json:
-        """The kind and the numbers, without the note."""
+        """The event's kind and numbers as JSON, without the note."""
         said = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}
         return {"kind": self.kind, **said}
 
@@ -157,11 +157,11 @@ class SetUnionEvent(Event):
 
 @dataclass(frozen=True)
 class ChosenUnionEvent(Event):
-    """A Gaussian release of noise `before`, and then, chosen by what it shows, either a set union
-    (sigma, delta) or rounds whose Gaussians and thresholds cost rounds_sigma and rounds_delta.
+    """A Gaussian release with noise of sigma `before`, whose outcome chooses what runs then: a set
+    union (sigma, delta), or rounds whose Gaussians and thresholds cost rounds_sigma, rounds_delta.
 
-    Which of the two runs, and a user's share of new items, may follow from the first release, so
-    its cost is a mean of the largest costs (docs/items.md, method "auto").
+    The first release may decide both which of the two runs and a user's share of new items, so the
+    cost is a mean of the largest costs (docs/items.md, method "auto").
     """
 
     kind = "chosen set union"
@@ -175,7 +175,7 @@ class ChosenUnionEvent(Event):
     @cached_property
     def cost(self) -> Cost:
         least = min(self.sigma, self.rounds_sigma)
-        # Rounded down, so that it bounds both.
+        # Rounded down, so that it bounds the cost of either choice.
         sigma = (1 - 2.0**-48) / math.hypot(1 / self.before, 1 / least)
         return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta), chosen_union=self)
 
@@ -214,10 +214,10 @@ class OneDirectionEvent(Event):
 
 @dataclass(frozen=True)
 class LocalEvent(Event):
-    """A user's locally randomised messages: the epsilon of all of them, for their receiver.
+    """All locally randomised messages of one user: the epsilon against whoever receives them.
 
-    It is recorded beside the event of what is published, and no budget is charged for it, since
-    budgets are for what is published.
+    A run records it in addition to the event of what is published. No budget is charged for it,
+    since budgets are for what is published.
     """
 
     kind = "local"
@@ -229,7 +229,7 @@ class LocalEvent(Event):
         return Cost(uncharged_epsilon=self.epsilon)
 
 
-#: All kinds. Any other class is refused, including one derived from these.
+#: The class of each kind of event. Any other class is refused, also one derived from these.
 KINDS: dict[str, type[Event]] = {
     kind.kind: kind
     for kind in (
@@ -256,19 +256,19 @@ def cost_of(event: Event) -> Cost:
 
 
 def costs_of(events: Iterable[Event]) -> list[Cost]:
-    """The costs of all these events; one of an unknown kind refuses all."""
+    """The costs of all these events; an error if any is of an unknown kind."""
     return [cost_of(event) for event in events]
 
 
 def events_to_json(events: Iterable[Event]) -> list[Json]:
-    """The events as ledgers, manifests and plans store them."""
+    """The events as JSON, as ledgers, manifests and plans store them."""
     events = list(events)
     costs_of(events)
     return [event.to_json() for event in events]
 
 
 def without_notes(events: Iterable[Event]) -> list[Json]:
-    """The events without notes: two prices are equal if these are."""
+    """The events as JSON without notes: two prices are equal if these lists are."""
     events = list(events)
     costs_of(events)
     return [event.numbers() for event in events]
@@ -297,7 +297,7 @@ def event_from_json(record: Mapping[str, object]) -> Event:
             f"an event of kind {found} has the fields {', '.join(known)}, found "
             f"{', '.join(sorted(values)) or 'none'}; was it written by a newer dphh?"
         )
-    return kind(**values)  # checks the values
+    return kind(**values)  # the class checks the values
 
 
 def _check_number(kind: str, name: str, value: object) -> None:

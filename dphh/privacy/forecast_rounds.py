@@ -23,43 +23,45 @@ from dphh.privacy.set_union import LARGEST_DISTANCE
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: In round 1, one part in this many of a user's squared norm counts how many grams users hold.
-LISTS_PART = 50
-#: The lower ends of the bins of how many grams a user holds.
-LIST_SIZES: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
+#: In round 1, 1 / LIST_SIZES_DIVISOR of a user's squared norm counts how many grams users hold.
+LIST_SIZES_DIVISOR = 50
+#: The lower ends of the bins of list sizes: how many valid grams a user holds.
+LIST_SIZE_BINS: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
 #: The lower ends of the bins of noised weights, in sigmas of round 1.
 BIN_EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
 def unit_for(sigma: float, sigma_grid: int) -> int:
-    """A user's L2 norm on the grid: the units at which the noise is at least sigma users."""
+    """A user's L2 norm in grid units, such that noise of sigma_grid units is at least `sigma`
+    users."""
     return int(sigma_grid / sigma * (1 - 2**-40))
 
 
-def plain_weight(unit: int, held: int) -> int:
-    """Round 1: what a user who holds `held` grams adds to each."""
-    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))
+def round_1_weight(unit: int, held: int) -> int:
+    """What a user who holds `held` grams adds to each in round 1."""
+    return isqrt(unit * unit * (LIST_SIZES_DIVISOR - 1) // (LIST_SIZES_DIVISOR * held))
 
 
-def list_weight(unit: int) -> int:
-    """Round 1: what a user adds to the bin for their number of grams."""
-    return isqrt(unit * unit // LISTS_PART)
+def list_size_weight(unit: int) -> int:
+    """What a user adds in round 1 to the bin of their list size."""
+    return isqrt(unit * unit // LIST_SIZES_DIVISOR)
 
 
-def list_bin(held: Integers) -> Integers:
-    return np.searchsorted(LIST_SIZES, held, side="right") - 1
+def list_size_bin(held: Integers) -> Integers:
+    return np.searchsorted(LIST_SIZE_BINS, held, side="right") - 1
 
 
 def norms_rounded_up(squares: Integers) -> Integers:
-    """The least integers whose squares are at least these."""
+    """The square roots of these, rounded up."""
     root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     root -= root * root > squares
     root += root * root < squares
     return root
 
 
-def weights_in_norm(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
-    """Round 2: what each (holder, gram) of weight g adds: floor(unit g / |g|_2), norms up."""
+def round_2_weights(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
+    """What each pair (holder, gram) of planned weight g adds in round 2: floor(unit g / |g|_2),
+    where |g|_2 is the norm of all of that holder's g, rounded up."""
     squares = np.zeros(users, dtype=np.int64)
     np.add.at(squares, holder, g * g)
     return unit * g // np.maximum(norms_rounded_up(squares), 1)[holder]
@@ -88,14 +90,15 @@ class Bins:
         return np.array([-self.noise.reach, *inner], dtype=np.int64)
 
     @cached_property
-    def shares(self) -> tuple[int, ...]:
-        """P[noise in bin] in units of 2^-256, as the table has it exactly."""
+    def probability_units(self) -> tuple[int, ...]:
+        """The probability that noise alone falls into each bin, in units of 2^-256: exactly as the
+        table has it."""
         at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
         return tuple(x - y for x, y in pairwise(at_least))
 
     @cached_property
     def probabilities(self) -> Floats:
-        return np.array([share / ONE for share in self.shares])
+        return np.array([units / ONE for units in self.probability_units])
 
     def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)

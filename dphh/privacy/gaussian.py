@@ -19,22 +19,22 @@ from dphh.privacy.special import erfcx, ndtr
 
 FloatArray = NDArray[np.float64]
 
-# A bound on the relative error of `gaussian_deltas`, which is below 4e-13 where measured against 60
-# digits; and the smallest normal float. Both are added to the result.
-_ERROR = 1e-11
-_TINY = sys.float_info.min
-# A calibrated sigma keeps a margin to its delta that exceeds the measured error, so that the
-# epsilon computed from it is never above the one asked for, not even in the last digit.
+# More than the relative error of `gaussian_deltas`, which is below 4e-13 where measured against 60
+# digits; and the smallest normal float. The result is raised by both.
+_RELATIVE_ERROR = 1e-11
+_SMALLEST_NORMAL = sys.float_info.min
+# A calibrated sigma is for a delta that is lower by this, more than the measured error. So the
+# epsilon computed from sigma is never above the one asked for, not even in the last digit.
 _DELTA_MARGIN = 2e-12
-# A smaller delta cannot be distinguished from the underflow that `_TINY` covers.
+# A smaller delta cannot be distinguished from the underflow that `_SMALLEST_NORMAL` covers.
 _SMALLEST_DELTA = 1e-300
-# More than the rounding errors of a few square roots, sums and quotients. Splitting rounds up by
-# this and composing down by a quarter of it, so that split sigmas compose to no less.
-_ROUNDINGS = 2.0**-48
+# More than the rounding errors of a few square roots, sums and quotients. `split_sigma` rounds up
+# by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to no less.
+_ROUNDING_MARGIN = 2.0**-48
 
-_LEGENDRE = np.polynomial.legendre.leggauss(10)
-_NODES: FloatArray = np.asarray((_LEGENDRE[0] + 1) / 2, dtype=np.float64)
-_WEIGHTS: FloatArray = np.asarray(_LEGENDRE[1] / 2, dtype=np.float64)
+_QUADRATURE = np.polynomial.legendre.leggauss(10)
+_QUADRATURE_NODES: FloatArray = np.asarray((_QUADRATURE[0] + 1) / 2, dtype=np.float64)
+_QUADRATURE_WEIGHTS: FloatArray = np.asarray(_QUADRATURE[1] / 2, dtype=np.float64)
 
 
 def gaussian_delta(epsilon: float, sigma: float) -> float:
@@ -61,19 +61,19 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
         above = np.nextafter(np.nextafter(curve, 2.0), 2.0)
         return np.asarray(np.where(curve > 0, np.minimum(above, 1.0), 0.0), dtype=np.float64)
     h, magnitudes = 1.0 / sigma, np.abs(epsilons)
-    # Beyond 100 in either direction the normal tails underflow, with the same result.
+    # Beyond -100 and 100 the normal tails underflow, so x there gives the same result.
     x = np.clip(magnitudes * sigma - h / 2, -100.0, 100.0)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if h < 0.5:
-        u = x[:, np.newaxis] + h * _NODES
-        curve = density * h * ((1.0 - u * _mills_ratio(u)) @ _WEIGHTS)
+        u = x[:, np.newaxis] + h * _QUADRATURE_NODES
+        curve = density * h * ((1.0 - u * _mills_ratio(u)) @ _QUADRATURE_WEIGHTS)
     else:
         second = density * _mills_ratio(x + h)
         curve = np.where(x < 0, ndtr(-x), density * _mills_ratio(np.maximum(x, 0.0))) - second
     # The two distributions mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
     mirrored = -np.expm1(-magnitudes) + np.exp(-magnitudes) * curve
     curve = np.where(epsilons < 0, mirrored, curve)
-    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _ERROR) + _TINY, 1.0)
+    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _RELATIVE_ERROR) + _SMALLEST_NORMAL, 1.0)
 
 
 def gaussian_epsilon(delta: float, sigma: float) -> float:
@@ -134,7 +134,7 @@ def compose_sigmas(sigmas: Iterable[float]) -> float:
     finite = [sigma for sigma in sigmas if _check_sigma(sigma) < math.inf]
     if len(finite) < 2:
         return finite[0] if finite else math.inf
-    return (1 - _ROUNDINGS / 4) / math.hypot(*(1.0 / sigma for sigma in finite))
+    return (1 - _ROUNDING_MARGIN / 4) / math.hypot(*(1.0 / sigma for sigma in finite))
 
 
 def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
@@ -155,7 +155,7 @@ def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
             f"the shares of 1/sigma^2 must sum to at most 1, found {total!r}; divide each by that."
         )
     total = max(total, 1.0)
-    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDINGS) for share in shares)
+    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDING_MARGIN) for share in shares)
 
 
 def _mills_ratio(u: FloatArray) -> FloatArray:

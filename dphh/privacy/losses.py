@@ -23,16 +23,18 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-#: Longer grids are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
-LONGEST = 4096
-#: Far above the rounding error of a loss, far below a step.
+#: A grid of more points is replaced by every second point: direct sums of 4,000 by 4,000 take 10
+#: ms.
+MOST_GRID_POINTS = 4096
+#: Losses are raised by this, relatively: far above their rounding error, far below a step.
 _GRID_TOLERANCE = 1e-12
 _ROUNDING = 2.3e-16  # the relative rounding error of one operation
 
 
 @dataclass(frozen=True)
 class Losses:
-    """P's probabilities of the losses step * (first + i), and of an infinite loss."""
+    """Privacy losses on a grid: `chances` are P's probabilities of the losses step * (first + i),
+    `infinite` that of an infinite loss."""
 
     step: float
     first: int
@@ -42,13 +44,13 @@ class Losses:
     slack: float
 
     @property
-    def at(self) -> FloatArray:
+    def values(self) -> FloatArray:
         places = self.first + np.arange(len(self.chances))
         return np.asarray(self.step * places, dtype=np.float64)
 
     def delta(self, epsilon: float) -> float:
         """The sum of [P - e^epsilon Q]_+, at most 1."""
-        at = self.at
+        at = self.values
         over = at > epsilon
         found = float(np.sum(self.chances[over] * -np.expm1(epsilon - at[over])))
         return min((found + self.infinite) * (1 + self.slack), 1.0)
@@ -69,7 +71,7 @@ class Losses:
         return replace(self, infinite=self.infinite + infinite)
 
     def trimmed(self, cut: float) -> Losses:
-        """Without tails of a probability below `cut`."""
+        """These losses without each tail whose probability is below `cut`, rounded up."""
         rising, falling = np.cumsum(self.chances), np.cumsum(self.chances[::-1])
         low = int(np.searchsorted(rising, cut, side="right"))
         high = len(self.chances) - int(np.searchsorted(falling, cut, side="right"))
@@ -81,12 +83,12 @@ class Losses:
         return replace(self, first=self.first + low, chances=kept, infinite=self.infinite + lost)
 
     def coarser(self) -> Losses:
-        """On every second point of the grid."""
+        """These losses rounded to every second point of the grid, with no smaller delta."""
         first = self.first // 2
         chances = np.concatenate([np.zeros(self.first - 2 * first), self.chances])
         chances = np.append(
             chances, np.zeros(3 - len(chances) % 2)
-        )  # to an odd length, with one further pair
+        )  # padded to an odd length, by 2 or 3
         even, odd = chances[0::2].copy(), chances[1::2]
         up = float(np.expm1(-self.step) / np.expm1(-2 * self.step)) * (1 + 1e-15)
         even[: len(odd)] += odd * (1 - up)
@@ -96,7 +98,7 @@ class Losses:
         )
 
     def followed_by(self, other: Losses, cut: float) -> Losses:
-        """The composition of both, independent or adaptive."""
+        """The losses of both steps together, independent or adaptive."""
         one, two = self, other
         while one.step < two.step:
             one = one.coarser()
@@ -110,12 +112,12 @@ class Losses:
             one.infinite + two.infinite,
             one.slack + two.slack + _ROUNDING * (shorter + 4),
         ).trimmed(cut)
-        while len(both.chances) > LONGEST:
+        while len(both.chances) > MOST_GRID_POINTS:
             both = both.coarser()
         return both
 
     def times(self, count: int, cut: float) -> Losses:
-        """The composition of `count` of these."""
+        """The losses of `count` such steps together."""
         squares = [self]
         while 2 ** len(squares) <= count:
             squares.append(squares[-1].followed_by(squares[-1], cut))
@@ -126,7 +128,8 @@ class Losses:
 def losses_on_grid(
     chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
 ) -> Losses:
-    """The losses with these probabilities under P on a grid, and `outside` for all other losses."""
+    """These losses, with their probabilities under P, rounded to a grid. `outside`, the probability
+    of all other losses, counts as an infinite loss."""
     up = (losses + _GRID_TOLERANCE * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)

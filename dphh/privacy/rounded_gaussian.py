@@ -8,7 +8,7 @@ P(noise >= k) = P(N >= k - 1/2) in units of 2^-256.
 
 Construction. The line is divided into stretches of 2^w integers, where s = sigma / 2^w is at least
 32 and below 64: about a thousand of them for any sigma. From here on a stretch has length 1, N has
-the standard deviation s, and g is its density. The mass of the stretch [c - 1/2, c + 1/2] is
+the standard deviation s, and g is its density. The probability of the stretch [c - 1/2, c + 1/2] is
 
     m(c) = integral of g(c + t) over |t| <= 1/2  =  g(c) h(c),
     h(c) = integral of exp(-t^2 / 2 s^2) cosh(c t / s^2)  =  sum over j >= 0 of b_j c^(2j),
@@ -25,16 +25,16 @@ q = exp(-1 / s^2). Within a stretch, at c + v/2 with |v| <= 1, an entry is
 which is Taylor's series, by g'(x) = -x g(x) / s^2. Entries are computed on demand, on Python
 integers in units of 2^-320, without floats.
 
-Error bound. First the masses. Every constant and every product is rounded down, and every term of h
+Error bound. First the m(c). Every constant and every product is rounded down, and every term of h
 is positive, so dropping its last terms, or the last bits that a small g does not need, lowers it.
-Hence each computed mass is at most the true one. True masses sum to 1. So
+Hence each computed m(c) is at most the true one. The true ones sum to 1. So
 
-    missing = 1 - (m(0) + 2 (m(1) + m(2) + ...))        (computed masses)
+    missing = 1 - (m(0) + 2 (m(1) + m(2) + ...))        (computed)
 
-is never negative, and is at least the sum of all errors, including the mass beyond the last
+is never negative, and is at least the sum of all errors, including the probability beyond the last
 stretch. It is computed exactly together with the table, and a table that misses 2^-256 or more is
-refused. (The mass beyond, 2 P(N > 19 sigma), is less than 2^-264, and rounding misses far less.) So
-the sums m(c+1) + ... are low by less than 2^-257.
+refused. (The probability beyond, 2 P(N > 19 sigma), is less than 2^-264, and rounding misses far
+less.) So the sums m(c+1) + ... are low by less than 2^-257.
 
 Then the series, in units of 2^-320. r is low by less than 3c + 2 at c (2 at r(0) and q, 1 for
 rounding), so g by less than 2 + 3 (1 + 2 + ... + c) < 2^22, since c <= 19 * 64 + 1. In the step
@@ -70,29 +70,30 @@ from numpy.typing import NDArray
 from dphh.errors import DphhError, UsageError
 
 BITS = 256  # the table's unit is 2^-BITS
-ONE = 1 << BITS
-REACH = 19  # the table ends at REACH sigma, beyond which there is less than 2^-264
+ONE = 1 << BITS  # the probability 1, in the table's unit
+REACH_IN_SIGMAS = 19  # the table ends there; the probability beyond is less than 2^-264
 LARGEST_SIGMA = 2**18
-_WORKING_BITS = BITS + 64  # the unit of the computation is 2^-_WORK
+_WORKING_BITS = BITS + 64  # the unit of the computation is 2^-_WORKING_BITS
 _LOG2_STRETCHES = 6  # sigma is less than 2^_LOG2_STRETCHES stretches, and at least half as many
-_GUARD_BITS = 16  # extra bits of h beyond those of g
-_ROUNDINGS = 1 << 23  # more than the error of an entry's series
-_SLACK = 2  # a tail is at least its entry and less than its entry + _SLACK
-_BLOCK_OF_WORDS = 1 << 14  # leading words at a time: they stay in the processor's cache
-_LEADING_TERMS = 14
-_LEADING_GUARD_BITS = 4  # extra bits of the series beyond those of a leading word
+_GUARD_BITS = 16  # by how many bits h is more precise than g
+_SERIES_ERROR = 1 << 23  # more than the error of an entry's series
+_TAIL_SLACK = 2  # a tail is at least its entry and less than its entry + _TAIL_SLACK
+_ENTRIES_AT_ONCE = 1 << 14  # whose first 64 bits stay in the processor's cache
+_LEADING_TERMS = 14  # terms of the series that the first 64 bits of an entry need
+_LEADING_GUARD_BITS = 4  # by how many bits these terms are more precise than 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedGaussian:
-    """round(N(0, sigma^2)): tails of proven precision, and thresholds from them.
+    """The noise round(N(0, sigma^2)): its tails with proven bounds, and thresholds from them.
 
     `distance` bounds the total variation distance, per draw, between noise with exactly the
     probabilities of `survival` and the exact distribution.
     """
 
     sigma: int
-    #: For each stretch, in units of 2^-_WORK: the density at its centre, and the mass beyond it.
+    #: For each stretch: the density at its centre, and the probability beyond it, both in units of
+    #: 2^-_WORKING_BITS.
     densities: tuple[int, ...] = field(repr=False)
     beyond: tuple[int, ...] = field(repr=False)
     distance: float
@@ -100,8 +101,8 @@ class RoundedGaussian:
 
     @property
     def reach(self) -> int:
-        """The largest magnitude of the table."""
-        return REACH * self.sigma
+        """The largest magnitude of noise in the table."""
+        return REACH_IN_SIGMAS * self.sigma
 
     def survival(self, k: int) -> int:
         """P(noise >= k) of the tabulated distribution, in units of 2^-256, for every integer k.
@@ -122,19 +123,19 @@ class RoundedGaussian:
         integral = 0
         for term in series:
             integral = (integral + term) * place >> width
-        return max(from_centre - integral - _ROUNDINGS, 0) >> (_WORKING_BITS - BITS)
+        return max(from_centre - integral - _SERIES_ERROR, 0) >> (_WORKING_BITS - BITS)
 
     def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
-        """P(N >= c), and the series of G, from its last term to its first."""
+        """P(N >= c) for a stretch's centre c, and the terms of the series G, the last one first."""
         if stretch not in self._computed:
             terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
             self._computed[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
         return self._computed[stretch]
 
     @cached_property
-    def leading(self) -> tuple[NDArray[np.uint64], int]:
+    def leading_bits(self) -> tuple[NDArray[np.uint64], int]:
         """Lower bounds on the first 64 bits of the entries k = n, ..., 2, 1, ascending, and a bound
-        on their error. Entry n, and all beyond it, have 64 leading bits of 0."""
+        on their error. The first 64 bits of entry n, and of all beyond it, are 0."""
         width = _log2_stretch(self.sigma)
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
@@ -148,7 +149,7 @@ class RoundedGaussian:
         stretches = range(len(there) + 1)
         places = np.arange(1 - (1 << width), 1 << width, 2)
         parts = []
-        many = max(_BLOCK_OF_WORDS >> width, 1)
+        many = max(_ENTRIES_AT_ONCE >> width, 1)
         for start in stretches[::many]:
             centres, block = [], []
             for stretch in stretches[start : start + many]:
@@ -170,15 +171,17 @@ class RoundedGaussian:
         return np.ascontiguousarray(surely[::-1]).view(np.uint64), 2 * wrong + 2
 
     def largest_with_survival_above(self, level: int) -> int:
-        """The largest k with survival(k) > level, for 0 <= level < 2^256: inversion."""
+        """The largest k with survival(k) > level, for 0 <= level < 2^256. For a uniformly random
+        level it is one draw of the noise (inversion)."""
         if level < self.survival(1):
             return self._first_at_most(level) - 1
-        # survival(k) = 2^256 - survival(1 - k) here.
+        # Here k < 1, and survival(k) = 2^256 - survival(1 - k).
         return 1 - self._first_at_most(ONE - 1 - level)
 
     def _first_at_most(self, bound: int) -> int:
-        """The least k >= 1 with survival(k) <= bound, by leading words and a few full entries."""
-        surely, more = self.leading
+        """The least k >= 1 with survival(k) <= bound, by the entries' first 64 bits and a few full
+        entries."""
+        surely, more = self.leading_bits
         top = bound >> (BITS - 64)
         above = len(surely) - int(np.searchsorted(surely, np.uint64(top), side="right"))
         below = len(surely) - int(np.searchsorted(surely, np.uint64(max(top - more, 0)), "left"))
@@ -190,10 +193,10 @@ class RoundedGaussian:
         return Fraction(self.tail_units(k), ONE)
 
     def tail_units(self, k: int) -> int:
-        """`tail` in units of 2^-256."""
+        """`tail(k)` in units of 2^-256."""
         if k < 1:
             return ONE - self.survival(1 - k)
-        return self.survival(k) + _SLACK
+        return self.survival(k) + _TAIL_SLACK
 
     def tail_lower(self, k: int) -> Fraction:
         """A lower bound on P(noise >= k), for every integer k."""
@@ -207,7 +210,7 @@ class RoundedGaussian:
             raise UsageError(
                 f"a tail probability must be at least 2^-{BITS - 1} and below 1, not {float(q)!r}"
             )
-        units = floor(q * ONE)  # equivalent to q, since `tail` is a whole number of units
+        units = floor(q * ONE)  # as good as q, since `tail` is a whole number of units
         ks = range(-self.reach, self.reach + 2)
         return ks[bisect_left(ks, True, key=lambda k: self.tail_units(k) <= units)]
 
@@ -223,7 +226,7 @@ class RoundedGaussian:
 
 @lru_cache(maxsize=32, typed=True)  # typed: 5.0 and True must not find the table of 5 and 1
 def rounded_gaussian(sigma: int) -> RoundedGaussian:
-    """The table for an integer sigma from 1 to 2^18 grid units; built once per process.
+    """The noise's table for an integer sigma from 1 to 2^18 grid units; built once per process.
 
     Building takes about 5 ms; an entry takes 10 to 40 microseconds on demand.
     """
@@ -234,14 +237,14 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     if sigma > LARGEST_SIGMA:
         raise UsageError(f"sigma must be at most 2^18 grid units, not {sigma}; use a coarser grid")
 
-    masses, densities = zip(*_stretches(sigma), strict=True)
-    missing = (1 << _WORKING_BITS) - masses[0] - 2 * sum(masses[1:])
+    probabilities, densities = zip(*_stretches(sigma), strict=True)
+    missing = (1 << _WORKING_BITS) - probabilities[0] - 2 * sum(probabilities[1:])
     if not 0 <= missing < 1 << (_WORKING_BITS - BITS):
         raise DphhError(
             "the noise table failed its own check, and nothing was drawn from it; please report "
             "this defect"
         )
-    beyond = accumulate(reversed(masses[1:]), initial=0)
+    beyond = accumulate(reversed(probabilities[1:]), initial=0)
     return RoundedGaussian(sigma, densities, tuple(beyond)[::-1], ldexp(sigma, -250))
 
 
@@ -256,9 +259,10 @@ def _sigma_in_stretches(sigma: int) -> Fraction:
 
 
 def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
-    """Lower bounds on mass and density of the stretches 0, 1, ..., the last one beyond 19 sigma."""
+    """(probability of the stretch, density at its centre), both rounded down, of the stretches 0,
+    1, ..., of which the last lies beyond 19 sigma."""
     s = _sigma_in_stretches(sigma)
-    last = floor(REACH * s) + 1
+    last = floor(REACH_IN_SIGMAS * s) + 1
     scale = (last * last).bit_length()  # h is summed as a polynomial in c^2 / 2^scale < 1
     series = _cosh_series(s, scale)
     density = isqrt(
@@ -278,8 +282,8 @@ def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
 
 
 def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
-    """The terms a_n / (2 (n+1)) of the density's integral over a stretch, from n = 0 to the last
-    significant one."""
+    """The terms a_n / (2 (n+1)) of the series G, an integral of the density within a stretch, from
+    n = 0 to the last significant one."""
     fourfold = 4 * _sigma_in_stretches(sigma) ** 2
     times, over = fourfold.denominator, fourfold.numerator
     before, term = 0, density
@@ -291,7 +295,7 @@ def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
 
 
 def _significant_terms(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
-    """The series without its last bits, and without the terms that are then 0."""
+    """The coefficients without their last bits, and without those whose terms are then 0."""
     near = [coefficient >> left_out for coefficient in series]
     for j in range(len(near) - 1, 0, -1):
         if near[0] * square**j >> scale * j:
@@ -301,7 +305,8 @@ def _significant_terms(series: list[int], square: int, scale: int, left_out: int
 
 
 def _cosh_series(s: Fraction, scale: int) -> list[int]:
-    """b_j 2^(scale j), rounded down, from the last significant j to j = 0."""
+    """The coefficients of the series h: b_j 2^(scale j), rounded down, from the last significant j
+    to j = 0."""
     step = (1 << scale) / (4 * s**4)
 
     @cache
@@ -333,7 +338,7 @@ def _pi_rounded_up() -> int:
 
 
 def _alternating_sum(term: Callable[[int], Fraction]) -> int:
-    """term(0) - term(1) + term(2) - ... in units of 2^-_WORK, low by less than 2, never high.
+    """term(0) - term(1) + term(2) - ... in units of 2^-_WORKING_BITS, too low by less than 2.
 
     The terms decrease to 0, so a sum that stops after a subtraction is low by less than the first
     omitted term.

@@ -38,8 +38,9 @@ def crossing(
     precision: float,
     relative: bool = False,
 ) -> tuple[float, float]:
-    """Narrow an interval at whose ends `slack` has opposite signs (0 counts as positive) to the
-    width `precision`, which with `relative` is a fraction of its higher end."""
+    """The ends of an interval in which `slack` changes its sign, found within one where it does (0
+    counts as positive). The width is at most `precision`, with `relative` a fraction of its higher
+    end."""
     at_low, at_high = slack(low), slack(high)
     side = 0
     while high - low > (least := precision * high if relative else precision):
@@ -55,13 +56,13 @@ def crossing(
     return low, high
 
 
-def smallest_integer(value: Callable[[int], float], largest: int) -> int:
-    """The minimiser of a unimodal function on 1, 2, ..., largest."""
+def integer_minimiser(value: Callable[[int], float], largest: int) -> int:
+    """Where a function that falls and then rises is least, among 1, 2, ..., largest."""
     low, middle = 0, 8
     while 2 * middle <= largest and value(2 * middle) < value(middle):
         low, middle = middle, 2 * middle
     high = min(2 * middle, largest + 1)
-    while high - low > 2:  # golden section, in the wider side
+    while high - low > 2:  # golden section: a new point in the wider side
         if high - middle > middle - low:
             other = middle + max(round(0.382 * (high - middle)), 1)
         else:

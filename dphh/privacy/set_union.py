@@ -24,8 +24,8 @@ from math import isqrt, nextafter
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
 
-#: The grid: a user with one item adds 2^GRID_BITS. With 10 bits, rounding costs under 0.2% of the
-#: weight at t = 300.
+#: A user who holds one item adds 2^GRID_BITS grid units to it. With 10 bits, rounding costs under
+#: 0.2% of the weight at t = 300 items.
 GRID_BITS = 10
 #: Up to this sigma the noise's table stays small; a larger sigma gets a coarser grid.
 LARGEST_SIGMA = 2**17
@@ -36,20 +36,21 @@ GAUSSIAN_SHARE = 63 / 64
 #: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
 NEW_ITEMS_SHARE = 15 / 16
-#: Both shares hold together up to this share of epsilon as delta, for any share of new items: by
-#: `dphh.privacy.accounting.compose` at every epsilon (tests/privacy/test_set_union.py).
-MOST_DELTA_SHARE = 1 / 16
+#: While delta / epsilon is at most this, both shares together cost at most delta, whatever share of
+#: a user's items is new: by `dphh.privacy.accounting.compose` at every epsilon
+#: (tests/privacy/test_set_union.py).
+MOST_DELTA_PER_EPSILON = 1 / 16
 
 
 def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
-    """The shares of delta for the Gaussian curve and for new items; for a large delta, 1/2 each."""
-    if delta <= MOST_DELTA_SHARE * epsilon:
+    """The shares of delta for the Gaussian curve and for new items; 1/2 each if delta is large."""
+    if delta <= MOST_DELTA_PER_EPSILON * epsilon:
         return GAUSSIAN_SHARE, NEW_ITEMS_SHARE
     return 1 / 2, 1 / 2
 
 
 def grid_bits(sigma: float, max_items: int) -> int:
-    """b: GRID_BITS, or less if the noise is so large that a coarser grid makes no difference."""
+    """b: GRID_BITS, or fewer if the noise is so large that a coarser grid makes no difference."""
     bits = GRID_BITS
     while bits > 0 and sigma * 2**bits > LARGEST_SIGMA:
         bits -= 1
@@ -63,7 +64,7 @@ def grid_bits(sigma: float, max_items: int) -> int:
 
 
 def weight(bits: int, held: int) -> int:
-    """floor(2^b / sqrt(t)) in integer arithmetic: isqrt(floor(4^b / t))."""
+    """What a user who holds t items adds to each: floor(2^b / sqrt(t)) = isqrt(floor(4^b / t))."""
     return isqrt(4**bits // held)
 
 
@@ -73,7 +74,8 @@ def weights(bits: int, max_items: int) -> list[int]:
 
 
 def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
-    """(t, w_t) with the largest t for each weight, which is the worst case for that weight."""
+    """Pairs (t, w_t): each weight w_t once, with the most items t that a user of this weight
+    holds, which is the worst case."""
     pairs = []
     held = 1
     while held <= max_items:
@@ -85,12 +87,13 @@ def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
 
 
 def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta: float) -> int:
-    """rho: the least integer that a user's own new items pass with probability at most delta."""
-    return threshold_for(noise, distinct_weights(bits, max_items), delta)
+    """rho: the least threshold that any of a user's new items pass with probability at most
+    delta."""
+    return threshold_for_pairs(noise, distinct_weights(bits, max_items), delta)
 
 
-def threshold_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
-    """`new_item_threshold` for users of t new items who add w_t at most to each: pairs (t, w_t)."""
+def threshold_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
+    """`new_item_threshold` where a user of t new items adds at most w_t to each: pairs (t, w_t)."""
     budget = Fraction(delta)
     threshold = None
     for held, own in reversed(pairs):  # mostly the last pair decides
@@ -101,12 +104,12 @@ def threshold_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: f
 
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
-    """The delta that a threshold costs, rounded up: what the events in the ledger say."""
-    return delta_for(noise, distinct_weights(bits, max_items), threshold)
+    """The delta that a threshold costs, rounded up, as events in the ledger say it."""
+    return delta_for_pairs(noise, distinct_weights(bits, max_items), threshold)
 
 
-def delta_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
-    """`new_item_delta` for the pairs that `threshold_for` takes."""
+def delta_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
+    """`new_item_delta` for the pairs that `threshold_for_pairs` takes."""
     units = max(held * noise.tail_units(threshold - own) for held, own in pairs)
     exact = Fraction(units, ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
@@ -115,7 +118,8 @@ def delta_for(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: i
 def users_needed(
     noise: RoundedGaussian, bits: int, threshold: int, held: int, probability: Fraction
 ) -> int:
-    """How many users of `held` items each an item needs to be found with this probability."""
+    """How many users must hold an item, each of whom holds `held` items, for it to be released with
+    this probability."""
     worst_luck = noise.largest_with_tail_at_least(probability)
     return max(1, -((worst_luck - threshold) // weight(bits, held)))
 

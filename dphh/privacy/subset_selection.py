@@ -23,14 +23,15 @@ from dphh.errors import UsageError
 
 FloatArray = NDArray[np.float64]
 
-_WORDS = 1 << 64
-_DECIMALS = Context(prec=80)  # digits of e^epsilon and of logarithms
-_SLACK = Decimal("1e-60")  # far above their error, far below a numerator's resolution
+_PROBABILITY_ONE = 1 << 64  # the numerator of the probability 1
+_DECIMAL_CONTEXT = Context(prec=80)  # digits of e^epsilon and of logarithms
+_EXP_MARGIN = Decimal("1e-60")  # far above the error of e^epsilon, far below 2^-64
 
 
 @dataclass(frozen=True)
 class SubsetSelection:
-    """Reports of `size` of the values 0..domain-1; the own one with probability numerator/2^64."""
+    """Which reports users send: `size` of the values 0..domain-1, among them the user's own value
+    with probability numerator / 2^64."""
 
     domain: int
     size: int
@@ -44,30 +45,34 @@ class SubsetSelection:
                 f"found subsets of {self.size} of {self.domain} values; "
                 "give a size from 1 to half of the values: larger ones are never better"
             )
-        if not self.size * _WORDS < self.numerator * self.domain < self.domain * _WORDS:
+        if (
+            not self.size * _PROBABILITY_ONE
+            < self.numerator * self.domain
+            < self.domain * _PROBABILITY_ONE
+        ):
             raise UsageError(
                 "a user's own value must be in the subset more often than others, but not always; "
-                f"give a numerator between {self.size * _WORDS // self.domain} and 2^64"
+                f"give a numerator between {self.size * _PROBABILITY_ONE // self.domain} and 2^64"
             )
 
     @property
     def own_chance(self) -> Fraction:
-        """p, exactly: the probability that the set has the own value."""
-        return Fraction(self.numerator, _WORDS)
+        """p, exactly: the probability that a report has the user's own value."""
+        return Fraction(self.numerator, _PROBABILITY_ONE)
 
     @property
     def other_chance(self) -> Fraction:
-        """q, exactly: the probability that the set has a given other value."""
+        """q, exactly: the probability that a report has a certain other value."""
         return (self.size - self.own_chance) / (self.domain - 1)
 
     @property
     def p(self) -> float:
-        """The probability that the set has the own value."""
+        """`own_chance` as a float."""
         return float(self.own_chance)
 
     @property
     def q(self) -> float:
-        """The probability that the set has a given other value."""
+        """`other_chance` as a float."""
         return float(self.other_chance)
 
     @property
@@ -77,15 +82,16 @@ class SubsetSelection:
         return _log_rounded_up(p * (self.domain - self.size) / ((1 - p) * self.size))
 
     def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
-        """The variance of `estimate` for a value that `holders` of the `users` reports are for."""
+        """The variance of `estimate` for a value that `holders` of `users` users hold."""
         p, q = self.p, self.q
         held = np.asarray(holders, dtype=np.float64)
         return np.asarray((held * p * (1 - p) + (users - held) * q * (1 - q)) / (p - q) ** 2)
 
 
 @dataclass(frozen=True)
-class Reports:
-    """How many users send how many reports to a level, and the delta of their price."""
+class LevelReports:
+    """How many users report to a level, how many reports each sends (`contributions`), and the
+    delta of their price."""
 
     users: int
     contributions: int
@@ -97,41 +103,45 @@ class Reports:
 
 
 def subset_selection(domain: int, epsilon: float, size: int | None = None) -> SubsetSelection:
-    """Subset selection of at most this local epsilon, by default of the paper's size,
+    """Subset selection with at most this local epsilon. Without `size`, the paper's:
     ceil(s / (e^epsilon + 1)).
 
-    p is the largest multiple of 2^-64 that this epsilon allows.
+    p is the largest multiple of 2^-64 that the epsilon allows.
     """
     if not 0 < epsilon < inf:
         raise UsageError(f"a local epsilon must be positive and finite, not {epsilon!r}")
     # An epsilon of 100 allows every p: a domain below 2^62 and p <= 1 - 2^-64 cost at most 88.
-    likelier = Fraction(_DECIMALS.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _SLACK))
+    likelier = Fraction(
+        _DECIMAL_CONTEXT.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _EXP_MARGIN)
+    )
     if size is None:
         size = -(domain // -(likelier + 1))
     own = size * likelier
-    numerator = min(int(own * _WORDS / (own + domain - size)), _WORDS - 1)
-    if numerator * domain <= size * _WORDS:
+    numerator = min(int(own * _PROBABILITY_ONE / (own + domain - size)), _PROBABILITY_ONE - 1)
+    if numerator * domain <= size * _PROBABILITY_ONE:
         raise UsageError(
-            f"a local epsilon of {epsilon!r} over {domain} values is too small for 64-bit coins; "
-            "ask for more"
+            f"a local epsilon of {epsilon!r} over {domain} values is too small for probabilities "
+            "in units of 2^-64; give a larger one"
         )
     return SubsetSelection(domain, size, numerator)
 
 
 def _log_rounded_up(ratio: Fraction) -> float:
     """ln(ratio), rounded up to a float."""
-    exact = _DECIMALS.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(_DECIMALS)
+    exact = _DECIMAL_CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(
+        _DECIMAL_CONTEXT
+    )
     up = float(exact)
     while Decimal(up) < exact:
         up = nextafter(up, inf)
     return up
 
 
-def estimate(reports: ArrayLike, users: int, mechanism: SubsetSelection) -> FloatArray:
-    """An unbiased estimate of how many of the `users` reports are for each value.
+def estimate(counts: ArrayLike, users: int, mechanism: SubsetSelection) -> FloatArray:
+    """An unbiased estimate of how many of the `users` users hold each value, from how many of their
+    reports contain it (`counts`).
 
-    It is (count - n q) / (p - q), where count is how many reports contain the value; its variance
-    is `mechanism.variance`.
+    It is (count - n q) / (p - q); its variance is `mechanism.variance`.
     """
-    counted = np.asarray(reports, dtype=np.float64)
+    counted = np.asarray(counts, dtype=np.float64)
     return np.asarray((counted - users * mechanism.q) / (mechanism.p - mechanism.q))

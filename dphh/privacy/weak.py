@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-MUCH_EPSILON = 10.0
+LARGE_EPSILON = 10.0
 LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
 _PEOPLE_IN_EXAMPLE = 100_000
 
 
 def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
-    """A warning for each of the two that is large."""
+    """A warning for epsilon if it is large, and one for delta if it is large."""
     said = []
-    if epsilon > MUCH_EPSILON:
+    if epsilon > LARGE_EPSILON:
         said.append(
             f"epsilon {epsilon:g} protects almost nothing: an outcome may be e^{epsilon:g} times "
-            f"as likely with a user's data as without; give at most {MUCH_EPSILON:g}, better 1 to "
+            f"as likely with a user's data as without; give at most {LARGE_EPSILON:g}, better 1 to "
             "4"
         )
     if delta >= HUGE_DELTA:

@@ -23,15 +23,16 @@ CREATE OR REPLACE TEMP MACRO dphh_even_weight(t, bits) AS
 dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
 
 -- z in units of 2^-15: the estimate of an item's weight from earlier rounds, plus one standard
--- deviation, over the next threshold; at most 400.
-CREATE OR REPLACE TEMP MACRO dphh_stands(total, parts, deviation, threshold) AS
+-- deviation, divided by the next threshold; at most 400.
+CREATE OR REPLACE TEMP MACRO dphh_z(noisy_sum, total_precision, deviation, threshold) AS
 least(
-    greatest(total + CAST(parts AS BIGINT) * deviation, 0) // parts, 400 * CAST(threshold AS BIGINT)
+    greatest(noisy_sum + CAST(total_precision AS BIGINT) * deviation, 0) // total_precision,
+    400 * CAST(threshold AS BIGINT)
 ) * 32768 // threshold;
 
 -- w, an item's relative weight in a later round of a set union, in units of 2^-15: z^(3/4) below 1,
 -- else z^(-1/2), and at least 1/20.
-CREATE OR REPLACE TEMP MACRO dphh_weight_at(z) AS
+CREATE OR REPLACE TEMP MACRO dphh_weight_of_z(z) AS
 greatest(
     CASE
         WHEN z < 32768 THEN dphh_isqrt(z * dphh_isqrt(z * 32768))
@@ -40,8 +41,8 @@ greatest(
     1638
 );
 
-CREATE OR REPLACE TEMP MACRO dphh_weight(noisy_sum, parts, deviation, threshold) AS
-dphh_weight_at(dphh_stands(noisy_sum, parts, deviation, threshold));
+CREATE OR REPLACE TEMP MACRO dphh_weight(noisy_sum, total_precision, deviation, threshold) AS
+dphh_weight_of_z(dphh_z(noisy_sum, total_precision, deviation, threshold));
 
 -- Unsigned 64-bit arithmetic that wraps around at 2^64.
 CREATE OR REPLACE TEMP MACRO dphh_low_word(n) AS

@@ -14,7 +14,7 @@ weighed AS (
         held_items.item,
         CASE
             WHEN $equal THEN 1
-            ELSE dphh_weight(earlier_sums.noisy_sum, $parts, $deviation, $sum_threshold)
+            ELSE dphh_weight(earlier_sums.noisy_sum, $total_precision, $deviation, $sum_threshold)
         END AS w,
         dphh_place(dphh_spelling(held_items.item), held_items.user_id, $salt) AS place
     FROM held_items
@@ -80,6 +80,6 @@ WHERE given AND noisy >= $threshold;
 CREATE OR REPLACE TEMP TABLE earlier_sums AS
 SELECT
     noised.item,
-    coalesce(earlier_sums.noisy_sum, 0) + CAST($own_parts AS BIGINT) * noised.noisy AS noisy_sum
+    coalesce(earlier_sums.noisy_sum, 0) + CAST($own_precision AS BIGINT) * noised.noisy AS noisy_sum
 FROM noised
 LEFT JOIN earlier_sums ON noised.item = earlier_sums.item;

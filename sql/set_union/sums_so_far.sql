@@ -5,6 +5,6 @@
 CREATE TEMP TABLE sums_so_far AS
 SELECT
     noised.key,
-    coalesce(earlier_sums.noisy_sum, 0) + CAST($parts AS BIGINT) * noised.noisy AS noisy_sum
+    coalesce(earlier_sums.noisy_sum, 0) + CAST($precision AS BIGINT) * noised.noisy AS noisy_sum
 FROM noised
 LEFT JOIN earlier_sums ON noised.key = earlier_sums.key;

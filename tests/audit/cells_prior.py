@@ -12,7 +12,7 @@ import polars as pl
 
 from dphh import Plan, ngrams
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.privacy.forecast_rounds import plain_weight
+from dphh.privacy.forecast_rounds import round_1_weight
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from tests.audit.cells_union import LADDER
 from tests.audit.corpora import WORDS, extra, groups_of, of_rows, written
@@ -55,7 +55,7 @@ def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
     # All of the words have one weight in round 2: the whole norm, where none passed before.
     second = int(level.second_unit / kept**0.5)
     for threshold, own in (
-        (level.first_threshold_grid, plain_weight(level.first_unit, kept)),
+        (level.first_threshold_grid, round_1_weight(level.first_unit, kept)),
         (level.second_threshold_grid, second),
     ):
         missed *= (1 - float(noise.tail(threshold - own))) ** kept

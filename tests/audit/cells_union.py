@@ -283,7 +283,7 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
     plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held // 4)
     (level,) = plan.levels
     weighing, epsilon = level.weighing, plan.privacy.epsilon
-    step, report = int(weighing.weights[held]), int(weighing.reports[held])
+    step, report = int(weighing.weights[held]), int(weighing.octave_weights[held])
     mu = sqrt(held * step**2 + report**2) / level.sigma_grid
     rows = [(f"{i} {h}", [name]) for i, name in enumerate(names) for h in range(OTHERS)]
     losses: list[list[float]] = [[], []]

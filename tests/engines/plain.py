@@ -102,10 +102,12 @@ class Plain:
     def items_rounds(
         self, levels: Sequence[SetUnionLevel], follows: Sequence[Any], purpose: str
     ) -> list[dict[Gram, int]]:
-        """What each of several rounds releases. `follows`: by what its weights follow, as a round
-        asks (parts, deviation, threshold), and how many parts its own noised weights are."""
+        """What each of several rounds releases. `follows`: the numbers of its weights, as a round
+        asks (total_precision, deviation, threshold), and the precision of its own sums."""
         done = []
-        for level, (parts, deviation, threshold, own) in zip(levels, follows, strict=True):
+        for level, (total_precision, deviation, threshold, own) in zip(
+            levels, follows, strict=True
+        ):
             before, name = self.released(1), f"{purpose}/round {level.round}"
             self.run("held_items")
             self.run(
@@ -117,9 +119,9 @@ class Plain:
                 sigma=level.sigma_grid,
                 threshold=level.threshold_grid,
                 sum_threshold=threshold,
-                parts=parts,
+                total_precision=total_precision,
                 deviation=deviation,
-                own_parts=own,
+                own_precision=own,
                 purpose=name,
             )
             found = self.released(1)
@@ -195,7 +197,7 @@ class Plain:
             beginnings=level.beginnings,
             keys=weighing.keys,
             octaves=weighing.octaves,
-            max_items=weighing.most,
+            max_items=weighing.most_in_full,
             one_user=weighing.unit,
             sigma=level.sigma_grid,
             purpose="counts",

@@ -163,8 +163,8 @@ def what_one_adds(
         for key in keys & others:
             sums[key] += in_round_1(rounds.unit_1, len(others))
     plain = in_round_1(rounds.unit_1, len(keys))
-    list_bin, of_lists = to_lists(rounds.unit_1, len(keys))
-    adds = {(f"{purpose}/list sizes", str(-1 - list_bin)): of_lists}
+    list_size_bin, of_lists = to_lists(rounds.unit_1, len(keys))
+    adds = {(f"{purpose}/list sizes", str(-1 - list_size_bin)): of_lists}
     g = {}
     for key in keys:
         adds[f"{purpose}/round 1", str(key)] = plain

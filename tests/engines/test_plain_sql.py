@@ -27,7 +27,7 @@ from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
-from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.privacy.forecast_rounds import LIST_SIZE_BINS
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
@@ -128,7 +128,7 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
 
 
 def followed(ran):
-    """By what the weights of each round follow, on the grid of the first; and its own parts."""
+    """By what the weights of each round follow, on the grid of the first; and its own precision."""
     first, follows, precision, whole = ran[0], [], Fraction(0), 0
     for level in ran:
         finer = 2 ** (level.grid_bits - first.grid_bits)
@@ -241,7 +241,7 @@ def told_of(seen, level, valid, *beside) -> Forecast:
         level.sigma_grid,
         seen.unit_1,
         seen.unit_2,
-        LIST_SIZES.tolist(),
+        LIST_SIZE_BINS.tolist(),
         bins=pa.table({"bin": np.arange(len(seen.law.starts)), "start": seen.law.starts}),
         weights=pa.table({**of_rows, "weight": weights}),
         thresholds=pa.table({**of_rows, "threshold": thresholds}),

@@ -162,7 +162,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         blocks = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
         host.write("earlier_sums", host.ask("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}))
-        host.bring("w", "weights_of_round", "users", parts=1, deviation=1, threshold=1)
+        host.bring("w", "weights_of_round", "users", total_precision=1, deviation=1, threshold=1)
         bounding = bounding_parameters(host, bare_level(1), "noise")
         host.run("words_of_round", released=Lookup(None), **bounding)
         assert host.take("released_of_round", threshold=-(10**9)).num_rows == 1

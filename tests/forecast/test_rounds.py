@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
 from dphh.privacy.forecast_rounds import (
-    LIST_SIZES,
+    LIST_SIZE_BINS,
     bins,
     draws_delta,
-    list_bin,
-    list_weight,
-    plain_weight,
+    list_size_bin,
+    list_size_weight,
+    round_1_weight,
+    round_2_weights,
     unit_for,
-    weights_in_norm,
 )
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import ReleasedKeys
@@ -32,13 +32,13 @@ units = st.integers(1, 2**20)
 
 @given(units, st.integers(1, 10**6))
 def test_round_1_stays_within_the_norm(unit, held):
-    assert held * plain_weight(unit, held) ** 2 + list_weight(unit) ** 2 <= unit**2
+    assert held * round_1_weight(unit, held) ** 2 + list_size_weight(unit) ** 2 <= unit**2
 
 
 @given(units, st.lists(st.integers(1, 4_000), min_size=1, max_size=50))
 def test_round_2_stays_within_the_norm_whatever_the_weights(unit, g):
     """A planted bug, weights that are not shared out, would break this."""
-    weights = weights_in_norm(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
+    weights = round_2_weights(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
     assert sum(int(w) ** 2 for w in weights) <= unit**2
 
 
@@ -55,8 +55,8 @@ def test_a_bin_begins_where_it_says():
 
 
 def test_list_sizes_have_bins():
-    assert list(list_bin(LIST_SIZES)) == list(range(len(LIST_SIZES)))
-    assert list_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZES) - 1]
+    assert list(list_size_bin(LIST_SIZE_BINS)) == list(range(len(LIST_SIZE_BINS)))
+    assert list_size_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZE_BINS) - 1]
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 9.5, 40.0])

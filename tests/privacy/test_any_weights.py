@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from dphh.privacy import any_weights
 from dphh.privacy.any_weights import (
-    MOST_ALONE,
+    MOST_SINGLE_ITEM_TAIL,
     any_weights_cost,
     any_weights_delta,
     any_weights_threshold,
@@ -50,7 +50,7 @@ def vectors(squares: int, items: int, largest: int) -> Iterator[tuple[int, ...]]
 def test_no_small_vector_costs_more_than_is_said(unit, items, sigma):
     noise = rounded_gaussian(sigma)
     every = [*vectors(unit * unit, items, unit)]
-    least = unit + noise.smallest_with_tail_at_most(MOST_ALONE)
+    least = unit + noise.smallest_with_tail_at_most(MOST_SINGLE_ITEM_TAIL)
     for threshold in range(least, least + 8 * sigma, 3):
         worst = max(sum(noise.tail_lower(threshold - w) for w in each) for each in every)
         assert worst <= any_weights_cost(noise, unit, items, threshold)
@@ -142,7 +142,7 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised():
     assert any_weights_delta(noise, 1024, 10, 1024) == 1.0
     assert any_weights_delta(noise, 1024, 10, -(10**6)) == 1.0
     threshold = any_weights_threshold(noise, 1024, 10, 0.9)
-    assert noise.tail(threshold - 1024) <= MOST_ALONE
+    assert noise.tail(threshold - 1024) <= MOST_SINGLE_ITEM_TAIL
 
 
 def test_what_floats_say_is_where_the_search_begins_and_no_more(monkeypatch):

@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from dphh.privacy.counts import (
-    Reach,
+    IntervalMargins,
     Weighing,
     count_intervals,
-    interval_reach,
+    interval_margins,
     most_lost,
     sigma_on_grid,
     simultaneous_intervals,
@@ -29,7 +29,7 @@ def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most
     weighing = Weighing(keys, most, bits)
     square = most * 4**bits
     for held in range(keys + 1):
-        adds, reports = int(weighing.weights[held]), int(weighing.reports[held])
+        adds, reports = int(weighing.weights[held]), int(weighing.octave_weights[held])
         assert held * adds**2 + reports**2 <= square
         if held > most:  # and what is left of it would not give another unit to each key
             lost = 2**bits - adds - 1
@@ -65,7 +65,7 @@ def people(keys, most, bits, users, heaviest):
     owner, key = np.repeat(np.arange(len(held)), held), np.concatenate(holdings)
     of_owner = weighing.weights[held][owner].astype(float)
     lost = np.bincount(
-        weighing.octave(held), weighing.reports[held], minlength=weighing.octaves + 1
+        weighing.octave(held), weighing.octave_weights[held], minlength=weighing.octaves + 1
     )
     return Population(
         weighing,
@@ -77,30 +77,30 @@ def people(keys, most, bits, users, heaviest):
 
 def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
     weighing, rng = Weighing(900, 30, 8), np.random.default_rng(1)
-    reach = Reach(0, 0, tuple(range(100, 600, 100)))
+    margins = IntervalMargins(0, 0, tuple(range(100, 600, 100)))
     for _ in range(20):
         lost = rng.integers(-200, 20_000, weighing.octaves)
         weight = int(rng.integers(0, 60_000))
-        upper = np.maximum(np.cumsum(lost[::-1]) + reach.lost, 0) * 256 / weighing.lost_unit
+        upper = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0) * 256 / weighing.lost_unit
         best = linprog(
             -np.ones(weighing.octaves),
             A_ub=np.vstack(
-                [np.tri(weighing.octaves)[:, ::-1], 1 / weighing.ratios]  # the k uppermost
+                [np.tri(weighing.octaves)[:, ::-1], 1 / weighing.loss_ratios]  # the k uppermost
             ),
             b_ub=np.append(upper, weight),
         )
-        said = most_lost(np.array([weight]), lost, weighing, reach)[0]
+        said = most_lost(np.array([weight]), lost, weighing, margins)[0]
         assert -best.fun <= said <= -best.fun + 2.1
 
 
 def test_a_few_exact_ends():
     noise = rounded_gaussian(500)
-    found = interval_reach(500, 0.95)
+    found = interval_margins(500, 0.95)
     assert found.below == found.above == 980  # 1.96 sigma, and half a unit
     assert noise.tail(found.below + 1) <= 0.025 < noise.tail(found.below)
-    together = interval_reach(500, 0.95, together=1_000)
+    together = interval_margins(500, 0.95, together=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
-    bounded = interval_reach(500, 0.95, octaves=4)
+    bounded = interval_margins(500, 0.95, octaves=4)
     assert bounded.below == 980 and 980 < bounded.above < 1_030
     assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
 
@@ -187,7 +187,7 @@ def test_from_estimates_alone_simultaneous_intervals_are_a_user_wider_at_most(ke
     own = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
     said = simultaneous_intervals(own.users, lost, weighing, sigma, 0.95)
     assert ((own.low - 1 <= said.low) & (said.low <= own.low)).all()
-    steepest = 1 + max(weighing.ratios, default=0.0)
+    steepest = 1 + max(weighing.loss_ratios, default=0.0)
     assert ((own.high <= said.high) & (said.high <= own.high + 1 + steepest)).all()
 
 

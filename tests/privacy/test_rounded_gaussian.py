@@ -56,7 +56,7 @@ def test_entries_never_increase_and_end_in_nothing(sigma):
 @pytest.mark.parametrize("sigma", [1, 31, 63, 64, 65, 1000, 12_000, 40_000])
 def test_leading_words_hold_what_they_say(sigma):
     table = rounded_gaussian(sigma)
-    surely, more = table.leading
+    surely, more = table.leading_bits
     assert len(surely) <= table.reach and surely[0] == 0 and more < 2**14
     assert (surely[1:] >= surely[:-1]).all()
     largest = len(surely)

@@ -18,7 +18,7 @@ from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     GAUSSIAN_SHARE,
-    MOST_DELTA_SHARE,
+    MOST_DELTA_PER_EPSILON,
     NEW_ITEMS_SHARE,
     delta_shares,
     distinct_weights,
@@ -104,7 +104,9 @@ def test_the_bound_covers_every_share_of_new_items(epsilon, rest):
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0])
-@pytest.mark.parametrize("delta", [1e-30, 1e-8, 1e-4, MOST_DELTA_SHARE / 4, MOST_DELTA_SHARE])
+@pytest.mark.parametrize(
+    "delta", [1e-30, 1e-8, 1e-4, MOST_DELTA_PER_EPSILON / 4, MOST_DELTA_PER_EPSILON]
+)
 def test_a_users_share_of_new_items_never_costs_more_than_its_ends(epsilon, delta):
     delta *= min(epsilon, 10.0)
     curve, new = delta_shares(epsilon, delta)

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.following import (
+from dphh.privacy.reweighing import (
     LEAST_W,
-    MOST_PARTS,
+    MOST_PRECISION,
     ONE_W,
-    ItemWeights,
+    Reweighing,
     RoundNoise,
-    parts_of_round,
-    roots,
+    floor_roots,
+    round_precision,
 )
-from dphh.udfs.kernel.contributions import FollowingWeights, contributions
+from dphh.udfs.kernel.contributions import RelativeWeights, contributions
 
 
 @given(
@@ -25,11 +25,11 @@ from dphh.udfs.kernel.contributions import FollowingWeights, contributions
 )
 def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
     grids = [RoundNoise(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
-    follows = ItemWeights.after(grids, threshold, 10)
-    (w,) = follows.weights(np.array([noisy_sum])).tolist()
+    follows = Reweighing.after_rounds(grids, threshold, 10)
+    (w,) = follows.relative_weights(np.array([noisy_sum])).tolist()
     assert LEAST_W <= w <= ONE_W
     with mpmath.workdps(40):
-        stands = max(mpmath.mpf(noisy_sum) / follows.parts + follows.deviation, 0)
+        stands = max(mpmath.mpf(noisy_sum) / follows.total_precision + follows.deviation, 0)
         z = stands / threshold
         exact = z ** mpmath.mpf("0.75") if z < 1 else z ** mpmath.mpf("-0.5")
         # Floors: of where it stands, of z in 2^-15, and of the roots.
@@ -41,52 +41,57 @@ def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
 def test_the_estimate_is_of_the_least_variance():
     sigmas = [28_000, 11_000, 4_200]
     grids = [RoundNoise(sigma, 10) for sigma in sigmas]
-    follows = ItemWeights.after(grids, 20_000, 10)
-    parts = [parts_of_round(grids[0], grid) for grid in grids]
-    assert follows.parts == sum(parts)
+    follows = Reweighing.after_rounds(grids, 20_000, 10)
+    parts = [round_precision(grids[0], grid) for grid in grids]
+    assert follows.total_precision == sum(parts)
     precision = np.array([1 / sigma**2 for sigma in sigmas])
     assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
     assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
     # Sums of so many users' weights stay in 64 bits.
-    assert parts_of_round(RoundNoise(2**17, 10), RoundNoise(50, 10)) == MOST_PARTS
+    assert round_precision(RoundNoise(2**17, 10), RoundNoise(50, 10)) == MOST_PRECISION
 
 
 def test_on_finer_grids_the_estimate_is_the_same():
     """Three rounds of half the noise each, by finer grids or by a smaller sigma."""
     finer = [RoundNoise(32_000, 7), RoundNoise(32_000, 8), RoundNoise(32_000, 9)]
     one_grid = [RoundNoise(32_000, 7), RoundNoise(16_000, 7), RoundNoise(8_000, 7)]
-    by_finer, by_one = ItemWeights.after(finer, 4000 << 3, 10), ItemWeights.after(one_grid, 4000, 7)
+    by_finer, by_one = (
+        Reweighing.after_rounds(finer, 4000 << 3, 10),
+        Reweighing.after_rounds(one_grid, 4000, 7),
+    )
     assert by_finer == by_one
     users = np.array([900, 1100, 1000])  # an item's noised weights
     told = [
         sum(
-            parts_of_round(grids[0], grid) * int(weight * 2**grid.bits)
+            round_precision(grids[0], grid) * int(weight * 2**grid.bits)
             for weight, grid in zip(users, grids, strict=True)
         )
         for grids in (finer, one_grid)
     ]
-    assert told[0] == told[1] == by_one.parts * 128 * int(users @ np.array([1, 4, 16])) // 21
+    assert (
+        told[0] == told[1] == by_one.total_precision * 128 * int(users @ np.array([1, 4, 16])) // 21
+    )
 
 
 def test_what_stands_nearer_the_threshold_is_given_more():
-    follows = ItemWeights.after([RoundNoise(1000, 10)], 20_000, 10)
-    w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
+    follows = Reweighing.after_rounds([RoundNoise(1000, 10)], 20_000, 10)
+    w = follows.relative_weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
-    w = follows.weights(16 * np.arange(19_001, 10**7, 1000))
+    w = follows.relative_weights(16 * np.arange(19_001, 10**7, 1000))
     assert (np.diff(w) <= 0).all()
-    assert follows.weights(np.array([16 * 19_000])) == ONE_W
-    assert follows.weights(np.array([-(2**50), 2**50])).tolist() == [LEAST_W, LEAST_W]
+    assert follows.relative_weights(np.array([16 * 19_000])) == ONE_W
+    assert follows.relative_weights(np.array([-(2**50), 2**50])).tolist() == [LEAST_W, LEAST_W]
 
 
 def test_roots_are_floored():
     near = [n * n + step for n in (1, 2, 1000, 2**20 - 1, 2**25, 2**26 - 1) for step in (-1, 0, 1)]
     squares = np.array([0, *near])
-    found = roots(squares)
+    found = floor_roots(squares)
     assert (found**2 <= squares).all()
     assert ((found + 1) ** 2 > squares).all()
 
 
-def given_by(users: list[list[int]], rule: FollowingWeights) -> list[dict[int, int]]:
+def given_by(users: list[list[int]], rule: RelativeWeights) -> list[dict[int, int]]:
     """By each user alone."""
     return [
         dict(zip(*(part.tolist() for part in contributions(
@@ -104,7 +109,7 @@ def given_by(users: list[list[int]], rule: FollowingWeights) -> list[dict[int, i
     unit=st.sampled_from([16, 1024]),
 )
 def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, most, unit):
-    rule = FollowingWeights(unit, most, 5, np.array(w))
+    rule = RelativeWeights(unit, most, 5, np.array(w))
     alone = given_by(users, rule)
     for held, gave in zip(users, alone, strict=True):
         assert gave.keys() == set(held)
@@ -131,6 +136,6 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, 
 
 def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default():
     """A default for what nobody held before would say that nobody did."""
-    rule = FollowingWeights(1024, 3, 5, np.array([ONE_W, 0]))
+    rule = RelativeWeights(1024, 3, 5, np.array([ONE_W, 0]))
     with pytest.raises(RuntimeError, match="did not have"):
         given_by([[0, 1]], rule)

@@ -48,7 +48,7 @@ def bins_of_class(
     group: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> list[int]:
     """How many of a class's absent grams fall into each bin of round 1's noise."""
-    return draw_multinomial(randomness, absent, law.shares, f"{purpose}/absent {group}")
+    return draw_multinomial(randomness, absent, law.probability_units, f"{purpose}/absent {group}")
 
 
 def negatives_of_row(

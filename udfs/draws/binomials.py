@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 LARGEST_TABLED_VARIANCE = 256  # the largest variance for which a table is used
 _PROPOSALS_AT_ONCE = 64
-_DECIMALS = Context(prec=80)
+_DECIMAL_CONTEXT = Context(prec=80)
 _SMALL_FACTORIAL = 256  # factorials below this are computed exactly
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING_COEFFICIENTS = tuple(
@@ -125,7 +125,7 @@ def _verdicts(
 
 
 def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
-    with localcontext(_DECIMALS):
+    with localcontext(_DECIMAL_CONTEXT):
         logarithm = (
             _log_factorial(mode)
             + _log_factorial(n - mode)

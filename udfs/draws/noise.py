@@ -7,8 +7,8 @@ twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 f
 and 0 has the rest, 1 - 2 t(1) / 2^256: the table's own probabilities.
 
 The three further words matter only if the 63 bits are too close to the leading bits of some t(k)
-to decide (`RoundedGaussian.leading`). They are drawn only then, which gives the same distribution
-as drawing them always.
+to decide (`RoundedGaussian.leading_bits`). They are drawn only then, which gives the same
+distribution as drawing them always.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Sampler:
 
     def __init__(self, table: RoundedGaussian) -> None:
         self.table = table
-        self.ascending, more = table.leading
+        self.ascending, more = table.leading_bits
         self.more = np.uint64(more)
         guide_bits = min(max(table.sigma.bit_length() + 6, 12), 20)
         self.shift = np.uint64(63 - guide_bits)

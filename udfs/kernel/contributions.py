@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.following import ONE_W
-from dphh.privacy.forecast_rounds import weights_in_norm
+from dphh.privacy.forecast_rounds import round_2_weights
+from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 
@@ -104,7 +104,7 @@ def priorities_of(
 
 
 @dataclass(frozen=True, eq=False)
-class FollowingWeights:
+class RelativeWeights:
     """floor(unit w / |w|_2) for each of t keys, where w is a function of earlier noised weights.
 
     A user with more than `max_items` keys keeps those of the largest w; equal ones are ordered by
@@ -132,7 +132,7 @@ class FollowingWeights:
             priorities |= (ONE_W - w.take(over)).view(np.uint64) << (_PRIORITY_BITS - _WEIGHT_BITS)
             number = held.number * over_full
             w[over] *= below_cut(owner, priorities, number, self.max_items)
-        return weights_in_norm(self.unit, w, held.owner, len(held.number))
+        return round_2_weights(self.unit, w, held.owner, len(held.number))
 
 
 def equal_weights(

@@ -148,9 +148,9 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     owner = np.repeat(np.arange(len(lengths)), lengths)
     owner, keys = distinct(owner, keys)
     number = np.bincount(owner, minlength=len(lengths))
-    over = number[number > weighing.most]
+    over = number[number > weighing.most_in_full]
     keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
-    weights = np.append(weighing.weights[number][owner], weighing.reports[over])
+    weights = np.append(weighing.weights[number][owner], weighing.octave_weights[over])
     # Floats represent the sums of a batch exactly: a weight is at most 2^10.
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
     added_to = np.flatnonzero(sums)  # the others count as 0 when noise is added to every key

@@ -14,7 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.forecast_rounds import list_bin, list_weight, plain_weight, weights_in_norm
+from dphh.privacy.forecast_rounds import (
+    list_size_bin,
+    list_size_weight,
+    round_1_weight,
+    round_2_weights,
+)
 from dphh.udfs.kernel.contributions import (
     HeldKeys,
     below_cut,
@@ -47,7 +52,7 @@ class PlainWeights:
         users = np.bincount(held.number)
         sizes = np.flatnonzero(users)
         weights = np.zeros_like(users)
-        weights[sizes] = [plain_weight(self.unit, max(t, 1)) for t in sizes.tolist()]
+        weights[sizes] = [round_1_weight(self.unit, max(t, 1)) for t in sizes.tolist()]
         return weights.take(held.number).take(held.owner)
 
     def list_sizes(self, number: Integers) -> tuple[Integers, Integers]:
@@ -55,7 +60,7 @@ class PlainWeights:
         users = np.bincount(number)
         sizes = np.flatnonzero(users)
         sizes = sizes[sizes > 0]  # a user without a valid gram is in no bin, as an absent user
-        return -1 - list_bin(sizes), users[sizes] * list_weight(self.unit)
+        return -1 - list_size_bin(sizes), users[sizes] * list_size_weight(self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +87,7 @@ class WeightsByGram:
         if positions.min(initial=0) < 0:
             raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
         g = np.repeat(self.weights.take(positions), np.diff(first, append=len(held.keys)))
-        return weights_in_norm(self.unit, g, held.owner, len(held.number))
+        return round_2_weights(self.unit, g, held.owner, len(held.number))
 
 
 def keys_of_listed_words(

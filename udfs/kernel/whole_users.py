@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.privacy.following import weights_of
+from dphh.privacy.reweighing import weights_from_sum
 from dphh.udfs.kernel.contributions import (
-    FollowingWeights,
+    RelativeWeights,
     WeightRule,
     contributions,
     equal_weights,
@@ -69,7 +69,7 @@ def given(
     hashed = words.hashes().take
     if w is None:
         return equal_weights(max_items, grid_bits, salt, hashed, keeps_zeros=True)
-    return FollowingWeights(2**grid_bits, max_items, salt, w, hashed)
+    return RelativeWeights(2**grid_bits, max_items, salt, w, hashed)
 
 
 def contributions_of_grams(
@@ -174,9 +174,11 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
-def weight_of(noisy_sum: Any, parts: int, deviation: int, threshold: int) -> pa.Array:
+def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: int) -> pa.Array:
     """`dphh_weight`: the w of an item; `noisy_sum` is the weighted sum of its earlier weights."""
-    return pa.array(weights_of(one_array(noisy_sum).to_numpy(), parts, deviation, threshold))
+    return pa.array(
+        weights_from_sum(one_array(noisy_sum).to_numpy(), total_precision, deviation, threshold)
+    )
 
 
 def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:

@@ -146,7 +146,7 @@ def price_counts(
 def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
     """How many users an item needs for its interval to begin above 0 with FINDING_PROBABILITY."""
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
-    users = ceil((level.reach.below + 1 - luck) / level.weighing.unit)
+    users = ceil((level.margins.below + 1 - luck) / level.weighing.unit)
     return Finds(
         probability=float(FINDING_PROBABILITY),
         users=max(1, users),

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import LARGEST_EPSILON
-from dphh.privacy.subset_selection import Reports, SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import LevelReports, SubsetSelection, subset_selection
 
 # `amplification` and `sums` of this folder are imported where they are called: they import
 # scipy.stats, which takes half a second and no other verb needs.
@@ -33,7 +33,7 @@ class Goal:
 
 @lru_cache(maxsize=256)
 def randomisers(
-    domains: frozenset[int], local_epsilon: float, sent: Reports, goal: Goal | None = None
+    domains: frozenset[int], local_epsilon: float, sent: LevelReports, goal: Goal | None = None
 ) -> dict[int, SubsetSelection]:
     """A randomiser for each domain. The run costs as much as its most expensive level, so no level
     may cost more than the goal, or without a goal more than the level with the most values.
@@ -53,7 +53,7 @@ def randomisers(
 
 
 def _randomiser_within_goal(
-    domain: int, local_epsilon: float, sent: Reports, goal: Goal
+    domain: int, local_epsilon: float, sent: LevelReports, goal: Goal
 ) -> SubsetSelection:
     """The randomiser with the least noise within the goal, of sets of the usual size or one more,
     at a smaller local epsilon if necessary."""
@@ -79,7 +79,7 @@ def _randomiser_within_goal(
 
 
 @lru_cache(maxsize=256)
-def largest_local(widest: int, goal: Goal, sent: Reports) -> float:
+def largest_local(widest: int, goal: Goal, sent: LevelReports) -> float:
     """The largest local epsilon with which the level of the most values is within the goal."""
 
     def price(local: float) -> float:
@@ -127,7 +127,7 @@ def _step_towards_goal(found: float, goal: float) -> float:
     return 2 * math.log(goal * (1 - _SEARCH_PRECISION / 2) / max(found, 1e-300))
 
 
-def epsilon_of_sums(made: SubsetSelection, sent: Reports, replaced: int) -> float:
+def epsilon_of_sums(made: SubsetSelection, sent: LevelReports, replaced: int) -> float:
     """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
     by Theorem B, or that of shuffled messages if it does not apply."""
     from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
@@ -136,7 +136,7 @@ def epsilon_of_sums(made: SubsetSelection, sent: Reports, replaced: int) -> floa
     return min(_epsilon_of_sums_roughly(made, sent, replaced), finely)
 
 
-def _epsilon_of_sums_roughly(made: SubsetSelection, sent: Reports, replaced: int) -> float:
+def _epsilon_of_sums_roughly(made: SubsetSelection, sent: LevelReports, replaced: int) -> float:
     """`epsilon_of_sums` with wider blocks, for searches; an upper bound too."""
     from dphh.mechanisms.ldp_trie.sums import WIDE_BLOCKS, epsilon_of_subsets
 
@@ -144,7 +144,9 @@ def _epsilon_of_sums_roughly(made: SubsetSelection, sent: Reports, replaced: int
     return found if found < math.inf else _epsilon_of_shuffled(made, sent, replaced, 0.0)
 
 
-def epsilons_of_shuffled(made: Iterable[SubsetSelection], sent: Reports) -> tuple[float, float]:
+def epsilons_of_shuffled(
+    made: Iterable[SubsetSelection], sent: LevelReports
+) -> tuple[float, float]:
     """The epsilons of shuffled messages for one report, and for all of a user's reports by group
     privacy: the largest over these levels."""
     one = several = 0.0
@@ -157,7 +159,7 @@ def epsilons_of_shuffled(made: Iterable[SubsetSelection], sent: Reports) -> tupl
 
 @lru_cache(maxsize=1024)
 def _epsilon_of_shuffled(
-    made: SubsetSelection, sent: Reports, replaced: int, least: float
+    made: SubsetSelection, sent: LevelReports, replaced: int, least: float
 ) -> float:
     from dphh.mechanisms.ldp_trie.amplification import (
         blanket_of_subsets,

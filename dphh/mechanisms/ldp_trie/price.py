@@ -43,7 +43,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least
-from dphh.privacy.subset_selection import Reports, SubsetSelection
+from dphh.privacy.subset_selection import LevelReports, SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
@@ -126,7 +126,7 @@ def price_ldp_trie(
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
-    sent = Reports(users_per_level, contributions, delta)
+    sent = LevelReports(users_per_level, contributions, delta)
     if sent.number > MOST_REPORTS:
         raise UsageError(
             f"users_per_level, contributions: found {sent.number:,} reports a level; give fewer, "
@@ -222,7 +222,7 @@ THEOREM = (
 )
 
 
-def _run_epsilons(drawn: Iterable[SubsetSelection], sent: Reports) -> tuple[float, ...]:
+def _run_epsilons(drawn: Iterable[SubsetSelection], sent: LevelReports) -> tuple[float, ...]:
     """The epsilons of the most expensive level, of one report and of a whole user: for sums, and
     for shuffled messages."""
     levels = list(drawn)
@@ -240,7 +240,7 @@ def _randomisers_of_run(
     local: float | None,
     central: float | None,
     of_user: float | None,
-    sent: Reports,
+    sent: LevelReports,
 ) -> tuple[float, dict[int, SubsetSelection]]:
     """The local epsilon, as given or as a goal allows, and each level's randomiser."""
     if local is not None:

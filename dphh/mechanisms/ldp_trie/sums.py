@@ -19,8 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.privacy.losses import LONGEST, FloatArray, Losses, losses_on_grid, standard_deviation
-from dphh.privacy.subset_selection import Reports, SubsetSelection
+from dphh.privacy.losses import (
+    MOST_GRID_POINTS,
+    FloatArray,
+    Losses,
+    losses_on_grid,
+    standard_deviation,
+)
+from dphh.privacy.subset_selection import LevelReports, SubsetSelection
 
 #: The part of delta that sums may leave out; it is added to what they cost.
 _CUT = 1e-5
@@ -35,7 +41,7 @@ NARROW_BLOCKS, WIDE_BLOCKS = 0.15, 0.6
 
 @lru_cache(maxsize=256)
 def epsilon_of_subsets(
-    mechanism: SubsetSelection, sent: Reports, replaced: int, narrow: float = NARROW_BLOCKS
+    mechanism: SubsetSelection, sent: LevelReports, replaced: int, narrow: float = NARROW_BLOCKS
 ) -> float:
     """The epsilon if `replaced` reports of one user, for different values, change. `WIDE_BLOCKS`
     take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
@@ -49,7 +55,7 @@ def epsilon_of_subsets(
 
 
 def _losses_of_triple(
-    mechanism: SubsetSelection, sent: Reports, replaced: int, cut: float, narrow: float
+    mechanism: SubsetSelection, sent: LevelReports, replaced: int, cut: float, narrow: float
 ) -> Losses | None:
     """The losses of one replaced report, which falls on a triple's three values as T others do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
@@ -209,7 +215,7 @@ def _likely_range(n: int, p: float, cut: float) -> tuple[int, int]:
 
 def _grid_step(chances: FloatArray, losses: FloatArray) -> float:
     # Losses may be far apart with a small spread: a lower bound limits the number of points.
-    points = float(np.max(losses) - np.min(losses)) / LONGEST
+    points = float(np.max(losses) - np.min(losses)) / MOST_GRID_POINTS
     return max(
         min(max(standard_deviation(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02), points
     )

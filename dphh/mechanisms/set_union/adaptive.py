@@ -19,7 +19,7 @@ import pyarrow as pa
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
-from dphh.privacy.following import ItemWeights
+from dphh.privacy.reweighing import Reweighing
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
 DrawnRound = tuple[SetUnionLevel, Any]
@@ -38,8 +38,8 @@ class AdaptiveRounds:
             left = self.remaining(ran[:number], left[1:])
         return left[0] if left else None
 
-    def item_weights(self, ran: Sequence[DrawnRound], level: SetUnionLevel) -> ItemWeights | None:
-        return item_weights_of_round([each for each, _ in ran], level)
+    def reweighing(self, ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:
+        return reweighing_of_round([each for each, _ in ran], level)
 
     def as_table(self, ran: Sequence[DrawnRound]) -> Any:
         """All that the rounds released, as one table (round, key, noisy)."""
@@ -68,10 +68,10 @@ def _table_of_round(level: SetUnionLevel, released: Any) -> Any:
     return pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA)
 
 
-def item_weights_of_round(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> ItemWeights | None:
+def reweighing_of_round(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> Reweighing | None:
     """The public numbers from which this round's weights follow; None if its weights are equal."""
     if not isinstance(level, ReweighedLevel):
         return None
-    return ItemWeights.after(
+    return Reweighing.after_rounds(
         [each.round_noise for each in ran], level.threshold_grid, level.grid_bits
     )

@@ -17,7 +17,7 @@ from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens,
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
 from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.price import Price
-from dphh.privacy.following import parts_of_round
+from dphh.privacy.reweighing import round_precision
 from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import numbers_of
 
@@ -105,14 +105,14 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             if len(ran) == 1:
                 host.run("no_earlier_sums")
                 # earlier_sums (key, noisy_sum), empty
-            host.run("sums_so_far", parts=parts_of_round(first.round_noise, last.round_noise))
+            host.run("sums_so_far", precision=round_precision(first.round_noise, last.round_noise))
             # sums_so_far (key, noisy_sum), of every word that a user holds
             host.rename("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         weights = {}
-        if (following := rounds.item_weights(ran, level)) is not None:
-            host.bring("w", "weights_of_round", to="users", **asdict(following))
+        if (reweighing := rounds.reweighing(ran, level)) is not None:
+            host.bring("w", "weights_of_round", to="users", **asdict(reweighing))
             # brought to users: each word's w
         else:
             weights = {"w": Lookup(None)}

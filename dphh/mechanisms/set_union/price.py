@@ -19,7 +19,7 @@ planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/
 the first round finds almost nothing, one round replaces the others.
 
 "adaptive": DP-SIPS in which, from the second round on, users give more to items near the threshold
-according to the noised weights of all earlier rounds, released or not (`dphh.privacy.following`).
+according to the noised weights of all earlier rounds, released or not (`dphh.privacy.reweighing`).
 The thresholds of these rounds hold for any weights (`dphh.privacy.any_weights`). What is not
 released stays in the engine. The proof: docs/items.md.
 """

@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.path_bound import COARSE, FINE, Resolution, delta_bound, removal
-from dphh.privacy.search import crossing, float_above, float_below, least, smallest_integer
+from dphh.privacy.search import crossing, float_above, float_below, integer_minimiser, least
 from dphh.privacy.special import betaincc
 from dphh.wording.options import check_whole
 
@@ -143,7 +143,7 @@ def choose_path(
         return n, _failure_probability(n, p, theta), PathParameters(theta, p, n, cost)
 
     # The search was coarse: try the neighbours, and continue while the best is a new one.
-    best = smallest_integer(users, LARGEST_THETA)
+    best = integer_minimiser(users, LARGEST_THETA)
     choices = {best: choice(best)}
     reach = 2
     while True:

@@ -77,20 +77,20 @@ def no_earlier_sums(host: PolarsHost) -> dict[str, pl.LazyFrame]:
 
 
 @step
-def sums_so_far(host: PolarsHost, *, parts: int) -> dict[str, pl.LazyFrame]:
+def sums_so_far(host: PolarsHost, *, precision: int) -> dict[str, pl.LazyFrame]:
     """(key, noisy_sum) of each word that some user held in the last round: the sum over rounds of
-    the noised weight times the round's parts."""
+    the noised weight times the round's precision."""
     joined = host.table("noised").join(host.table("earlier_sums"), on="key", how="left")
-    noisy_sum = parts * pl.col("noisy") + pl.col("noisy_sum").fill_null(0)
+    noisy_sum = precision * pl.col("noisy") + pl.col("noisy_sum").fill_null(0)
     return {"sums_so_far": joined.select("key", noisy_sum=noisy_sum)}
 
 
 @step
 def weights_of_round(
-    host: PolarsHost, *, parts: int, deviation: int, threshold: int
+    host: PolarsHost, *, total_precision: int, deviation: int, threshold: int
 ) -> pl.LazyFrame:
     """(key, value): the w of each word, from its noised weights so far."""
-    weight = host.call("weight", "noisy_sum", parts, deviation, threshold)
+    weight = host.call("weight", "noisy_sum", total_precision, deviation, threshold)
     return host.table("earlier_sums").select("key", value=weight)
 
 

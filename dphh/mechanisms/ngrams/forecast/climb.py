@@ -31,7 +31,7 @@ from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
-from dphh.privacy.forecast_rounds import LISTS_PART, Bins, bins, list_weight, unit_for
+from dphh.privacy.forecast_rounds import LIST_SIZES_DIVISOR, Bins, bins, list_size_weight, unit_for
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
@@ -112,9 +112,9 @@ class Step:
         seen = rounds.first_round(self.level, self.valid, law, first_unit)
 
         first_sigma = self.sigma_grid / first_unit
-        seen_first = (1 - 1 / LISTS_PART) ** 0.5
+        seen_first = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
         # A noised number of users that an empty bin could easily have counts as 0.
-        seen_lists = seen.list_sizes / list_weight(first_unit)
+        seen_lists = seen.list_sizes / list_size_weight(first_unit)
         lists = np.where(seen.list_sizes > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
         views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
@@ -209,7 +209,7 @@ class Step:
         return precision_weighted(
             others.first / first_unit,
             others.second / second_unit,
-            (1 - 1 / LISTS_PART) ** 0.5,
+            (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5,
             np.where(others.early == 1, 0.0, saturated(weight)),
             sigmas,
         )[0]

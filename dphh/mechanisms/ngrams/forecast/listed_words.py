@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
 from dphh.mechanisms.ngrams.ladder.lift import STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZES, Floats
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, Floats
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
@@ -46,7 +46,7 @@ class WordsStep(Step):
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no
         number of users is known."""
-        total = float((lists * LIST_SIZES**0.5).sum())
+        total = float((lists * LIST_SIZE_BINS**0.5).sum())
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def budget(self, counts: Integers) -> float:

@@ -36,15 +36,15 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_sp
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.forecast_rounds import draws_delta, plain_weight, unit_for
+from dphh.privacy.forecast_rounds import draws_delta, round_1_weight, unit_for
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
     LARGEST_SIGMA,
     arithmetic_delta,
-    delta_for,
+    delta_for_pairs,
     grid_bits,
-    threshold_for,
+    threshold_for_pairs,
     users_needed,
 )
 
@@ -79,7 +79,7 @@ def spurious_words(share: str) -> str:
 _LARGEST_SIGMA = 2**15
 #: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
 #: less than LEAST_PART of an even share, so a user's norm there is 12 units or more: enough
-#: to weigh something on a list of grams, and for the list's size (`list_weight`).
+#: to weigh something on a list of grams, and for the list's size (`list_size_weight`).
 _LEAST_BITS = 3
 
 
@@ -208,8 +208,8 @@ def listed_words_level(
         sigma_grid=noise.sigma,
         first_unit=first,
         second_unit=second,
-        first_threshold_grid=threshold_for(noise, of_first, part_1 * budget.new_words),
-        second_threshold_grid=threshold_for(noise, of_second, part_2 * budget.new_words),
+        first_threshold_grid=threshold_for_pairs(noise, of_first, part_1 * budget.new_words),
+        second_threshold_grid=threshold_for_pairs(noise, of_second, part_2 * budget.new_words),
         spurious=spurious,
     )
 
@@ -219,8 +219,8 @@ def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     noise = rounded_gaussian(level.sigma_grid)
     return (
-        delta_for(noise, first, level.first_threshold_grid),
-        delta_for(noise, second, level.second_threshold_grid),
+        delta_for_pairs(noise, first, level.first_threshold_grid),
+        delta_for_pairs(noise, second, level.second_threshold_grid),
     )
 
 
@@ -234,7 +234,7 @@ def _new_words_weights(
     them."""
     numbers = range(1, max_items + 1)
     return (
-        [(t, plain_weight(first_unit, t)) for t in numbers],
+        [(t, round_1_weight(first_unit, t)) for t in numbers],
         [(t, isqrt(second_unit**2 // t)) for t in numbers],
     )
 

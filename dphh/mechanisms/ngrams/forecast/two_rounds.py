@@ -17,7 +17,7 @@ from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.forecast.climb import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
-from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
+from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Bins
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
@@ -55,7 +55,7 @@ class TwoRounds:
         host.run(
             "forecast_round_1",
             norm=unit,
-            list_bins=len(LIST_SIZES),
+            list_bins=len(LIST_SIZE_BINS),
             others=-1 if others is None else len(valid),
             threshold=0 if others is None else others.first_threshold,
             **self._noise(),

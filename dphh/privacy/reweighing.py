@@ -1,0 +1,95 @@
+"""An item's relative weight w in a later round of a set union, from its earlier noised weights.
+
+With x_j an item's noised weight in round j, s_j the round's sigma and T the next threshold,
+
+    estimate = sum_j x_j / s_j^2 / sum_j 1 / s_j^2,    deviation = (sum_j 1 / s_j^2)^(-1/2),
+    z = (estimate + deviation) / T,
+    w = z^(3/4) where z < 1, z^(-1/2) where z >= 1, and never below 1/20 :
+
+largest for items near the threshold. All arithmetic is on integers: each precision 1 / s_j^2 is an
+integer, z and w are in units of 2^-15, roots are rounded down. So every engine computes the same w
+from the noised weights and public numbers. Rounds may have grids of their own, each at least as
+fine as the first one's: the estimate is on the grid of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+#: The integer that stands for w = 1, and for z = 1: their unit is 1 / ONE_W.
+ONE_W = 1 << 15
+#: The integer for the least w, 1/20.
+LEAST_W = ONE_W // 20
+#: A larger z is taken for this one, where w is already the least.
+LARGEST_Z = 400
+#: The integer precision of the first round, to which those of others are in proportion; and the
+#: largest of any round.
+FIRST_PRECISION, MOST_PRECISION = 16, 1 << 10
+
+
+@dataclass(frozen=True)
+class RoundNoise:
+    """A round's noise: its sigma, in units of a grid in which one user's weight is 2^bits."""
+
+    sigma: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Reweighing:
+    """The public numbers from which a round weighs items. An item's w depends on these and on its
+    `noisy_sum`, the sum over earlier rounds of precision times noised weight."""
+
+    total_precision: int
+    deviation: int
+    threshold: int
+
+    @classmethod
+    def after_rounds(cls, rounds: Sequence[RoundNoise], threshold: int, bits: int) -> Reweighing:
+        """The numbers for the round after these, whose threshold is on a grid of 2^bits."""
+        first = rounds[0]
+        total, exact = 0, Fraction(0)
+        for each in rounds:
+            finer = each.bits - first.bits
+            total += round_precision(first, each) << finer
+            exact += Fraction(4**finer, each.sigma**2)
+        return cls(total, isqrt(int(1 / exact)), max(threshold >> (bits - first.bits), 1))
+
+    def relative_weights(self, noisy_sum: Integers) -> Integers:
+        """w in units of 1 / ONE_W, from LEAST_W to ONE_W."""
+        return weights_from_sum(noisy_sum, self.total_precision, self.deviation, self.threshold)
+
+
+def round_precision(first: RoundNoise, each: RoundNoise) -> int:
+    """By how much a round's noised weights are multiplied in `noisy_sum`: an integer in proportion
+    to 1 / sigma^2, sigma in users, and FIRST_PRECISION for the first round; divided by how much
+    finer than the first the round's grid is, since a finer grid multiplies weights."""
+    precision = (FIRST_PRECISION * first.sigma**2 << each.bits - first.bits) // each.sigma**2
+    return min(max(precision, 1), MOST_PRECISION)
+
+
+def weights_from_sum(
+    noisy_sum: Integers, total_precision: int, deviation: int, threshold: int
+) -> Integers:
+    """w in units of 1 / ONE_W, from the numbers of `Reweighing` and each item's `noisy_sum`."""
+    likely = np.maximum(noisy_sum + total_precision * deviation, 0) // total_precision
+    z = np.minimum(likely, LARGEST_Z * threshold) * ONE_W // threshold
+    below = floor_roots(z * floor_roots(z * ONE_W))
+    above = floor_roots(ONE_W**3 // np.maximum(z, 1))
+    return np.maximum(np.where(z < ONE_W, below, above), LEAST_W)
+
+
+def floor_roots(squares: Integers) -> Integers:
+    """floor(sqrt(n)) for integers n below 2^52. The float square root may be wrong by one."""
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    root += (root + 1) * (root + 1) <= squares
+    return root
