@@ -20,11 +20,11 @@ from dphh.registry import VERBS, Options, Verb
 from dphh.rows.user import checked_user
 from dphh.run import run as run_plan
 from dphh.wording.options import (
-    check_given,
     check_known,
-    check_places,
+    check_positional,
+    check_required,
     checked_and_withholding,
-    plain,
+    python_value,
 )
 from dphh.wording.unseen import printable_json
 
@@ -81,9 +81,9 @@ class Plan:
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
-        from dphh.as_sql.text import text_of
+        from dphh.as_sql.text import plan_sql
 
-        return text_of(self.price, self.corpus)
+        return plan_sql(self.price, self.corpus)
 
     def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""
@@ -194,7 +194,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
     """The verb as a function: it prices the options and stores the corpus as the verb reads it."""
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
-        check_places(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)
+        check_positional(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)
         if corpus is not None and not isinstance(corpus, Corpus):
             raise UsageError(
                 f"corpus: found a {type(corpus).__name__}; make it a corpus with "
@@ -203,9 +203,9 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
         if corpus is not None and corpus.source is not None:
             _check_columns(corpus)
         check_known(options, verb.options, verb.name)
-        check_given(options, verb.options, verb.name)
+        check_required(options, verb.options, verb.name)
         given: Any = with_public_knowledge(
-            {name: plain(value) for name, value in options.items()}, corpus
+            {name: python_value(value) for name, value in options.items()}, corpus
         )
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))

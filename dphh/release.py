@@ -102,11 +102,11 @@ class Release:
         """
         import polars as pl
 
-        from dphh.wording.cells import cell, cell_of_list
+        from dphh.wording.cells import safe_cell, safe_list_cell
 
         frame = self.to_polars().with_columns(
-            pl.col(pl.String).map_elements(cell, pl.String),
-            pl.Series("tokens", map(cell_of_list, self.table["tokens"].to_pylist()), pl.String),
+            pl.col(pl.String).map_elements(safe_cell, pl.String),
+            pl.Series("tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String),
         )
         text = frame.write_csv(quote_style="non_numeric")
         out = local_path_to_write("to_csv", path)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import Words, check_keys
-from dphh.wording.extras import missing_extra
+from dphh.wording.extras import extra_to_install
 
 
 class SeededRandomness:
@@ -58,7 +58,7 @@ class SeededRandomness:
         try:
             from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
         except ModuleNotFoundError as problem:
-            raise UsageError(f"randomness: {missing_extra(problem) or problem}") from None
+            raise UsageError(f"randomness: {extra_to_install(problem) or problem}") from None
         with self._lock:
             position = self._positions[purpose]
             self._positions[purpose] += count

@@ -13,21 +13,21 @@ from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
-#: The name of a step, or a line of SQL that changes tables; and its parameters.
+#: The name of a step, or lines of SQL or comments in its place; and the step's parameters.
 RecordedStep = tuple[str, dict[str, Any]]
-Columns = dict[str, Any]
+ResultColumns = dict[str, Any]
 
 
 class RecordingHost(Host):
-    """Queries release about `rows` rows, with weights at `thresholds` times the least."""
+    """Answers each query with about `rows` rows, whose weights are `thresholds` times the
+    threshold."""
 
     name, version = "none", ""
 
     def __init__(self, rows: int, thresholds: int) -> None:
         self.rows, self.thresholds = rows, thresholds
         self.randomness = SystemRandomness()
-        #: For each draw, by its name, the steps asked for during it and after it, until the next
-        #: draw.
+        #: From the name of a draw to the steps of its section: all from that draw to the next.
         self.sections: dict[str, list[RecordedStep]] = {}
         self._title = "before the first level"
         self._put: dict[str, Any] = {}
@@ -35,11 +35,13 @@ class RecordingHost(Host):
         self._words = 0
 
     def once(self, step: str, draw: Draw) -> Any:
+        """Begin the section of this draw, and draw."""
         self._title = step
         return draw()
 
     def _record(self, said: str, **parameters: Any) -> None:
-        """A parameter that functions look something up in has no value: the text shows its name."""
+        """Add a step to the section. A parameter that functions look something up in is left out,
+        so that the text shows its name."""
         shown = {
             name: None if isinstance(value, Lookup) else value
             for name, value in parameters.items()
@@ -50,7 +52,7 @@ class RecordingHost(Host):
     def has_rows_without_user(self) -> bool:
         return False
 
-    def open(self) -> None: ...  # the rows of the corpus are shown before all levels
+    def open(self) -> None: ...  # `text.corpus_sql` shows how the corpus is read
 
     def close(self) -> None: ...
 
@@ -79,58 +81,58 @@ class RecordingHost(Host):
 
     def take(self, step: str, **parameters: Any) -> Any:
         self._record(step, **parameters)
-        return pa.table(getattr(self, step, self.nothing)(**parameters))
+        return pa.table(getattr(self, step, self.no_rows)(**parameters))
 
-    # The made-up result of each query that is taken.
+    # The made-up results of `take`, a method for each step that has rows.
 
-    def nothing(self, **_: Any) -> Columns:
-        """The result of a query whose rows would mean that the corpus is refused."""
+    def no_rows(self, **_: Any) -> ResultColumns:
+        """The result of all other steps: those whose rows would mean that the corpus is refused."""
         return {}
 
-    def released_words(self, threshold: int) -> Columns:
+    def released_words(self, threshold: int) -> ResultColumns:
         self._words += self.rows  # no word is released twice
         keys = [f"{number:09}" for number in range(self._words - self.rows, self._words)]
         return {"key": keys, "noisy": [threshold * self.thresholds] * self.rows}
 
     released_of_round = released_words
 
-    def released_grams(self, threshold: int) -> Columns:
+    def released_grams(self, threshold: int) -> ResultColumns:
         keys = self._valid.keys(np.arange(len(self._valid)))
         # Only grams that begin or end with gram 0, so that some valid grams are not released.
         keys = keys[(keys >> PAIR_BITS == 0) | (keys % 2**PAIR_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
-    def forecast_rows(self) -> Columns:
+    def forecast_rows(self) -> ResultColumns:
         group, valid = self._put["classes"].columns
-        # With weights at one threshold, round 1 shows nothing but noise.
+        # If all weights are at the threshold, round 1 shows nothing but noise: the lowest bin.
         bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "negatives": valid}
 
     forecast_signs = forecast_rows
 
-    def list_sizes(self) -> Columns:
+    def list_sizes(self) -> ResultColumns:
         return {
             "bin": np.arange(len(LIST_SIZE_BINS)),
             "noisy": np.zeros(len(LIST_SIZE_BINS), np.int64),
         }
 
-    def forecast_released(self) -> Columns:
+    def forecast_released(self) -> ResultColumns:
         sizes = enumerate(self._valid.sizes.tolist())
         keys = [self._valid.keys(group, np.arange(size)) for group, size in sizes]
-        # The first keys, so that the grams of gram 0 alone continue at every length.
+        # The lowest keys, so that only the grams of gram 0 continue at every length.
         found = np.sort(np.concatenate(keys))[: self.rows]
         zero = np.zeros(len(found), np.int64)
         words = pa.nulls(len(found), pa.string())
         return {"key": found, "word": words, "bin": zero, "first": zero, "second": zero}
 
-    def counts_drawn(self) -> Columns:
+    def counts_drawn(self) -> ResultColumns:
         (keys,) = self._put["asked"].columns
         return {"key": keys, "noisy": keys}
 
-    def grown(self, theta: int) -> Columns:
+    def grown(self, theta: int) -> ResultColumns:
         tokens = [str(number) for number in range(self.rows)]
         return {"node": [0] * self.rows, "token": tokens, "ended": [False] * self.rows}
 
-    def ldp_kept(self, values: int, keep: int) -> Columns:
+    def ldp_kept(self, values: int, keep: int) -> ResultColumns:
         kept = max(1, min(values, keep) // self.thresholds)
         return {"value": np.arange(kept), "reports": np.ones(kept, np.int64)}

@@ -2,7 +2,7 @@
 
 The mechanism's levels run on a host that records what they ask (`recording`), with made-up releases
 in place of those that a run would make. A value that follows from releases differs between two such
-runs, and stays a name.
+runs, so the text has the parameter's name in its place.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dphh.price import Price
 from dphh.registry import run_levels
 from dphh.sql import place, query
 
-#: The name of a table that has none of its own.
-TABLE_NAME = "corpus_rows"
-#: Parameters whose values a plan cannot know, and what a run computes each from.
+#: The name in the text for a corpus that is a table or a frame.
+CORPUS_TABLE_NAME = "corpus_rows"
+#: Parameters whose values a plan cannot know: for each, what a run computes it from.
 KNOWN_IN_RUN = {
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "released": "what was released before, with the numbers of these, to be looked up",
@@ -39,15 +39,16 @@ HEADING = """\
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
 -- stand for values that no plan can know; a comment says what each follows from. It shows a run
 -- that finds much in every round; where little is found, rounds and levels are left out."""
-#: Made-up runs: about how many rows a query releases, and with weights at how many thresholds. The
-#: second run finds nothing near a threshold, so that it needs fewer rounds.
+#: Made-up runs, as `RecordingHost` takes them: about how many rows a query releases, and how many
+#: times the threshold their weights are. The second run finds nothing near a threshold, so that it
+#: needs fewer rounds.
 MANY_FINDS, MORE_FINDS, FEW_FINDS = (10, 1), (100, 4), (2, 1)
 _NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 
 
-def text_of(price: Price, corpus: Corpus | None) -> str:
-    """The queries as one text."""
+def plan_sql(price: Price, corpus: Corpus | None) -> str:
+    """All queries of a plan as one text, in titled sections."""
     parts = [
         ("what this is", [HEADING.format(verb=price.verb, method=price.method)]),
         ("the corpus", [corpus_sql(corpus)]),
@@ -60,20 +61,23 @@ def text_of(price: Price, corpus: Corpus | None) -> str:
 
 
 def sections_of(price: Price) -> dict[str, list[RecordedStep]]:
-    """What a run asks of its host, by draws, with the parameters that the plan knows."""
-    much, more, little = (_recorded(price, *run) for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS))
+    """For each draw of a run, by its title, the steps with the parameters that the plan knows."""
+    much, more, little = (
+        _recorded_sections(price, *run) for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS)
+    )
     sections: dict[str, list[RecordedStep]] = {}
     for title in _merged_titles([*much], [*little]):
         if title not in much:
             sections[f"{title}, if little is found before"] = little[title]
         else:
             condition = "" if title in little else ", if much is found before"
-            sections[title + condition] = _equal_parameters(more[title], much[title])
+            sections[title + condition] = _with_equal_parameters(more[title], much[title])
     return sections
 
 
 def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
-    """Titles in order, each of the others that they lack after the one that it follows."""
+    """Both lists of titles in one order: a title that only `others` has comes after the title that
+    it follows there."""
     place = 0
     for title in others:
         if title not in titles:
@@ -82,14 +86,17 @@ def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
     return titles
 
 
-def _recorded(price: Price, rows: int, thresholds: int) -> dict[str, list[RecordedStep]]:
+def _recorded_sections(price: Price, rows: int, thresholds: int) -> dict[str, list[RecordedStep]]:
     host = RecordingHost(rows, thresholds)
     run_levels(price, host, host.once, " ", lambda _: None)
     return host.sections
 
 
-def _equal_parameters(other: list[RecordedStep], asked: list[RecordedStep]) -> list[RecordedStep]:
-    """What was asked, without the parameters that differ in another run of the same steps."""
+def _with_equal_parameters(
+    other: list[RecordedStep], asked: list[RecordedStep]
+) -> list[RecordedStep]:
+    """The steps of one run, without the parameters whose values differ in another run of the same
+    steps."""
     if [step for step, _ in asked] != [step for step, _ in other]:
         return asked
     return [
@@ -99,29 +106,31 @@ def _equal_parameters(other: list[RecordedStep], asked: list[RecordedStep]) -> l
 
 
 def step_sql(asked: RecordedStep) -> str:
-    """A step's query with known parameters filled in, and a comment on each open one."""
+    """A step's query with the known values in place of their parameters, and a comment that says
+    what each other parameter is."""
     step, known = asked
-    if " " in step:  # SQL, and no name
+    if " " in step:  # lines of SQL or a comment, not the name of a step
         return step
     text = with_values(query(step).strip(), known)
-    opened = sorted({*_PARAMETER.findall(text)} - known.keys())
-    said = [f"-- ${name}: {KNOWN_IN_RUN[name]}\n" for name in opened if name in KNOWN_IN_RUN]
+    unknown = sorted({*_PARAMETER.findall(text)} - known.keys())
+    said = [f"-- ${name}: {KNOWN_IN_RUN[name]}\n" for name in unknown if name in KNOWN_IN_RUN]
     return f"-- sql/{place(step)}\n{''.join(said)}{text}{'' if text.endswith(';') else ';'}"
 
 
 def with_values(text: str, known: Mapping[str, Any]) -> str:
-    """Replace `$name` by literals; in comments only by integers, which stay on one line."""
+    """The text with known values in place of `$name`: in SQL all of them, in comments integers
+    only, because a comment must stay on one line."""
 
-    def value(found: re.Match[str]) -> str:
+    def in_sql(found: re.Match[str]) -> str:
         return literal(known[found[1]]) if found[1] in known else found[0]
 
-    def number(found: re.Match[str]) -> str:
-        return value(found) if isinstance(known.get(found[1]), int) else found[0]
+    def in_comment(found: re.Match[str]) -> str:
+        return in_sql(found) if isinstance(known.get(found[1]), int) else found[0]
 
     lines = []
     for line in text.split("\n"):
         query, dashes, comment = line.partition("--")
-        lines.append(_PARAMETER.sub(value, query) + dashes + _PARAMETER.sub(number, comment))
+        lines.append(_PARAMETER.sub(in_sql, query) + dashes + _PARAMETER.sub(in_comment, comment))
     return "\n".join(lines)
 
 
@@ -131,7 +140,7 @@ def literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # A code that stands for a character may be unprintable.
+        # A code of `ldp_trie` for a character may be an unprintable one, which chr() writes.
         code = len(value) == 1 and not value.isprintable()
         return f"chr({ord(value)})" if code else "'" + value.replace("'", "''") + "'"
     if isinstance(value, (tuple, list)):
@@ -140,10 +149,11 @@ def literal(value: Any) -> str:
 
 
 def corpus_sql(corpus: Corpus | None) -> str:
-    """Views of the corpus up to `tokens_of_rows`, and the macros of user keys. Reads nothing."""
+    """The views that read the corpus, up to `tokens_of_rows`, and the macros of user keys. The text
+    is made without reading the corpus."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
-    content, relation = corpus.content, TABLE_NAME
+    content, relation = corpus.content, CORPUS_TABLE_NAME
     if corpus.kind == "path" and not any(map(_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
         relation = f"read_parquet({literal(places)}, union_by_name = true)"
@@ -155,8 +165,8 @@ def corpus_sql(corpus: Corpus | None) -> str:
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
         *(
-            [f"-- {TABLE_NAME} is a table or view with these columns."]
-            if relation == TABLE_NAME
+            [f"-- {CORPUS_TABLE_NAME} is a table or view with these columns."]
+            if relation == CORPUS_TABLE_NAME
             else []
         ),
     ]

@@ -1,4 +1,5 @@
-"""The tables that macros and the gateway answer with, of plans, of the ledger and of help."""
+"""The tables that macros and the gateway return, other than a run's release: plans, help, and what
+the ledger holds."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.asking.macros import (
-    CORPORA,
-    HELP,
-    LEDGER,
-    OPTIONS,
-    PLAN,
-    RELEASES,
+    CORPORA_SCHEMA,
+    HELP_SCHEMA,
+    LEDGER_SCHEMA,
+    OPTIONS_SCHEMA,
+    PLAN_SCHEMA,
+    RELEASES_SCHEMA,
     Macro,
-    content_parameters,
+    corpus_options_by_sql_name,
     macros,
 )
-from dphh.corpus import HELP as OF_CORPUS
+from dphh.corpus import HELP as CORPUS_HELP
 from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import Release
@@ -30,16 +31,16 @@ from dphh.report.plan_lines import Section
 from dphh.wording.options import check_choice
 
 
-def table_of_ledger(
+def answer_without_plan(
     macro: Macro,
     given: Mapping[str, str],
     ledger: Ledger,
     accounts: Sequence[Account],
     *,
-    of_tables: bool,
+    tables_and_paths: bool,
 ) -> pa.Table:
-    """The answer of a macro without a verb, for one who may spend of these accounts or shares, and
-    ask of tables and paths or not."""
+    """The answer of a macro that neither prices nor runs a plan. `accounts`: those that the asker
+    may spend, or an analyst's shares of them. `tables_and_paths`: as `macros` has it."""
     match macro.name:
         case "ledger":
             return _ledger_table(accounts)
@@ -51,19 +52,19 @@ def table_of_ledger(
             manifest, parquet = ledger.release(given.get("run_id", ""))
             return Release.from_parquet(parquet, manifest).table
         case "help":
-            return _help_table(macros(of_tables=of_tables))
-    return _options_table(given.get("verb", ""), of_tables)
+            return _help_table(macros(tables_and_paths=tables_and_paths))
+    return _options_table(given.get("verb", ""), tables_and_paths)
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan with one row a fact, so that SQL can filter it; DuckDB wraps long values itself."""
+    """A plan as a table: each fact is one row, so that SQL can filter the facts."""
     facts: list[tuple[str, str, str, int]] = []
     for section, lines in sections:
-        fact = section  # the name of a fact without one is that of the fact above it
+        fact = section  # a fact without a name gets the name of the fact above it
         for name, value in lines:
             fact = name or fact
             facts.append((section, fact, value, len(facts) + 1))
-    return _table(facts, PLAN)
+    return _table(facts, PLAN_SCHEMA)
 
 
 def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
@@ -77,22 +78,21 @@ def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
         )
         for each in accounts
     ]
-    return _table(rows, LEDGER)
+    return _table(rows, LEDGER_SCHEMA)
 
 
 def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
-    """What is shown of each corpus to those who may ask about it: its columns, and the groups
-    that its owner has declared as public."""
+    """A row for each corpus: its columns, and the groups that its owner has declared as public."""
     rows = []
     for each in accounts:
         groups = json.dumps(each.groups) if each.groups else None
         rows.append((each.name, ", ".join(each.user), each.corpus.content.column, groups))
-    return _table(rows, CORPORA)
+    return _table(rows, CORPORA_SCHEMA)
 
 
 def _releases_table(entries: Iterable[Entry]) -> pa.Table:
-    """The settled releases, with the verb's own parameters: how a corpus is read is its owner's to
-    show."""
+    """The settled releases. Their parameters are those of the verb alone: how the corpus is read is
+    shown to its owner only."""
     of_corpus = ("user", "content")
     rows = [
         (
@@ -107,40 +107,40 @@ def _releases_table(entries: Iterable[Entry]) -> pa.Table:
         for entry in entries
         if entry.state == "settled"
     ]
-    return _table(rows, RELEASES)
+    return _table(rows, RELEASES_SCHEMA)
 
 
 def _help_table(macros: Mapping[str, Macro]) -> pa.Table:
     costs = {True: "its price, once", False: "nothing"}
     rows = [(costs[each.spends], each.call, each.summary) for each in macros.values()]
-    return _table(rows, HELP)
+    return _table(rows, HELP_SCHEMA)
 
 
-def _options_table(verb: str, of_tables: bool) -> pa.Table:
-    """The options of a verb, and those of a corpus if the macros take them."""
+def _options_table(verb: str, tables_and_paths: bool) -> pa.Table:
+    """The options of a verb and, with `tables_and_paths`, those of a corpus."""
     check_choice("verb", verb, VERBS)
     rows: list[tuple[str, str | None, str]] = [
-        (name, _default(parameter), VERBS[verb].help[name])
+        (name, _shown_default(parameter), VERBS[verb].help[name])
         for name, parameter in VERBS[verb].options.items()
     ]
-    if of_tables:
-        named = content_parameters().items()
-        rows += [(sql, None, OF_CORPUS[name]) for sql, name in named if name in OF_CORPUS]
+    if tables_and_paths:
+        named = corpus_options_by_sql_name().items()
+        rows += [(sql, None, CORPUS_HELP[name]) for sql, name in named if name in CORPUS_HELP]
         rows += [
             ("account", None, "The account in the ledger that pays, of a table or a view."),
             ("run_id", None, "A name for the run: the same name gives the same release."),
         ]
-    return _table(rows, OPTIONS)
+    return _table(rows, OPTIONS_SCHEMA)
 
 
-def _default(parameter: Parameter) -> str | None:
+def _shown_default(parameter: Parameter) -> str | None:
     if parameter.default is Parameter.empty:
         return "needed"
     return None if parameter.default in (None, "", ()) else str(parameter.default)
 
 
 def with_columns(table: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The table with the columns of a macro; NULL where it has none."""
+    """The table with exactly these columns: those that it lacks are NULL."""
     found = [
         table[field.name].cast(field.type)
         if field.name in table.column_names

@@ -1,5 +1,5 @@
-"""What is asked, by SQL, in an address or on the command line: options that arrive as text, checked
-by the registry's own types, and corpora that the ledger names."""
+"""Reads requests that arrive as text, from SQL, an address or the command line: options, which
+become values of the types that Python's options have, and names of corpora in the ledger."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from dphh.ledger import Ledger
 from dphh.wording.options import check_choice, check_known
 
 
-def typed(options: Mapping[str, Parameter], given: Mapping[str, str], what: str) -> dict[str, Any]:
-    """The options of `what` as values of the types that their parameters have."""
+def typed_options(
+    options: Mapping[str, Parameter], given: Mapping[str, str], what: str
+) -> dict[str, Any]:
+    """The given texts as values of the types that the options have. `what`: the function or macro
+    that has these options, as errors name it."""
     check_known(given, options, what)
     return {name: value_of(name, options[name].annotation, text) for name, text in given.items()}
 
 
 def value_of(name: str, annotation: Any, text: str) -> Any:
-    """The value of one option as its type has it."""
+    """An option's text as a value of the option's type."""
     kinds = types_of_option(annotation)
     lists = [each for each in kinds if get_origin(each) is Sequence]
     number = next((each for each in (int, float) if each in (*kinds, *_element_types(lists))), None)
@@ -38,7 +41,7 @@ def value_of(name: str, annotation: Any, text: str) -> Any:
 
 
 def types_of_option(annotation: Any) -> list[Any]:
-    """The types that an option may have, beside None."""
+    """The types that an option may have, without None."""
     union = get_origin(annotation) in (Union, types.UnionType)
     choices = get_args(annotation) if union else (annotation,)
     return [each for each in choices if each is not type(None)]
@@ -49,7 +52,8 @@ def _element_types(lists: Sequence[Any]) -> list[Any]:
 
 
 def _numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool) -> Any:
-    """A number; or, where the option takes several, numbers with commas, in brackets or not."""
+    """A number, if the option takes `one`; or a tuple of numbers, if it takes `several`: separated
+    by commas, with or without brackets."""
     listed = text.startswith("[") and text.endswith("]")
     parts = text[1:-1].split(",") if listed else text.split(",")
     try:
@@ -66,7 +70,7 @@ def _numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool)
 
 
 def _texts(name: str, text: str) -> list[Any]:
-    """A list of texts, or of lists of texts, in JSON: what SQL's list of them becomes."""
+    """A list of texts, or of lists of texts, from JSON, as which SQL sends its lists."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -80,10 +84,10 @@ def _texts(name: str, text: str) -> list[Any]:
     return found
 
 
-def asked_corpus(given: Mapping[str, str], what: str) -> str:
+def given_corpus_name(given: Mapping[str, str], macro_name: str) -> str:
     if not (name := given.get("corpus")):
         raise UsageError(
-            f"corpus: is missing; name it first, as in FROM dphh_{what}('reviews', ...)"
+            f"corpus: is missing; name it first, as in FROM dphh_{macro_name}('reviews', ...)"
         )
     return name
 
@@ -92,15 +96,16 @@ def corpus_of_account(
     ledger: Ledger,
     name: str,
     content: dict[str, Any],
-    called: Callable[[str], str],
+    option_name: Callable[[str], str],
     files: Sequence[str] = (),
 ) -> Corpus | None:
-    """The corpus of an account. A request may only say which of its rows count. None if the ledger
-    has no such account. `called`: the name of an option where it was given."""
+    """The corpus of an account; None if the ledger has no such account. Of the options in
+    `content`, a request may give only those that say which rows count. `option_name`: how the
+    caller's interface writes an option's name, for errors."""
     if name not in ledger.names():
         return None
     rows = {option: content[option] for option in WHICH_ROWS & content.keys()}
-    if said := sorted(map(called, content.keys() - rows)):
+    if said := sorted(map(option_name, content.keys() - rows)):
         raise UsageError(
             f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "
             "it is read; leave these out"

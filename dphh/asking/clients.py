@@ -5,36 +5,38 @@ from __future__ import annotations
 
 from html import escape
 
-from dphh.asking.macros import Macro, argument_as_text, columns_sql, macro_sql, macros
+from dphh.asking.macros import Macro, argument_as_text, column_sql_types, macro_sql, macros
 from dphh.corpora.quoted import literal
 
-#: A run may take as long as this; a shell that waits less asks again by itself.
+#: How long DuckDB's shell waits for an answer. After that it sends the request again by itself.
 _WAIT_SECONDS = 3600
 
 
-def init_sql(address: str, token: str, load: str = "INSTALL httpfs; LOAD httpfs;") -> str:
-    """The statements that a DuckDB shell runs first: the token, and a macro for each question.
+def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD httpfs;") -> str:
+    """The statements that DuckDB's shell runs first: they store the token and create the macros.
 
     The macros read lines of JSON, with the columns written out: so DuckDB asks the gateway for
     nothing while it plans a query, and EXPLAIN and PREPARE spend nothing.
     """
 
-    def source(macro: Macro) -> str:
-        kinds = ", ".join(f'"{name}": {literal(kind)}' for name, kind in columns_sql(macro).items())
+    def rows_sql(macro: Macro) -> str:
+        kinds = ", ".join(
+            f'"{name}": {literal(kind)}' for name, kind in column_sql_types(macro).items()
+        )
         lines = f"format := 'newline_delimited', columns := {{{kinds}}}"
         return f"read_json({_address_sql(address, macro)}, {lines})"
 
     return (
-        f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load}\n"
+        f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load_httpfs}\n"
         f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
-        + "".join(macro_sql(macro, source) for macro in macros(of_tables=False).values())
+        + "".join(macro_sql(macro, rows_sql) for macro in macros(tables_and_paths=False).values())
     )
 
 
 def _address_sql(address: str, macro: Macro) -> str:
-    """SQL of the address that a macro reads, with the arguments that are not NULL."""
+    """An SQL expression: the address that a macro reads, with the arguments that are not NULL."""
     named = list(macro.parameters)
     parts = [literal(f"{address}/v1/{macro.path}")]
     if macro.path.endswith("/"):
@@ -45,7 +47,7 @@ def _address_sql(address: str, macro: Macro) -> str:
 
 
 def other_clients(address: str, token: str) -> str:
-    """How Polars and curl ask the same."""
+    """Lines of Python and of a shell with which Polars and curl ask the gateway."""
     bearer = f"Bearer {token}"
     return (
         "import polars as pl, urllib.request as web\n"
@@ -56,7 +58,7 @@ def other_clients(address: str, token: str) -> str:
 
 
 def page(address: str) -> str:
-    """The page at `/`, for people who have a token and an address."""
+    """The HTML page at `/`: it shows people who have a token how to ask."""
     init, others = (escape(made(address, "YOUR-TOKEN")) for made in (init_sql, other_clients))
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
-from dphh.asking.asked import asked_corpus, corpus_of_account, typed
+from dphh.asking.asked import corpus_of_account, given_corpus_name, typed_options
 from dphh.asking.macros import (
     SQL_NAMES,
     Macro,
     argument_as_text,
-    columns_sql,
-    content_parameters,
+    column_sql_types,
+    corpus_options_by_sql_name,
     macro_sql,
     macros,
 )
@@ -40,7 +40,7 @@ from dphh.public.asked import with_public_knowledge
 from dphh.release import Release
 from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
-from dphh.wording.options import checked_call, respelled
+from dphh.wording.options import checked_call, respell_options
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
 BUFFERED_RESULT_SIZE = "1GB"
-#: At most this many statements with one call are remembered: each sees the same release throughout.
+#: Of each call of a macro, the tables of this many statements are kept, the latest ones: a
+#: statement that has the call twice sees one release.
 KEPT_STATEMENTS = 100
 
+#: The arguments of a macro as texts, by their names in SQL.
 Arguments = dict[str, str]
 
 
@@ -79,24 +81,25 @@ def connect(
     con = duckdb.connect(str(database), config=config or {})
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
-    owner = _Owner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
-    for macro in macros(of_tables=True).values():
-        columns = ", ".join(f'"{name}" {kind}' for name, kind in columns_sql(macro).items())
+    owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
+    for macro in macros(tables_and_paths=True).values():
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in column_sql_types(macro).items())
         con.create_function(
             f"dphh_answer_{macro.name}",
-            _vectorised(macro, owner),
+            _batch_function(macro, owner),
             ["VARCHAR", "VARCHAR"],
             f"STRUCT({columns})[]",
             type=PythonUDFType.ARROW,
-            # DuckDB must neither evaluate it while planning a query nor for EXPLAIN.
+            # DuckDB must not call the function while it plans a query, nor for EXPLAIN.
             side_effects=True,
         )
-        # In memory, cursors share the macros. In a file they are temporary: they need this process.
-        con.execute(macro_sql(macro, _source, temporary=str(database) != ":memory:"))
+        # A database in memory shares its macros with cursors. In a file the macros are temporary:
+        # their functions exist in this process only.
+        con.execute(macro_sql(macro, _rows_sql, temporary=str(database) != ":memory:"))
     return con
 
 
-def _source(macro: Macro) -> str:
+def _rows_sql(macro: Macro) -> str:
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
     given = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
     statement = "concat_ws('.', current_query_id(), txid_current())"
@@ -104,8 +107,8 @@ def _source(macro: Macro) -> str:
     return f"(SELECT unnest({answer}, recursive := true))"
 
 
-def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
-    """Answers each row of a batch, though queries rarely have more than one."""
+def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any], Any]:
+    """The function behind a macro, as DuckDB calls it: with a batch of calls, a row for each."""
     columns = pa.schema([("refused", pa.string()), *macro.columns])
 
     def answer(given: str, statement: str) -> pa.Table:
@@ -113,7 +116,7 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
             arguments = {k: v for k, v in json.loads(given).items() if v is not None}
             return answers.with_columns(owner.answer(macro, arguments, statement), columns)
         except DphhError as problem:
-            told = pa.table({"refused": pa.array([respelled(str(problem), _option_in_sql)])})
+            told = pa.table({"refused": pa.array([respell_options(str(problem), _option_in_sql)])})
             return answers.with_columns(told, columns)
 
     def answer_batch(given: Any, statements: Any) -> Any:
@@ -129,19 +132,20 @@ def _vectorised(macro: Macro, owner: _Owner) -> Callable[[Any, Any], Any]:
 
 
 def _option_in_sql(name: str, value: str) -> str:
-    """An option of an error's text, which has Python's `name=value`, as SQL writes it."""
+    """How SQL writes an option that the text of an error has as `name=value`."""
     literal = value.lower() if value in ("True", "False") else value
     return f"{SQL_NAMES.get(name, name)} := {literal}"
 
 
 class _KeptAnswers:
-    """The results of the statements that make one call of a macro."""
+    """The answers to one call, a macro with its arguments, in the statements that had it."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
-        #: Of a table or view: later statements return it, as they cannot tell whether rows changed.
+        #: The release, if the corpus is a table or view. Later statements return it again, because
+        #: nothing shows whether the rows have changed.
         self.release: Release | None = None
-        #: By the statement, oldest first.
+        #: The table that each statement got, the oldest first.
         self.tables: dict[str, pa.Table] = {}
 
     def keep(self, statement: str, table: pa.Table) -> None:
@@ -150,7 +154,7 @@ class _KeptAnswers:
             del self.tables[next(iter(self.tables))]
 
 
-class _Owner:
+class _AnswersForOwner:
     """Answers the macros for the owner of the data: any corpus, and the whole ledger."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, ledger: Ledger, engine: str | None) -> None:
@@ -169,7 +173,9 @@ class _Owner:
             look_at_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         accounts = self._ledger.accounts()
-        return answers.table_of_ledger(macro, given, self._ledger, accounts, of_tables=True)
+        return answers.answer_without_plan(
+            macro, given, self._ledger, accounts, tables_and_paths=True
+        )
 
     def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:
@@ -196,7 +202,7 @@ class _Owner:
         assert macro.verb is not None
         asked = {name: text for name, text in given.items() if name in macro.verb.options}
         corpus = self._corpus(macro, given)
-        options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
+        options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table(con, prior):
             options["prior"] = con.cursor().table(prior)
@@ -204,10 +210,12 @@ class _Owner:
         return verb_function(macro.verb)(corpus, **options)
 
     def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
-        name = asked_corpus(given, macro.name)
-        of_corpus = content_parameters()
+        name = given_corpus_name(given, macro.name)
+        of_corpus = corpus_options_by_sql_name()
         said = {of_corpus[key]: value for key, value in given.items() if key in of_corpus}
-        content = typed(signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus")
+        content = typed_options(
+            signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus"
+        )
         if "user" not in content:
             found = corpus_of_account(
                 self._ledger, name, content, lambda option: SQL_NAMES.get(option, option)
@@ -229,8 +237,8 @@ class _Owner:
         return Corpus(name, **content)
 
     def _limits_of_connection(self) -> dict[str, Any]:
-        """The memory and threads that were set on the connection. A run on DuckDB obeys them in its
-        own instance, in which it reads the private rows."""
+        """The limits of memory and threads that were set on the connection. A run on DuckDB obeys
+        them in its own instance, in which it reads the private rows."""
         import duckdb
 
         con = self._con()
@@ -247,8 +255,8 @@ class _Owner:
 def _repeat_note(release: Release) -> Note:
     return Note(
         f"nothing is spent: this is the release of run {release.run_id}, which this connection "
-        "made before of this table; whether its rows have changed is not seen. A run_id of your "
-        "own spends again"
+        "made of this table before; whether its rows have changed is not seen. To spend again, "
+        "give a new run_id"
     )
 
 
@@ -260,10 +268,10 @@ def _read_limits(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def _has_table(con: duckdb.DuckDBPyConnection, name: str) -> bool:
-    return bool(con.cursor().execute(_FIND_TABLE_OR_VIEW, [name]).fetchall())
+    return bool(con.cursor().execute(_TABLE_OR_VIEW_SQL, [name]).fetchall())
 
 
-_FIND_TABLE_OR_VIEW = """
+_TABLE_OR_VIEW_SQL = """
     SELECT 1
     FROM (
         SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name

@@ -1,8 +1,8 @@
 """The verbs as SQL table macros: one definition, for `dphh.connect()` and for analysts' shells.
 
-A macro sends its arguments, as texts, to a source of rows: in a connection to a function of this
-process, in a shell to an address of the gateway. Either gives back rows with one column more than
-the macro has, `refused`: where that is not NULL, the macro raises it. Names, options and defaults
+A macro sends its arguments, as texts, to a function of this process (in a connection) or to an
+address of the gateway (in a shell). Both give back rows with one column more than the macro has,
+`refused`: where that is not NULL, the macro raises it as an error. Names, options and defaults
 are those of Python, and NULL means that an option was not given.
 """
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dphh.columns import COLUMNS
 from dphh.corpora.quoted import literal
-from dphh.corpus import HELP as OF_CORPUS
+from dphh.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS, Verb
 
 #: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.
@@ -36,12 +36,14 @@ def _columns(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
 
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
-#: A plan. Rows of SQL have no order, so the column `line` numbers them.
-PLAN = pa.schema({**_columns("section fact value", _TEXT), "line": pa.int32()})
-_BUDGET = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
-LEDGER = pa.schema({"corpus": _TEXT, **_columns(_BUDGET, _NUMBER), "runs": pa.int64()})
-CORPORA = pa.schema(_columns("corpus user_columns content_column groups", _TEXT))
-RELEASES = pa.schema(
+#: The column `line` numbers the facts of a plan, because rows of SQL have no order.
+PLAN_SCHEMA = pa.schema({**_columns("section fact value", _TEXT), "line": pa.int32()})
+_BUDGET_COLUMNS = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
+LEDGER_SCHEMA = pa.schema(
+    {"corpus": _TEXT, **_columns(_BUDGET_COLUMNS, _NUMBER), "runs": pa.int64()}
+)
+CORPORA_SCHEMA = pa.schema(_columns("corpus user_columns content_column groups", _TEXT))
+RELEASES_SCHEMA = pa.schema(
     {
         **_columns("run_id corpus verb", _TEXT),
         **_columns("epsilon delta", _NUMBER),
@@ -49,11 +51,11 @@ RELEASES = pa.schema(
         "parameters": _TEXT,
     }
 )
-#: The columns of all verbs; NULL where the release has none.
-RELEASE = pa.schema(COLUMNS)
-HELP = pa.schema(_columns("costs call what", _TEXT))
-OPTIONS = pa.schema(_columns("option default what", _TEXT))
-_TYPES = {
+#: The columns of all verbs' releases; NULL where a release lacks one.
+RELEASE_SCHEMA = pa.schema(COLUMNS)
+HELP_SCHEMA = pa.schema(_columns("costs call what", _TEXT))
+OPTIONS_SCHEMA = pa.schema(_columns("option default what", _TEXT))
+_SQL_TYPES = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
     pa.float64(): "DOUBLE",
@@ -66,20 +68,20 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Macro:
-    """`dphh_{name}`: its parameters, of which the first is positional, and its columns."""
+    """The macro `dphh_{name}`. The first of its parameters is positional, the others are named."""
 
     name: str
     parameters: tuple[str, ...]
     columns: pa.Schema
     summary: str
-    #: The verb that it prices or, if it `spends`, runs.
+    #: The verb that the macro runs, if it `spends`, or else prices. None: it does neither.
     verb: Verb[...] | None = None
     spends: bool = False
 
     @property
     def path(self) -> str:
-        """The path of this macro at the gateway; the argument follows a path that ends with a
-        slash."""
+        """The path of this macro at the gateway. If it ends with a slash, the macro's one argument
+        follows it."""
         if self.verb is not None and not self.spends:
             return f"plan/{self.verb.name}"
         return {"release": "releases/", "options": "options/"}.get(self.name, self.name)
@@ -96,38 +98,44 @@ class Macro:
         return f"{self.summary} {costs}. {self.call}.{options}"
 
 
-def content_parameters() -> dict[str, str]:
-    """The options of `Corpus` that say how the content is read and who pays, by their SQL names."""
-    return {SQL_NAMES.get(name, name): name for name in (*OF_CORPUS, "account")}
+def corpus_options_by_sql_name() -> dict[str, str]:
+    """The options of `Corpus` that macros take: for each name in SQL, the name in Python."""
+    return {SQL_NAMES.get(name, name): name for name in (*CORPUS_HELP, "account")}
 
 
 @cache
-def macros(*, of_tables: bool) -> dict[str, Macro]:
-    """Every macro, by its name without `dphh_`. `of_tables`: whether a corpus may also be a table
-    or a path, whose columns the macro's arguments then name."""
-    content = content_parameters() if of_tables else ()
-    named = ("run_id",) if of_tables else ()
+def macros(*, tables_and_paths: bool) -> dict[str, Macro]:
+    """Every macro, by its name without `dphh_`. `tables_and_paths`: whether a corpus may also be a
+    table or a path, whose columns the macro's arguments then name."""
+    content = corpus_options_by_sql_name() if tables_and_paths else ()
+    named = ("run_id",) if tables_and_paths else ()
     found = []
     for name, verb in VERBS.items():
         asked = ("corpus", *verb.options, *content)
         found += [
             Macro(name, (*asked, *named), verb.columns, verb.summary, verb, spends=True),
-            Macro(f"plan_{name}", asked, PLAN, f"What {name} would cost and find.", verb),
+            Macro(f"plan_{name}", asked, PLAN_SCHEMA, f"What {name} would cost and find.", verb),
         ]
     run_id = "A release by its run id, which dphh_releases() shows."
     found += [
-        Macro("ledger", (), LEDGER, "What you may spend of each corpus, and what is left."),
-        Macro("corpora", (), CORPORA, "The corpora, their columns, and groups to count within."),
-        Macro("releases", (), RELEASES, "The releases that you have made, with their run ids."),
-        Macro("release", ("run_id",), RELEASE, run_id),
-        Macro("help", (), HELP, "Every macro, what it costs, and how it is called."),
-        Macro("options", ("verb",), OPTIONS, "The options of a verb, and the default of each."),
+        Macro("ledger", (), LEDGER_SCHEMA, "What you may spend of each corpus, and what is left."),
+        Macro(
+            "corpora", (), CORPORA_SCHEMA, "The corpora, their columns, and groups to count within."
+        ),
+        Macro(
+            "releases", (), RELEASES_SCHEMA, "The releases that you have made, with their run ids."
+        ),
+        Macro("release", ("run_id",), RELEASE_SCHEMA, run_id),
+        Macro("help", (), HELP_SCHEMA, "Every macro, what it costs, and how it is called."),
+        Macro(
+            "options", ("verb",), OPTIONS_SCHEMA, "The options of a verb, and the default of each."
+        ),
     ]
     return {macro.name: macro for macro in found}
 
 
-def macro_sql(macro: Macro, source: Callable[[Macro], str], *, temporary: bool = False) -> str:
-    """The statements that define a macro over a source of rows, and its comment."""
+def macro_sql(macro: Macro, rows_sql: Callable[[Macro], str], *, temporary: bool = False) -> str:
+    """The statements that create a macro and its comment. `rows_sql`: writes what follows FROM."""
     parameters = ", ".join(
         f'"{name}"' if place == 0 else f'"{name}" := NULL'
         for place, name in enumerate(macro.parameters)
@@ -135,17 +143,18 @@ def macro_sql(macro: Macro, source: Callable[[Macro], str], *, temporary: bool =
     kind = "TEMP MACRO" if temporary else "MACRO"
     return (
         f"CREATE OR REPLACE {kind} dphh_{macro.name}({parameters}) AS TABLE "
-        f"SELECT * EXCLUDE (refused) FROM {source(macro)} "
+        f"SELECT * EXCLUDE (refused) FROM {rows_sql(macro)} "
         "WHERE CASE WHEN refused IS NULL THEN true ELSE error(refused) END;\n"
         f"COMMENT ON MACRO TABLE dphh_{macro.name} IS {literal(macro.comment)};\n"
     )
 
 
 def argument_as_text(name: str) -> str:
-    """SQL that writes an argument as text: a text as it is, all else as JSON, NULL as NULL."""
+    """An SQL expression: the argument as text. Texts and NULL stay as they are, other values become
+    JSON."""
     return f"to_json(\"{name}\") ->> '$'"
 
 
-def columns_sql(macro: Macro) -> dict[str, str]:
-    """The columns of the rows that a source gives, with their types in SQL."""
-    return {"refused": "VARCHAR"} | {each.name: _TYPES[each.type] for each in macro.columns}
+def column_sql_types(macro: Macro) -> dict[str, str]:
+    """The SQL type of each column that a macro reads: `refused` and the macro's own columns."""
+    return {"refused": "VARCHAR"} | {each.name: _SQL_TYPES[each.type] for each in macro.columns}

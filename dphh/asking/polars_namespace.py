@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register() -> None:
     if "polars" in sys.modules:
-        _register()
+        _register_now()
     else:
         sys.meta_path.insert(0, _RegisterAfterImport())
 
@@ -35,13 +35,13 @@ class _RegisterAfterImport(MetaPathFinder):
 
         def execute_and_register(module: Any) -> None:
             execute(module)
-            _register()
+            _register_now()
 
         spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec
 
 
-def _register() -> None:
+def _register_now() -> None:
     import polars as pl
 
     pl.api.register_dataframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def _register() -> None:
 
 
 def _namespace_of(frame: Any) -> Verbs:
-    """The namespace of a frame, made at the first `frame.dphh`."""
+    """The object `frame.dphh`, which Polars makes when it is first used."""
     from dphh.asking.verbs import Verbs
 
     return Verbs(frame)

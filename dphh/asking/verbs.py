@@ -1,4 +1,5 @@
-"""The public verbs, of a corpus and, as `frame.dphh`, of Polars frames. Each prices a run for free.
+"""The public verbs: functions of a corpus, and methods of `frame.dphh` for Polars frames. Each
+prices a run for free.
 
 A frame's verb makes the frame a corpus and calls the verb:
 
@@ -28,7 +29,7 @@ trie = verb_function(TRIE)
 ldp_trie = verb_function(LDP_TRIE)
 counts = verb_function(COUNTS)
 
-_SET_BY_THE_FRAME = ("source", "connection", "unit")
+_CORPUS_OPTIONS_NOT_TAKEN = ("source", "connection", "unit")
 
 
 class Verbs:
@@ -42,8 +43,8 @@ class Verbs:
         self._frame = frame
 
 
-def _on_frame(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
-    """The verb as a method: options that it lacks are the corpus's."""
+def _verb_as_method(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
+    """The verb as a method of `Verbs`, which passes options that the verb lacks to `Corpus`."""
     of_verb = signature(verb).parameters
 
     def plan(self: Verbs, **options: Any) -> Plan:
@@ -54,7 +55,7 @@ def _on_frame(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
     of_corpus = {
         name: option
         for name, option in signature(Corpus).parameters.items()
-        if name not in _SET_BY_THE_FRAME
+        if name not in _CORPUS_OPTIONS_NOT_TAKEN
     }
     options = {**of_corpus, **of_verb}
     del options["corpus"]
@@ -70,4 +71,4 @@ def _on_frame(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
 
 
 for _name in VERBS:
-    setattr(Verbs, _name, _on_frame(_name, globals()[_name]))
+    setattr(Verbs, _name, _verb_as_method(_name, globals()[_name]))

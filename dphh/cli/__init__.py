@@ -13,8 +13,8 @@ import click
 
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by_signal, received_signal, stopping
-from dphh.wording.extras import missing_extra
-from dphh.wording.options import nearest, respelled
+from dphh.wording.extras import extra_to_install
+from dphh.wording.options import did_you_mean, respell_options
 
 #: The module of each command that is no verb. The help names the first before the verbs.
 _MODULE_OF_COMMAND = {
@@ -48,7 +48,7 @@ class LazyCommands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            meant = nearest(args[0], self.list_commands(ctx)).capitalize()
+            meant = did_you_mean(args[0], self.list_commands(ctx)).capitalize()
             raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
 
     def _verbs(self) -> dict[str, click.Command]:
@@ -125,7 +125,7 @@ def _report_failure(problem: BaseException) -> int:
             click.echo(f"dphh: {_message_of(problem)}", err=True)
             _print_notes(problem)
             return problem.exit_code
-        case ModuleNotFoundError() if (missing := missing_extra(problem)) is not None:
+        case ModuleNotFoundError() if (missing := extra_to_install(problem)) is not None:
             click.echo(f"dphh: {missing}", err=True)
             return 2
         case BrokenPipeError():
@@ -160,7 +160,7 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
         return problem.format_message()
     from dphh.cli.signatures import as_flag
 
-    return respelled(str(problem), as_flag)
+    return respell_options(str(problem), as_flag)
 
 
 def _report_interruption(problem: BaseException) -> None:

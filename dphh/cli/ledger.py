@@ -31,8 +31,8 @@ from dphh.privacy.events import costs_of
 from dphh.release import Release
 from dphh.rows.user import ROWS_WITHOUT_USER, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.wording.lines import plural, shown, wrapped
-from dphh.wording.options import respelled
+from dphh.wording.lines import plural, visible_text, wrapped
+from dphh.wording.options import respell_options
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _kept_option = click.option(
@@ -105,7 +105,8 @@ def _check_columns(corpus: Corpus) -> None:
         host = open_host("duckdb", corpus, SystemRandomness(), Limits())
         if corpus.content.null_users == "refuse" and host.has_rows_without_user():
             click.echo(
-                f"note: {respelled(ROWS_WITHOUT_USER, as_flag)}; until then each run is refused",
+                f"note: {respell_options(ROWS_WITHOUT_USER, as_flag)}; until then each run is "
+                "refused",
                 err=True,
             )
         host.close()
@@ -199,14 +200,14 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
         cost = f"({run.epsilon:g}, {run.delta:g})"
         click.echo(
             f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<7} {cost:<14} {run.run_id} "
-            f"{shown(run.analyst or run.who)}"
+            f"{visible_text(run.analyst or run.who)}"
         )
         if not run.accounts:
-            click.echo(f"{'':<14}{shown(label_of(run.corpus), 10_000)}")
+            click.echo(f"{'':<14}{visible_text(label_of(run.corpus), 10_000)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
     for change in changes:
-        click.echo("\n".join(wrapped(shown(str(change), 10_000), "   ", "      ")))
+        click.echo("\n".join(wrapped(visible_text(str(change), 10_000), "   ", "      ")))
 
 
 @ledger.command()
@@ -267,7 +268,7 @@ def statement_of(book: Ledger, account: str) -> str:
         *(f"- {change}" for change in book.history(account)),
     ]
     return "\n".join(
-        shown(part, 10_000) if part else "" for line in lines for part in line.split("\n")
+        visible_text(part, 10_000) if part else "" for line in lines for part in line.split("\n")
     )
 
 

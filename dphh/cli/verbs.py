@@ -29,7 +29,7 @@ from dphh.plan import Plan, verb_function
 from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Verb
 from dphh.report.sentences import items_in
-from dphh.wording.options import respelled
+from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
 _WHAT_A_CORPUS_IS = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
@@ -181,6 +181,6 @@ def check(
     read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     corpus, lines, found = repr(checked).partition("\n")
-    said = corpus + lines + respelled(found, as_flag)
+    said = corpus + lines + respell_options(found, as_flag)
     click.echo(json.dumps(checked.to_json()) if as_json else said)
     context.exit(0 if checked.ok else 2)

@@ -14,7 +14,7 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UnreachableError
 from dphh.files.paths import files_named, is_remote
 from dphh.rows.user import NOT_A_USER_TYPE
-from dphh.wording.options import nearest
+from dphh.wording.options import did_you_mean
 
 #: An error about a missing column lists at most this many columns of the corpus.
 MOST_LISTED_COLUMNS = 100
@@ -133,5 +133,6 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = 
             if column in corpus.content.columns_of_where:  # it may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
             raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {nearest(column, columns, there)}"
+                f"{option}: the corpus has no column {column!r}; "
+                f"{did_you_mean(column, columns, there)}"
             )

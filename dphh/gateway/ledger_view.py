@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from dphh.asking.answers import table_of_ledger
+from dphh.asking.answers import answer_without_plan
 from dphh.asking.macros import Macro
 from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
@@ -59,7 +59,9 @@ class LedgerView:
         """The answer of a macro that neither prices nor runs a plan."""
         check_known(given, macro.parameters, f"dphh_{macro.name}")
         try:
-            return table_of_ledger(macro, given, self.book, self.budgets(), of_tables=False)
+            return answer_without_plan(
+                macro, given, self.book, self.budgets(), tables_and_paths=False
+            )
         except UnknownRunError:
             raise UsageError(
                 f"run_id: found no release {given['run_id'][:100]!r} of yours; FROM "

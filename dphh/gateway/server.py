@@ -34,14 +34,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dphh.asking.answers import as_parquet
-from dphh.asking.asked import asked_corpus, typed
+from dphh.asking.asked import given_corpus_name, typed_options
 from dphh.asking.clients import page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.gateway.worker import Order, Worker
 from dphh.ledger import Ledger
-from dphh.wording.options import check_given, check_known, nearest
+from dphh.wording.options import check_known, check_required, did_you_mean
 
 log = logging.getLogger("dphh.gateway")
 
@@ -224,13 +224,13 @@ def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
         raise Refused("Only GET and HEAD are answered", 405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise UsageError("A request has no body: its options are in the address")
-    by_path = {macro.path: macro for macro in macros(of_tables=False).values()}
+    by_path = {macro.path: macro for macro in macros(tables_and_paths=False).values()}
     first, slash, rest = path.partition("/")
     macro, given = by_path.get(path), []
     if macro is None and rest and (macro := by_path.get(first + slash)) is not None:
         given = [(macro.parameters[0], rest)]
     if macro is None or (macro.path.endswith("/") and not given):
-        meant = nearest(path, [each for each in by_path if not each.endswith("/")])
+        meant = did_you_mean(path, [each for each in by_path if not each.endswith("/")])
         said = meant or "GET /v1/help says what there is"
         raise Refused(f"There is no /v1/{path[:100]}; {said}", 404)
     if len(query) > LONGEST_QUERY:
@@ -259,11 +259,11 @@ def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
     """The order of a request, whose options have the registry's types."""
     assert macro.verb is not None
     check_known(given, macro.parameters, f"dphh_{macro.name}")
-    corpus = asked_corpus(given, macro.name)
+    corpus = given_corpus_name(given, macro.name)
     view.corpus(corpus)
     asked = {name: text for name, text in given.items() if name != "corpus"}
-    options = typed(macro.verb.options, asked, f"dphh_{macro.name}")
-    check_given(options, macro.verb.options, f"dphh_{macro.name}")
+    options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
+    check_required(options, macro.verb.options, f"dphh_{macro.name}")
     ledger, listed = str(view.book.path), tuple(sorted(options.items()))
     return Order(ledger, view.analyst, macro.verb.name, corpus, listed)
 

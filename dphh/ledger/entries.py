@@ -18,7 +18,7 @@ from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json, without_notes
 from dphh.rows.user import user_option
-from dphh.wording.cells import cell
+from dphh.wording.cells import safe_cell
 
 Manifest = dict[str, Any]
 #: Names and values that must be unchanged when a run continues.
@@ -184,7 +184,7 @@ def export_table(
     written = io.BytesIO()
     if target.suffix == ".csv":
         # Callers choose run ids, and a spreadsheet must not compute one as a formula.
-        table.with_columns(pl.col(pl.String).map_elements(cell, pl.String)).write_csv(written)
+        table.with_columns(pl.col(pl.String).map_elements(safe_cell, pl.String)).write_csv(written)
     else:
         table.write_parquet(written)
     write_named("export", target, written.getvalue())

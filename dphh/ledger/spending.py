@@ -12,7 +12,7 @@ from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.privacy.weak import warnings
 from dphh.rows.user import unit_in_words
-from dphh.wording.lines import plural, shown, wrapped
+from dphh.wording.lines import plural, visible_text, wrapped
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def accounts_text(accounts: Sequence[Account]) -> str:
         return "The ledger has no account: `dphh ledger add NAME CORPUS ...` makes one."
     lines = []
     for account in accounts:
-        lines.append(shown(account.name, 10_000))
+        lines.append(visible_text(account.name, 10_000))
         for text in account_lines(account):
             lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)

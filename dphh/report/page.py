@@ -16,7 +16,7 @@ from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
 from dphh.report.sentences import Released, holders_line, items_line, promise_in_words, promise_to
-from dphh.wording.lines import shown
+from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _template() -> Template:
     def with_symbols(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
             return value
-        return "\n".join(shown(line, 10_000) for line in value.split("\n"))
+        return "\n".join(visible_text(line, 10_000) for line in value.split("\n"))
 
     made = Environment(
         autoescape=True,
@@ -80,6 +80,6 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["shown"] = shown
+    made.filters["visible_text"] = visible_text
     made.globals |= {"say": sentences, "lines": plan_lines}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import polars as pl
 from dphh.errors import UsageError
 from dphh.report.bar_tables import Table, meaning, tables_of
 from dphh.report.sentences import Released, items_line
-from dphh.wording.lines import shown
+from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _chart(table: Table) -> Any:
 
     rows = pl.DataFrame(
         [
-            (shown(row.item), shown(group), bar.value, bar.low, bar.high)
+            (visible_text(row.item), visible_text(group), bar.value, bar.low, bar.high)
             for row in table.rows
             for bar, group in zip(row.bars, table.groups or ("all",), strict=True)
         ],

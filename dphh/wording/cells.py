@@ -12,25 +12,26 @@ from collections.abc import Sequence
 
 from dphh.wording.unseen import UNSEEN
 
-#: ASCII signs, full-width, small, superscript and subscript ones, and the typographic minus.
+#: Characters that begin a formula: ASCII signs, full-width, small, superscript and subscript ones,
+#: and the typographic minus.
 _FORMULA_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
 _IGNORED_BY_SPREADSHEETS = f"""[\\s{UNSEEN}"']*"""
-_STARTS_FORMULA = re.compile(f"[\t\r\n]|{_IGNORED_BY_SPREADSHEETS}[{_FORMULA_SIGNS}]")
-#: In locales with a decimal comma, spreadsheets also split cells at these characters.
-_STARTS_FORMULA_AFTER_SEPARATOR = re.compile(
+_FORMULA_START = re.compile(f"[\t\r\n]|{_IGNORED_BY_SPREADSHEETS}[{_FORMULA_SIGNS}]")
+#: In locales with a decimal comma, spreadsheets also split a cell at some of its characters.
+_FORMULA_START_AFTER_SEPARATOR = re.compile(
     f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_IGNORED_BY_SPREADSHEETS})([{_FORMULA_SIGNS}])"
 )
 
 
-def cell(text: str) -> str:
-    return ("'" if _STARTS_FORMULA.match(text) else "") + _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+def safe_cell(text: str) -> str:
+    return ("'" if _FORMULA_START.match(text) else "") + _FORMULA_START_AFTER_SEPARATOR.sub(
         r"\1'\2", text
     )
 
 
-def cell_of_list(texts: Sequence[str]) -> str:
-    """The list as JSON, which begins with a bracket; parsing it gives the same texts."""
+def safe_list_cell(texts: Sequence[str]) -> str:
+    """A cell with the texts as a JSON list, in which signs of formulas are escaped."""
     said = json.dumps(texts, ensure_ascii=False)
-    return _STARTS_FORMULA_AFTER_SEPARATOR.sub(
+    return _FORMULA_START_AFTER_SEPARATOR.sub(
         lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said
     )

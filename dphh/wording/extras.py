@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+#: For each optional package, the extra that installs it.
 EXTRAS = {
     "altair": "plot",
     "cryptography": "testing",
@@ -17,8 +18,8 @@ EXTRAS = {
 }
 
 
-def missing_extra(problem: ModuleNotFoundError) -> str | None:
-    """What to install if the missing package belongs to an extra, else None."""
+def extra_to_install(problem: ModuleNotFoundError) -> str | None:
+    """A sentence that says which extra to install; None if no extra has the missing package."""
     package = (problem.name or "").split(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

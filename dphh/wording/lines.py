@@ -12,11 +12,11 @@ from shutil import get_terminal_size
 from textwrap import wrap
 
 from dphh.errors import escaped
-from dphh.wording.unseen import written_out
+from dphh.wording.unseen import replace_invisible
 
-#: Joiners are kept where they are legitimate (`wording.unseen`), though Python calls them
-#: unprintable.
-_JOINERS = "\u200c\u200d"
+#: `str.isprintable` is false for these, but `replace_invisible` leaves them only where scripts need
+#: them.
+_ZERO_WIDTH_JOINERS = "\u200c\u200d"
 
 
 def number(value: float) -> str:
@@ -35,7 +35,8 @@ def terminal_columns() -> int:
 
 
 def width_of(text: str) -> int:
-    """Columns on a terminal: two per character of Chinese, Japanese and most emoji."""
+    """How many columns of a terminal a text takes: two for a character of Chinese or Japanese and
+    for most emoji."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -47,17 +48,17 @@ def padded(text: str, columns: int) -> str:
 
 def shorten(item: str, longest: int = 60) -> str:
     """The text on one line, cut to `longest` columns, with invisible characters escaped."""
-    plain = written_out(item, escaped)
-    plain = "".join(c if c.isprintable() or c in _JOINERS else escaped(c) for c in plain)
+    plain = replace_invisible(item, escaped)
+    plain = "".join(c if c.isprintable() or c in _ZERO_WIDTH_JOINERS else escaped(c) for c in plain)
     return _cut(plain, longest)
 
 
-def shown(text: str, longest: int = 300) -> str:
-    """The text on a page, which escapes it for HTML: cut to `longest` columns, with control
-    characters as symbols: `␛` for an escape, `⟨U+202E⟩`."""
+def visible_text(text: str, longest: int = 300) -> str:
+    """The text for a page, cut to `longest` columns, with a symbol in place of each invisible
+    character: `␛`, `⟨U+202E⟩`. The page's template escapes it for HTML."""
     if not text.strip():
         text = "".join("␣" if c == " " else c for c in text) or "∅"
-    return _cut(written_out(text, _symbol_of), longest)
+    return _cut(replace_invisible(text, _symbol_of), longest)
 
 
 def _symbol_of(character: str) -> str:
@@ -68,7 +69,7 @@ def _symbol_of(character: str) -> str:
 
 
 def _cut(text: str, columns: int) -> str:
-    # No character has more than two columns; what is short waits for no import.
+    # No character has more than two columns, so a short text is measured without importing `rich`.
     if 2 * len(text) <= columns or width_of(text) <= columns:
         return text
     text = text[:columns]
@@ -78,7 +79,8 @@ def _cut(text: str, columns: int) -> str:
 
 
 def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
-    """The text as lines that fit the terminal."""
+    """The text as lines that fit the terminal. `first` and `below` indent the first line and the
+    lines below it."""
     return wrap(
         text, terminal_columns() - 2, initial_indent=first, subsequent_indent=below,
         break_long_words=False, break_on_hyphens=False,
@@ -86,7 +88,8 @@ def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
 
 
 def in_two_columns(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines that fit the terminal, with labels in one column and their texts in another."""
+    """Labels and their texts as lines that fit the terminal: labels in one column, texts in the
+    other."""
     width = max((len(label) for label, _ in lines), default=0)
     below = " " * (width + 4)
     return [

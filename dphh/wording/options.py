@@ -16,15 +16,16 @@ Result = TypeVar("Result")
 
 
 def checked_call(function: Callable[Options, Result], what: str = "") -> Callable[Options, Result]:
-    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
+    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError.
+    `what`: the function's name in errors."""
     check = arguments_check(function, what)
 
     @wraps(function)
-    def named(*arguments: Options.args, **options: Options.kwargs) -> Result:
+    def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
         check(*arguments, **options)
         return function(*arguments, **options)
 
-    return named
+    return checked
 
 
 def checked_and_withholding(function: Callable[Options, Result]) -> Callable[Options, Result]:
@@ -33,7 +34,8 @@ def checked_and_withholding(function: Callable[Options, Result]) -> Callable[Opt
 
 
 def arguments_check(function: Callable[..., object], what: str = "") -> Callable[..., None]:
-    """A check that raises a UsageError for wrong arguments of this function."""
+    """A function that is called with the arguments of `function`, and raises a UsageError if they
+    are wrong."""
     what = what or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {name: option for name, option in asked.parameters.items() if name != "self"}
@@ -46,32 +48,32 @@ def arguments_check(function: Callable[..., object], what: str = "") -> Callable
             asked.bind(*arguments, **options)
         except TypeError:
             places = len(arguments) - ("self" in asked.parameters)
-            check_places(places, by_place, takes, what)
+            check_positional(places, by_place, takes, what)
             check_known(options, takes, what)
-            check_given([*options.keys(), *by_place[:places]], takes, what)
+            check_required([*options.keys(), *by_place[:places]], takes, what)
             raise
 
     return check
 
 
-def nearest(name: str, known: Collection[str], then: str = "") -> str:
-    """What follows a semicolon: a question with the nearest known name, if one is near, and `then`,
-    which begins a sentence after the question alone."""
+def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:
+    """The end of an error about an unknown name, after a semicolon: "did you mean x?" if a known
+    name is near, and the advice."""
     alike = {each.lower(): each for each in known}
     near = get_close_matches(name.lower(), alike, n=1)
     if not near:
-        return then
-    return f"did you mean {alike[near[0]]!r}? {then[:1].upper()}{then[1:]}".rstrip()
+        return advice
+    return f"did you mean {alike[near[0]]!r}? {advice[:1].upper()}{advice[1:]}".rstrip()
 
 
-#: An option in the text of an error, written as in Python.
-_SAID_IN_PYTHON = re.compile(r"\b([a-z][a-z_]*)=('[^']*'|True|False)")
+#: An option and its value in the text of an error, written as in Python.
+_OPTION_IN_ERROR = re.compile(r"\b([a-z][a-z_]*)=('[^']*'|True|False)")
 
 
-def respelled(text: str, spell: Callable[[str, str], str]) -> str:
-    """The text of an error for those who do not ask in Python: `spell` writes an option and its
-    value as they do."""
-    return _SAID_IN_PYTHON.sub(lambda found: spell(found[1], found[2]), text)
+def respell_options(text: str, spell: Callable[[str, str], str]) -> str:
+    """The text of an error, in which `spell` writes each option and its value as SQL or the command
+    line does, instead of as Python."""
+    return _OPTION_IN_ERROR.sub(lambda found: spell(found[1], found[2]), text)
 
 
 def check_choice(option: str, value: object, known: Collection[str]) -> None:
@@ -82,7 +84,7 @@ def check_choice(option: str, value: object, known: Collection[str]) -> None:
 def check_whole(
     option: str, value: Any, least: int = 1, most: int | None = None, advice: str = ""
 ) -> None:
-    """Refuse all but a whole number in this range."""
+    """Refuse a value unless it is a whole number from `least` to `most`."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if is_whole and least <= value and (most is None or value <= most):
         return
@@ -90,8 +92,10 @@ def check_whole(
     raise UsageError(f"{option}: found {value!r}; give a whole number from {least}{to}{advice}")
 
 
-def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
-    """Refuse more positional values than are allowed."""
+def check_positional(
+    given: int, places: Collection[str], known: Collection[str], what: str
+) -> None:
+    """Refuse more positional values than there are options that take one (`places`)."""
     if given > len(places):
         alone = f"only {', '.join(places)} may be" if places else "none may be"
         first = next(name for name in known if name not in places)
@@ -102,7 +106,7 @@ def check_places(given: int, places: Collection[str], known: Collection[str], wh
 
 
 def check_known(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Refuse an option that is not known."""
+    """Refuse options that `what`, a function or macro, does not have."""
     for name in given:
         if name not in known:
             if name == "tokens" and "as_" in known:
@@ -112,12 +116,12 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
                 )
             raise UsageError(
                 f"{name}: {what} has no such option; "
-                + (nearest(name, known) or f"the options are {', '.join(known)}")
+                + (did_you_mean(name, known) or f"the options are {', '.join(known)}")
             )
 
 
-def check_given(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
-    """Refuse if an option without a default is missing."""
+def check_required(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
+    """Refuse a call in which an option without a default is missing."""
     lacking = [
         name
         for name, option in options.items()
@@ -130,7 +134,7 @@ def check_given(given: Collection[str], options: Mapping[str, Parameter], what: 
         raise UsageError(f"{', '.join(lacking)}: {what} needs {needs}")
 
 
-def plain(value: object) -> object:
+def python_value(value: object) -> object:
     """Convert NumPy scalars to Python numbers."""
     is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
     return value.item() if is_numpys and hasattr(value, "item") else value

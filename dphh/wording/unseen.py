@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dphh.errors import CONTROLS
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
-#: All of Unicode's Default_Ignorable: displays omit them without a trace.
+#: All characters that Unicode calls Default_Ignorable: displays omit them without a trace.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
@@ -24,12 +24,12 @@ _BLANK = "\u2800\U00016fe4\U0001d159"
 #: Spaces that look like an ordinary space or like nothing; line and paragraph separators.
 _SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 #: Annotation marks, joiners of hieroglyphs, and noncharacters (which XML may not contain).
-_NO_CHARACTERS = "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef" + "".join(
+_MARKS_AND_NONCHARACTERS = "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef" + "".join(
     f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
 )
 
-#: For use in a character class of a regular expression, in Python or Rust.
-UNSEEN = _CONTROLS + _IGNORABLE + _BLANK + _SPACES + _NO_CHARACTERS
+#: All of the characters above, to be put in [] in a regular expression, in Python or Rust.
+UNSEEN = _CONTROLS + _IGNORABLE + _BLANK + _SPACES + _MARKS_AND_NONCHARACTERS
 
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf"
@@ -39,8 +39,8 @@ _JOINING_SCRIPTS = (
     "\u0600-\u08ff\u0900-\u109f\u1700-\u18af\u1900-\u1c4f\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00011fff"
 )
-#: Invisible characters that are visible through their effect on their neighbours: emoji, Persian
-#: and Indic scripts need them. In any other context they are escaped like the rest.
+#: Where an invisible character has a visible effect on its neighbours, it is kept: emoji, Persian
+#: and Indic scripts need it. Anywhere else it is escaped like the rest.
 _VISIBLE_IN_SEQUENCE = "|".join(
     [
         # The flags of England, Scotland and Wales; no other text uses these sequences.
@@ -56,11 +56,11 @@ _VISIBLE_IN_SEQUENCE = "|".join(
 _INVISIBLE = re.compile(f"({_VISIBLE_IN_SEQUENCE})|[{UNSEEN}]")
 
 
-def written_out(text: str, how: Callable[[str], str]) -> str:
-    """The text, with each invisible character replaced by what `how` returns for it."""
-    return _INVISIBLE.sub(lambda found: found[1] or how(found[0]), text)
+def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
+    """The text, with what `replacement` returns in place of each invisible character."""
+    return _INVISIBLE.sub(lambda found: found[1] or replacement(found[0]), text)
 
 
 def printable_json(said: str) -> str:
-    """The same JSON, with characters that control a terminal escaped."""
+    """The JSON text, with characters that control a terminal escaped."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)

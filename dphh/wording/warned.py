@@ -1,4 +1,4 @@
-"""Warnings that name the line of the caller, and no file of dphh."""
+"""Warnings that show the line of the caller's code, and never a line of dphh."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import FrameType
 
 
 def warn(said: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line outside dphh, or without a line if there is none, as when DuckDB
-    answers a macro on a thread of its own."""
+    """Warn at the nearest line of code outside dphh that led here; without a line if there is none,
+    as when DuckDB calls a macro's function on its own thread."""
     frame: FrameType | None = sys._getframe()
     up = 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith("dphh."):

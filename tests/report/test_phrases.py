@@ -11,8 +11,8 @@ import pytest
 from dphh import UsageError
 from dphh.columns import DIGEST, digest_of
 from dphh.errors import CONTROLS
-from dphh.wording.lines import shorten, shown
-from dphh.wording.unseen import written_out
+from dphh.wording.lines import shorten, visible_text
+from dphh.wording.unseen import replace_invisible
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
 
 
@@ -135,12 +135,12 @@ MADE_VISIBLE = {
 
 def test_what_is_not_seen_is_made_visible_on_pages_and_in_terminals():
     for text in AS_IT_IS:
-        assert shown(text) == text
+        assert visible_text(text) == text
     assert shorten("❤️ می‌خواهم 👨‍👩‍👧‍👦") == "❤️ می‌خواهم 👨‍👩‍👧‍👦"
     for text, seen in MADE_VISIBLE.items():
-        assert shown(text) == seen
+        assert visible_text(text) == seen
         assert shorten(text) != text and "\\" in shorten(text)
-    assert (shown("  "), shown("")) == ("␣␣", "∅")
+    assert (visible_text("  "), visible_text("")) == ("␣␣", "∅")
 
 
 def test_what_unicode_calls_ignorable_or_a_control_or_a_space_is_in_the_table():
@@ -150,7 +150,7 @@ def test_what_unicode_calls_ignorable_or_a_control_or_a_space_is_in_the_table():
     signs = r"[\u{600}-\u{605}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{110bd}\u{110cd}]"  # are seen
     unseen = text.str.contains(r"\p{Default_Ignorable_Code_Point}|\p{Cc}|\p{Cf}|\p{Z}")
     wanted = set(text.filter(unseen & ~text.str.contains(signs))) - {" "}
-    written = {character for character in every if written_out(character, lambda _: "") == ""}
+    written = {character for character in every if replace_invisible(character, lambda _: "") == ""}
     assert wanted <= written
     beside = {
         character for character in written - wanted if unicodedata.category(character) != "Cn"
