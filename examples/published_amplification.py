@@ -16,7 +16,7 @@ from dphh.mechanisms.ldp_trie.amplification import (
     BISECTION_PRECISION,
     LEFT_OUT_PART,
     Blanket,
-    any_randomiser,
+    blanket_of_any_randomiser,
     central_delta,
     divergence,
 )
@@ -58,7 +58,7 @@ def epsilon_by_blocks(
     hide less), and epsilon is halved `bisections` times from the closed form. The Gboard paper's
     0.315 comes from this.
     """
-    hidden = any_randomiser(epsilon)
+    hidden = blanket_of_any_randomiser(epsilon)
     n, r = reports - 1, hidden.blanket
     start = math.ceil(n * r) % step
     edges = np.arange(start - step, n + step, step, dtype=np.float64)
@@ -106,7 +106,7 @@ def local_epsilon(
     epsilon: float,
     delta: float,
     reports: int,
-    blanket: Callable[[float], Blanket] = any_randomiser,
+    blanket: Callable[[float], Blanket] = blanket_of_any_randomiser,
 ) -> float:
     """The largest local epsilon, rounded down, with at most this central (epsilon, delta).
 

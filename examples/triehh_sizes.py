@@ -15,7 +15,7 @@ from dphh.mechanisms.trie.triehh import (
     LARGEST_POPULATION,
     FixedSizePlan,
     fixed_size_plan,
-    fixed_size_price,
+    plan_with_batch,
     plan_with_theta,
     published_theta,
 )
@@ -82,7 +82,7 @@ def epsilon_needed(
             f"n / (theta + 1) = {users // (theta + 1):,}; give a more frequent word, a larger "
             "delta, or use the path accountant."
         )
-    return fixed_size_price(users, theta, batch, levels)
+    return plan_with_batch(users, theta, batch, levels)
 
 
 def population_needed(

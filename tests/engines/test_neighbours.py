@@ -39,7 +39,7 @@ from dphh.mechanisms.ngrams.levels import draw_grams
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.trie.levels import place_walkers, votes_by_coins, walk_on
+from dphh.mechanisms.trie.levels import grow_by_coins, place_walkers, walk_on
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import ReadWords
 from tests.conftest import NoNoise
@@ -177,7 +177,7 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
             place_walkers(host, choice)
             for number, token in enumerate(["w0", "w1", "w2"], start=1):
                 level = VoteLevel(number, 1 << 63, 2)
-                votes_by_coins(host, level, f"level {number}")
+                grow_by_coins(host, level, f"level {number}")
                 yield walkers(host)
                 step = {"node": [0], "token": [token], "next_node": [0]}
                 walk_on(host, level, pa.table(step))

@@ -10,7 +10,7 @@ from published_amplification import closed_form_2021, closed_form_2023, epsilon_
 
 from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
-    any_randomiser,
+    blanket_of_any_randomiser,
     blanket_of_subsets,
     central_delta,
     central_epsilon,
@@ -80,7 +80,7 @@ def worst_deltas(mechanism: SubsetSelection, reports: int) -> list[float]:
 def test_subset_selection_is_never_below_the_truth(domain, size, epsilon, reports):
     mechanism = subset_selection(domain, epsilon, size)
     worst = worst_deltas(mechanism, reports)
-    own, general = blanket_of_subsets(mechanism), any_randomiser(epsilon)
+    own, general = blanket_of_subsets(mechanism), blanket_of_any_randomiser(epsilon)
     for central, delta in zip(EPSILONS, worst, strict=True):
         assert delta <= central_delta(own, reports, central) * (1 + 1e-12) + 1e-15
         assert delta <= central_delta(general, reports, central) * (1 + 1e-12) + 1e-15
@@ -119,8 +119,8 @@ def pair_delta(hidden: Blanket, reports: int, epsilon: float) -> float:
 @pytest.mark.parametrize(
     "hidden",
     [
-        any_randomiser(1.0),
-        any_randomiser(5.0),
+        blanket_of_any_randomiser(1.0),
+        blanket_of_any_randomiser(5.0),
         Blanket(3.0, 0.2, 0.5, 0.4, 0.5),
         Blanket(9.0, 0.6, 0.1, 0.9, 0.05),
         blanket_of_subsets(subset_selection(20, 2.0)),
@@ -134,7 +134,7 @@ def test_central_delta_is_the_pairs(hidden, reports):
 
 
 def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one():
-    for hidden in (any_randomiser(4.0), blanket_of_subsets(subset_selection(1000, 4.0))):
+    for hidden in (blanket_of_any_randomiser(4.0), blanket_of_subsets(subset_selection(1000, 4.0))):
         found = [central_epsilon(hidden, n, 1e-6) for n in (1, 10, 10**3, 10**5)]
         assert found == sorted(found, reverse=True)
         assert 3.9 < found[0] <= 4.0
@@ -147,7 +147,9 @@ def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one():
 
 def test_the_gboard_papers_central_epsilon():
     assert epsilon_by_blocks(10.0, REPORTS, DELTA) == pytest.approx(0.31475, abs=1e-5)
-    assert central_epsilon(any_randomiser(10.0), REPORTS, DELTA) == pytest.approx(0.30747, abs=1e-5)
+    assert central_epsilon(blanket_of_any_randomiser(10.0), REPORTS, DELTA) == pytest.approx(
+        0.30747, abs=1e-5
+    )
     assert central_epsilon(blanket_of_subsets(GBOARD), REPORTS, DELTA) == pytest.approx(
         0.1493, abs=5e-5
     )

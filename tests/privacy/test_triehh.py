@@ -13,9 +13,9 @@ from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
     check_conditions,
     fixed_size_plan,
-    fixed_size_price,
     holders_needed,
     largest_batch,
+    plan_with_batch,
     published_delta,
     published_theta,
     theorem_epsilon,
@@ -35,7 +35,7 @@ def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it():
     for epsilon, delta, levels in itertools.product(epsilons, (1e-6, 1e-9), (1, 5, 20)):
         plan = fixed_size_plan(users, epsilon, levels, delta)
         assert plan.epsilon <= epsilon and plan.delta <= delta
-        assert fixed_size_price(users, plan.theta, plan.batch, levels) == plan
+        assert plan_with_batch(users, plan.theta, plan.batch, levels) == plan
         capped = plan.batch == users // (plan.theta + 1)
         assert capped or theorem_epsilon(users, plan.theta, plan.batch + 1, levels) > epsilon
         # Asked for what it spends, it comes out the same.
@@ -83,7 +83,7 @@ def largest_delta(passing: np.ndarray, passing_without: np.ndarray, epsilon: flo
     [(25, 4, 5, 3), (100, 4, 20, 4), (400, 6, 50, 5), (10**4, 10, 100, 10), (10**4, 5, 1600, 3)],
 )
 def test_the_published_theorem_holds_on_single_paths(users, theta, batch, levels):
-    plan = fixed_size_price(users, theta, batch, levels)
+    plan = plan_with_batch(users, theta, batch, levels)
     tails = hypergeometric_tail(np.arange(users + 1), users, batch, theta)
     rng = np.random.default_rng(7)
     # Adversarial: all alike, just above K and just below, and falling sequences of every scale.

@@ -17,8 +17,8 @@ rest. What remains are the counts of reports from Q_0 and from Q_1,
 with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Shuffled reports
 have at most this pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
 
-- `any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): blanket e^-epsilon,
-  tell 1, own / other = e^epsilon, no idle;
+- `blanket_of_any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): blanket
+  e^-epsilon, tell 1, own / other = e^epsilon, no idle;
 - `blanket_of_subsets`: for subset selection, about half of that epsilon.
 
 m must be revealed: given only the total of both counts, the probability that the report is idle
@@ -47,15 +47,15 @@ from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
 
-#: The part of delta that sums may leave out; it is added to what they cost.
+#: The part of delta for terms that sums leave out; it is added to their result.
 LEFT_OUT_PART = 1e-6
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
-_SLACK = 1e-9
-#: Bisections stop when the ends agree to this, relatively.
+_BINOMIAL_ERROR = 1e-9
+#: Bisections stop when their ends differ by at most this, relatively.
 BISECTION_PRECISION = 1e-5
-_ROUND_DOWN = 1 - 1e-15  # rounds a probability down
-# How many blocks of values of m: fewer if C has more than `_NARROW` values, when m matters less.
-_MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
+_ROUNDING_FACTOR = 1 - 1e-15  # a probability times this is rounded down
+# How many blocks of values of m: fewer if C has more than _FEW_VALUES values, when m matters less.
+_MOST_BLOCKS, _LEAST_BLOCKS, _FEW_VALUES = 48, 6, 1000
 _TINY = 1e-300
 
 
@@ -63,7 +63,7 @@ _TINY = 1e-300
 class Blanket:
     """A report's blanket (see the module); a smaller blanket or a larger own weakens the bound."""
 
-    epsilon: float  #: the local one: ln(own / other)
+    epsilon: float  #: the local epsilon: ln(own / other)
     blanket: float
     tell: float
     own: float
@@ -75,10 +75,10 @@ class Blanket:
         return self.own * math.exp(-self.epsilon)
 
 
-def any_randomiser(epsilon: float) -> Blanket:
+def blanket_of_any_randomiser(epsilon: float) -> Blanket:
     """The blanket of any randomiser with this local epsilon."""
     return Blanket(
-        epsilon, math.exp(-epsilon) * _ROUND_DOWN, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
+        epsilon, math.exp(-epsilon) * _ROUNDING_FACTOR, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
     )
 
 
@@ -90,8 +90,8 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
     one, both = Fraction(d * (s - d), s * (s - 1)), Fraction(d * (d - 1), s * (s - 1))
     return Blanket(
         mechanism.epsilon,
-        float((1 - p) * s / (s - d) * (1 - both)) * _ROUND_DOWN,
-        float(2 * one / (1 - both)) * _ROUND_DOWN,
+        float((1 - p) * s / (s - d) * (1 - both)) * _ROUNDING_FACTOR,
+        float(2 * one / (1 - both)) * _ROUNDING_FACTOR,
         float(p * (s - d) / (s - 1)),
         float((1 - p) * (s - d - 1) / (s - 1)),
     )
@@ -100,24 +100,26 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
 def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""
-    hiding, chances, outside = _binomial(reports - 1, hidden.blanket, left_out / 2)
+    hiding, chances, outside = _likely_binomial(reports - 1, hidden.blanket, left_out / 2)
     if hidden.tell == 1.0:  # C = m
         return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
     delta = outside
-    width = len(_binomial(int(hiding[-1]), hidden.tell, left_out / 2)[0])
-    step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
+    width = len(_likely_binomial(int(hiding[-1]), hidden.tell, left_out / 2)[0])
+    step = -(
+        -len(hiding) // max(_MOST_BLOCKS * _FEW_VALUES // max(width, _FEW_VALUES), _LEAST_BLOCKS)
+    )
     for first in range(0, len(hiding), step):
         # All of a block's probability is assigned to its least m.
-        telling, share, left = _binomial(int(hiding[first]), hidden.tell, left_out / 2)
+        telling, share, left = _likely_binomial(int(hiding[first]), hidden.tell, left_out / 2)
         one_more = np.append(share[1:], 0.0)
         found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
         delta += found * float(np.sum(chances[first : first + step]))
     return min(delta, 1.0)
 
 
-def _binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
-    """Values of Binomial(n, p), their probabilities, and that of all others, about `left_out` or
-    less.
+def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
+    """The likely values of Binomial(n, p), their probabilities, and the probability of all other
+    values: about `left_out` or less.
 
     Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
     """
@@ -125,7 +127,7 @@ def _binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     least = max(math.floor(n * p - reach), 0)
     most = min(math.ceil(n * p + reach), n)
-    outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + _SLACK)
+    outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + _BINOMIAL_ERROR)
     values = np.arange(least, most + 1, dtype=np.float64)
     return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside
 
@@ -150,20 +152,20 @@ def divergence(
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
     first = np.floor(np.minimum(edge, totals)) + 1
 
-    def summed(k: FloatArray) -> FloatArray:
-        """The sum from k on, plus a bound on its error."""
+    def sum_from(k: FloatArray) -> FloatArray:
+        """The sum of the terms from k on, plus a bound on its error."""
         k = np.maximum(k, 1.0)
         point = binom.pmf(k - 1, totals - 1, 0.5)
         # P[Bin(t-1) >= k]
         beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
         gain = before * (own - ratio * other) * point
         loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
-        found = gain - loss + _SLACK * (abs(gain) + loss)
+        found = gain - loss + _BINOMIAL_ERROR * (abs(gain) + loss)
         return np.asarray(np.where(k <= totals, found, 0.0))
 
     # `edge` is rounded, so the positive terms may begin one earlier. No start gives more than the
     # sum of all positive terms, so the larger result is the better one.
-    return float(np.sum(np.maximum(np.maximum(summed(first), summed(first - 1)), 0.0)))
+    return float(np.sum(np.maximum(np.maximum(sum_from(first), sum_from(first - 1)), 0.0)))
 
 
 def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 0.0) -> float:
@@ -171,13 +173,11 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
 
     Returns `least` if that is enough, which saves work when only the maximum of several is needed.
     """
-    wanted = _near_linear(math.log(delta))
+    wanted = _root_of_minus_log(math.log(delta))
     return _smallest_epsilon(
         lambda epsilon: (
-            _near_linear(
-                _log_or_minus_infinity(
-                    central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta)
-                )
+            _root_of_minus_log(
+                _log_of_tiny_or_more(central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta))
             )
             - wanted
         ),
@@ -200,9 +200,9 @@ def group_epsilon(
         growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
         log_each = math.log(delta) - growth - 1e-12
         if log_each < math.log(_TINY):
-            return -_near_linear(log_each)
+            return -_root_of_minus_log(log_each)
         found = central_delta(hidden, reports, epsilon, LEFT_OUT_PART * math.exp(log_each))
-        return _near_linear(_log_or_minus_infinity(found)) - _near_linear(log_each)
+        return _root_of_minus_log(_log_of_tiny_or_more(found)) - _root_of_minus_log(log_each)
 
     def guess() -> float:
         return _guess_epsilon(hidden, reports, delta)
@@ -218,8 +218,8 @@ def _log_geometric(epsilon: float, size: int) -> float:
 def _smallest_epsilon(
     slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
 ) -> float:
-    """The smallest epsilon >= `least` with `slack` of 0 or more, approached from above; `most`
-    always suffices."""
+    """The smallest epsilon >= `least` with `slack` of 0 or more, rounded up; `most` always
+    suffices."""
     slack = cache(slack)
     if least >= most or slack(least) >= 0:
         return min(least, most)
@@ -234,13 +234,13 @@ def _smallest_epsilon(
 def _guess_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
     """A first guess: epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
     variation = central_delta(hidden, reports, 0.0, LEFT_OUT_PART * delta)
-    return 2.5 * variation * _near_linear(math.log(delta)) * math.sqrt(2)
+    return 2.5 * variation * _root_of_minus_log(math.log(delta)) * math.sqrt(2)
 
 
-def _log_or_minus_infinity(delta: float) -> float:
+def _log_of_tiny_or_more(delta: float) -> float:
     return math.log(max(delta, _TINY))
 
 
-def _near_linear(log_delta: float) -> float:
-    """A transform of delta that is nearly linear in epsilon, so that a search needs few steps."""
+def _root_of_minus_log(log_delta: float) -> float:
+    """sqrt(-ln delta), or 0 if delta > 1. It is nearly linear in epsilon, so searches are short."""
     return math.sqrt(max(-log_delta, 0.0))

@@ -41,21 +41,21 @@ class TrieGrowth:
     randomised reports."""
 
     characters: tuple[str, ...]
-    #: Coded. Prefix number i with character number j is the value i (|characters| + 1) + j, and
-    #: with j = |characters| the word that ends there.
+    #: Coded. A value is an integer: i (|characters| + 1) + j for prefix number i followed by
+    #: character number j, where j = |characters| stands for the end of the word.
     prefixes: tuple[str, ...]
     #: Coded words that users are no longer asked about.
     known: tuple[str, ...]
     #: The words that this pass has found; the next pass treats them as known.
     found: tuple[str, ...] = ()
 
-    def of_next_pass(self) -> TrieGrowth:
+    def start_of_next_pass(self) -> TrieGrowth:
         """Each character is a prefix again (P_0 = X), and words found so far are known."""
         first = tuple(chr(number + 1) for number in range(len(self.characters)))
         known = tuple(sorted({*self.known, *self.found}))
         return TrieGrowth(self.characters, first, known)
 
-    def grown(self, kept: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
+    def after_level(self, kept: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
         """The growth after a level, from which the next one starts, and the prefixes and words that
         grew.
 
@@ -76,12 +76,13 @@ class TrieGrowth:
         return now, steps
 
     @property
-    def values(self) -> int:
-        """How many values there are: each prefix followed by a character, or by the end."""
+    def value_count(self) -> int:
+        """How many values there are: one for each prefix followed by a character or by the end."""
         return len(self.prefixes) * (len(self.characters) + 1)
 
     def prefix_table(self) -> Any:
-        """Each prefix, and the value of that prefix with character number 0."""
+        """An Arrow table (prefix, value). The value is that of the prefix followed by the first
+        character of the set; those of the other characters and of the end follow it."""
         first = np.arange(len(self.prefixes), dtype=np.int64) * (len(self.characters) + 1)
         return pa.table({"prefix": pa.array(self.prefixes, pa.string()), "value": first})
 
@@ -98,11 +99,12 @@ def first_growth(price: Price) -> TrieGrowth:
     characters = tuple(price["character_set"])
     number = {character: place for place, character in enumerate(characters)}
     known = (_coded(tuple(word), number) for word in price["known"])
-    return TrieGrowth(characters, (), tuple(word for word in known if word)).of_next_pass()
+    return TrieGrowth(characters, (), tuple(word for word in known if word)).start_of_next_pass()
 
 
 def _coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
-    """A word in code points, one for each character; None if a character is outside the set."""
+    """A word as a string with one code point for each character; None if a character is outside the
+    set."""
     places = [number.get(token) for token in tokens]
     inside = [place for place in places if place is not None]
     return "".join(chr(place + 1) for place in inside) if len(inside) == len(places) else None
@@ -121,19 +123,19 @@ def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         if level.level == 1:
-            growth = growth.of_next_pass()
+            growth = growth.start_of_next_pass()
         purpose = purpose_of(level)
         kept = once(purpose, partial(reports_of_seats, host, level, growth, purpose))
         # (value, reports)
-        growth, steps = growth.grown(kept)
+        growth, steps = growth.after_level(kept)
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _released_rows(level, new, joiner))
 
 
 def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) -> None:
-    """Keep users' words, by users' seats in a random order. `pad` adds made-up users where a corpus
-    has too few; otherwise such a corpus is refused."""
+    """Give users seats in a random order, and keep their words by seat. `pad` adds made-up users
+    where a corpus has too few; otherwise such a corpus is refused."""
     host.open()
     codes = [chr(number + 1) for number in range(len(characters))]
     host.run("ldp_local_words", characters=list(characters), codes=codes)
@@ -150,7 +152,8 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
 
 
 def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
-    """Ask the level's users: an Arrow table (value, reports) of the values in the most reports."""
+    """Ask the level's users. Returns the values in the most reports: an Arrow table (value,
+    reports)."""
     seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
     host.put("prefixes", growth.prefix_table())
     # prefixes (prefix, value)
@@ -176,7 +179,7 @@ def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose:
         purpose=purpose,
     )
     # messages (subset); reports (value, reports)
-    kept = host.take("ldp_kept", values=growth.values, keep=level.keep)
+    kept = host.take("ldp_kept", values=growth.value_count, keep=level.keep)
     host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
     return kept
 

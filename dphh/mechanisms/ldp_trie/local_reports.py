@@ -19,13 +19,13 @@ from dphh.privacy.subset_selection import LevelReports, SubsetSelection, subset_
 # `amplification` and `sums` of this folder are imported where they are called: they import
 # scipy.stats, which takes half a second and no other verb needs.
 
-#: A search for the largest local epsilon within a goal stops this close to it, relatively.
+#: A search for the largest local epsilon within a goal stops this close to the goal, relatively.
 _SEARCH_PRECISION = 4e-3
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The largest epsilon of a level's sums for `replaced` reports of one user."""
+    """The largest allowed epsilon of a level's sums, if `replaced` reports of one user change."""
 
     replaced: int
     epsilon: float
@@ -35,8 +35,9 @@ class Goal:
 def randomisers(
     domains: frozenset[int], local_epsilon: float, sent: LevelReports, goal: Goal | None = None
 ) -> dict[int, SubsetSelection]:
-    """A randomiser for each domain. The run costs as much as its most expensive level, so no level
-    may cost more than the goal, or without a goal more than the level with the most values.
+    """A randomiser for each domain, the number of values of a level. The run costs as much as its
+    most expensive level, so no level may cost more than the goal or, without a goal, more than the
+    level with the most values.
 
     (In a small domain a report hides less: at level 1 sets would have one value, and cost a user
     1.5 where the other levels cost 0.9.)
@@ -70,25 +71,25 @@ def _randomiser_within_goal(
         start = local_epsilon
         if size == usual.size:
             start += _step_towards_goal(found, goal.epsilon)
-        local = _largest_local_epsilon(price, goal.epsilon, start, local_epsilon)
+        local = _search_local_epsilon(price, goal.epsilon, start, local_epsilon)
         return subset_selection(domain, local, size)
 
     # At most half of all values: larger sets are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
-    return min(map(within_goal, sizes), key=lambda made: float(made.variance(sent.number)))
+    return min(map(within_goal, sizes), key=lambda found: float(found.variance(sent.number)))
 
 
 @lru_cache(maxsize=256)
-def largest_local(widest: int, goal: Goal, sent: LevelReports) -> float:
-    """The largest local epsilon with which the level of the most values is within the goal."""
+def local_epsilon_within(most_values: int, goal: Goal, sent: LevelReports) -> float:
+    """The largest local epsilon with which a level of `most_values` values is within the goal."""
 
     def price(local: float) -> float:
-        return _epsilon_of_sums_roughly(subset_selection(widest, local), sent, goal.replaced)
+        return _epsilon_of_sums_roughly(subset_selection(most_values, local), sent, goal.replaced)
 
-    return _largest_local_epsilon(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
+    return _search_local_epsilon(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
 
 
-def _largest_local_epsilon(
+def _search_local_epsilon(
     price: Callable[[float], float], goal: float, start: float, most: float
 ) -> float:
     """The largest local epsilon whose price is at most the goal, to within `_SEARCH_PRECISION`.
@@ -127,30 +128,32 @@ def _step_towards_goal(found: float, goal: float) -> float:
     return 2 * math.log(goal * (1 - _SEARCH_PRECISION / 2) / max(found, 1e-300))
 
 
-def epsilon_of_sums(made: SubsetSelection, sent: LevelReports, replaced: int) -> float:
+def epsilon_of_sums(randomiser: SubsetSelection, sent: LevelReports, replaced: int) -> float:
     """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
-    by Theorem B, or that of shuffled messages if it does not apply."""
+    by Theorem B or, if that does not apply, the epsilon of shuffled messages."""
     from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
 
-    finely = epsilon_of_subsets(made, sent, replaced)
-    return min(_epsilon_of_sums_roughly(made, sent, replaced), finely)
+    finely = epsilon_of_subsets(randomiser, sent, replaced)
+    return min(_epsilon_of_sums_roughly(randomiser, sent, replaced), finely)
 
 
-def _epsilon_of_sums_roughly(made: SubsetSelection, sent: LevelReports, replaced: int) -> float:
+def _epsilon_of_sums_roughly(
+    randomiser: SubsetSelection, sent: LevelReports, replaced: int
+) -> float:
     """`epsilon_of_sums` with wider blocks, for searches; an upper bound too."""
     from dphh.mechanisms.ldp_trie.sums import WIDE_BLOCKS, epsilon_of_subsets
 
-    found = epsilon_of_subsets(made, sent, replaced, WIDE_BLOCKS)
-    return found if found < math.inf else _epsilon_of_shuffled(made, sent, replaced, 0.0)
+    found = epsilon_of_subsets(randomiser, sent, replaced, WIDE_BLOCKS)
+    return found if found < math.inf else _epsilon_of_shuffled(randomiser, sent, replaced, 0.0)
 
 
 def epsilons_of_shuffled(
-    made: Iterable[SubsetSelection], sent: LevelReports
+    level_randomisers: Iterable[SubsetSelection], sent: LevelReports
 ) -> tuple[float, float]:
     """The epsilons of shuffled messages for one report, and for all of a user's reports by group
     privacy: the largest over these levels."""
     one = several = 0.0
-    for each in sorted(set(made), key=lambda each: each.domain):
+    for each in sorted(set(level_randomisers), key=lambda each: each.domain):
         one = max(one, _epsilon_of_shuffled(each, sent, 1, one))
         if sent.contributions > 1:
             several = max(several, _epsilon_of_shuffled(each, sent, sent.contributions, several))
@@ -159,7 +162,7 @@ def epsilons_of_shuffled(
 
 @lru_cache(maxsize=1024)
 def _epsilon_of_shuffled(
-    made: SubsetSelection, sent: LevelReports, replaced: int, least: float
+    randomiser: SubsetSelection, sent: LevelReports, replaced: int, least: float
 ) -> float:
     from dphh.mechanisms.ldp_trie.amplification import (
         blanket_of_subsets,
@@ -167,7 +170,7 @@ def _epsilon_of_shuffled(
         group_epsilon,
     )
 
-    hidden = blanket_of_subsets(made)
+    hidden = blanket_of_subsets(randomiser)
     if replaced == 1:
         return central_epsilon(hidden, sent.number, sent.delta, least)
     return group_epsilon(hidden, sent.number, sent.delta, replaced, least)

@@ -36,7 +36,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
     Goal,
     epsilon_of_sums,
     epsilons_of_shuffled,
-    largest_local,
+    local_epsilon_within,
     randomisers,
 )
 from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
@@ -49,24 +49,26 @@ from dphh.wording.options import check_choice, check_whole
 HELP = {
     "max_length": "Levels, and characters of a sequence.",
     "keep": "The most prefixes that a level keeps.",
-    "sampling": "random, or greedy: prefixes a user reports.",
-    "passes": "Tries to grow, each without words found before.",
-    "character_set": "All characters of words; others leave one out.",
+    "sampling": "Which prefixes a user reports: random or greedy.",
+    "passes": "How many tries grow, each with words not found yet.",
+    "character_set": "All characters; a word with another is left out.",
     "known": "Words not to ask for: a file, one a line.",
     "local_epsilon": "Epsilon of a report; or one of the next two.",
     "central_epsilon": "Epsilon of the counted reports, for one report.",
     "user_epsilon": "Epsilon of the counted reports, for a whole user.",
     "delta": "The delta of the counted reports.",
     "users_per_level": "Users asked at a level, each once.",
-    "contributions": "Reports that each user sends.",
+    "contributions": "LevelReports that each user sends.",
     "pad": "Replace missing users by users without rows.",
 }
-#: Characters are coded as code points, of which the surrogates, above this limit, are none.
+#: Characters are coded as code points from 1 on. Above this limit begin the surrogates, which no
+#: text may have.
 MOST_CHARACTERS = 50_000
-#: The most values of a level; the server counts each.
+#: The most values of a level; the server counts the reports of each.
 LARGEST_DOMAIN = 10**8
 #: The most reports of a level. Bounds hold with a margin for the errors of SciPy's binomials, which
-#: grow with the number of reports: of 10^11 they are a tenth of it, of 10^14 ten times as much.
+#: grow with the number of reports: with 10^11 reports the errors are a tenth of the margin, with
+#: 10^14 ten times the margin.
 MOST_REPORTS = 10**11
 UNIT = "an item: one of a user's contributions, of which one report is made"
 ADJACENCY = (
@@ -134,8 +136,8 @@ def price_ldp_trie(
         )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
-    local_epsilon, drawn = _randomisers_of_run(frozenset(domains), asked, central, of_user, sent)
-    ladder = [
+    local_epsilon, chosen = _randomisers_of_run(frozenset(domains), asked, central, of_user, sent)
+    levels = [
         LocalLevel(
             level=1 + place % max_length,
             pass_number=1 + place // max_length,
@@ -145,15 +147,15 @@ def price_ldp_trie(
             sampling=sampling,
             prefixes=prefixes,
             characters=len(alphabet),
-            size=drawn[domain].size,
-            numerator=drawn[domain].numerator,
+            size=chosen[domain].size,
+            numerator=chosen[domain].numerator,
             keep=keep,
         )
         for place, (prefixes, domain) in enumerate(
             list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    one_report, whole_user, one_shuffled, user_shuffled = _run_epsilons(drawn.values(), sent)
+    one_report, whole_user, one_shuffled, user_shuffled = _run_epsilons(chosen.values(), sent)
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -172,7 +174,7 @@ def price_ldp_trie(
             ("central_epsilon", central),
             ("user_epsilon", of_user),
         ),
-        levels=tuple(ladder),
+        levels=tuple(levels),
         privacy=Privacy(
             epsilon=local_epsilon,
             delta=delta,
@@ -198,9 +200,9 @@ def price_ldp_trie(
             shuffled_user_epsilon=user_shuffled,
             protects="contribution",
         ),
-        finds=_holders_needed(ladder, max_length, passes),
+        finds=_holders_needed(levels, max_length, passes),
         events=(
-            EpsilonDeltaEvent(whole_user, delta, "LDP TrieHH, what is published, of a whole user"),
+            EpsilonDeltaEvent(whole_user, delta, "LDP TrieHH, sums of a whole user's reports"),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
     )
@@ -222,10 +224,10 @@ THEOREM = (
 )
 
 
-def _run_epsilons(drawn: Iterable[SubsetSelection], sent: LevelReports) -> tuple[float, ...]:
-    """The epsilons of the most expensive level, of one report and of a whole user: for sums, and
-    for shuffled messages."""
-    levels = list(drawn)
+def _run_epsilons(chosen: Iterable[SubsetSelection], sent: LevelReports) -> tuple[float, ...]:
+    """The epsilons of the most expensive level, for one report and for a whole user: first of sums,
+    then of shuffled messages."""
+    levels = list(chosen)
     mixed, mixed_user = epsilons_of_shuffled(levels, sent)
     one, all_of_them = (
         max(epsilon_of_sums(each, sent, replaced) for each in levels)
@@ -250,7 +252,7 @@ def _randomisers_of_run(
     else:
         assert of_user is not None
         goal = Goal(sent.contributions, of_user)
-    local = largest_local(max(domains), goal, sent)
+    local = local_epsilon_within(max(domains), goal, sent)
     return local, randomisers(domains, local, sent, goal)
 
 
@@ -272,9 +274,9 @@ def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _shuffled_epsilon_of_2021(local_epsilon: float, reports: int, delta: float) -> float:
-    from dphh.mechanisms.ldp_trie.amplification import any_randomiser, central_epsilon
+    from dphh.mechanisms.ldp_trie.amplification import blanket_of_any_randomiser, central_epsilon
 
-    return central_epsilon(any_randomiser(local_epsilon), reports, delta)
+    return central_epsilon(blanket_of_any_randomiser(local_epsilon), reports, delta)
 
 
 def _checked_characters(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -297,10 +299,10 @@ def _checked_words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...
     return tuple(word if isinstance(word, str) else tuple(word) for word in given)
 
 
-def _holders_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
+def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     """The smallest number of holders, among all users asked, with which an item is found."""
-    one_pass = ladder[:max_length]
-    everyone = len(ladder) * one_pass[0].users
+    one_pass = levels[:max_length]
+    everyone = len(levels) * one_pass[0].users
 
     alike = Counter(replace(level, level=1, first_seat=0) for level in one_pass)
 
@@ -327,7 +329,7 @@ def _holders_needed(ladder: Sequence[LocalLevel], max_length: int, passes: int) 
 
 
 def _keep_probability(level: LocalLevel, share: float) -> float:
-    """The probability that a prefix is kept, if each user of the level holds it with this one.
+    """The probability that a prefix is kept, if each user holds it with probability `share`.
 
     It must be in more reports than all but `keep` of the values that no user holds.
     """
@@ -338,7 +340,7 @@ def _keep_probability(level: LocalLevel, share: float) -> float:
     sent = level.users * level.contributions
     values = level.prefixes * (level.characters + 1)
     bar = binom.isf(min(level.keep / values, 1.0), sent, q) if level.keep < values else 0
-    # One of a holder's reports is for the prefix; each other one contains it with probability q.
+    # One of a holder's reports is for the prefix; each other report has it with probability q.
     chance = q + share * (p - q)
     first, last = binom.ppf(1e-14, level.users, chance), binom.isf(1e-14, level.users, chance)
     own = np.arange(first, last + 1)

@@ -28,42 +28,51 @@ from dphh.privacy.losses import (
 )
 from dphh.privacy.subset_selection import LevelReports, SubsetSelection
 
-#: The part of delta that sums may leave out; it is added to what they cost.
-_CUT = 1e-5
+#: The part of delta for terms that sums leave out; it is added to their result.
+_LEFT_OUT_PART = 1e-5
 # More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
-_SLACK = 1e-9
-#: Grid steps in the losses' standard deviation: adds 1 part in 4 * 25^2 to their variance.
+_BINOMIAL_ERROR = 1e-9
+#: How many grid steps make the losses' standard deviation. Rounding losses to the grid adds 1 part
+#: in 4 * 25^2 to their variance.
 _STEPS_PER_DEVIATION = 25
-_ROUND_DOWN = 1 - 1e-12
-#: The width of blocks of counts, each treated as its worst, in standard deviations; for searches.
+_ROUNDING_FACTOR = 1 - 1e-12
+#: The width of blocks of counts, in standard deviations: narrow for results, wide for searches.
+#: Each block is treated as its worst count.
 NARROW_BLOCKS, WIDE_BLOCKS = 0.15, 0.6
 
 
 @lru_cache(maxsize=256)
 def epsilon_of_subsets(
-    mechanism: SubsetSelection, sent: LevelReports, replaced: int, narrow: float = NARROW_BLOCKS
+    mechanism: SubsetSelection,
+    sent: LevelReports,
+    replaced: int,
+    block_width: float = NARROW_BLOCKS,
 ) -> float:
     """The epsilon if `replaced` reports of one user, for different values, change. `WIDE_BLOCKS`
     take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
     nothing at this delta."""
-    cut = _CUT * sent.delta / (8 * replaced)
-    one = _losses_of_triple(mechanism, sent, replaced, cut, narrow)
+    left_out = _LEFT_OUT_PART * sent.delta / (8 * replaced)
+    one = _losses_of_triple(mechanism, sent, replaced, left_out, block_width)
     if one is None:
         return math.inf
     # The infinite loss: more reports than expected fell into earlier triples.
-    return one.times(replaced, cut / replaced).with_infinite_loss(cut).epsilon(sent.delta)
+    return one.times(replaced, left_out / replaced).with_infinite_loss(left_out).epsilon(sent.delta)
 
 
 def _losses_of_triple(
-    mechanism: SubsetSelection, sent: LevelReports, replaced: int, cut: float, narrow: float
+    mechanism: SubsetSelection,
+    sent: LevelReports,
+    replaced: int,
+    left_out: float,
+    block_width: float,
 ) -> Losses | None:
-    """The losses of one replaced report, which falls on a triple's three values as T others do."""
+    """The losses of one replaced report. It falls on a triple of values, as T other reports do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
     if s - special - d < 1:
         return None
-    less = math.exp(-mechanism.epsilon) * _ROUND_DOWN
-    idle_to_own = less * (s - special - d + 1) / d
-    own = 1 / (1 + less + idle_to_own)
+    wrong_to_own = math.exp(-mechanism.epsilon) * _ROUNDING_FACTOR
+    idle_to_own = wrong_to_own * (s - special - d + 1) / d
+    own = 1 / (1 + wrong_to_own + idle_to_own)
     idle = own * idle_to_own
     # A report is uniform, or has the own value and a uniform set of d - 1 others. These are the
     # probabilities that it has exactly one of all triples' values, and that one in this triple.
@@ -74,34 +83,38 @@ def _losses_of_triple(
     held = (
         _probability_of_one_special(s - 1, d - 1, special - 1) if d > 1 else 0.0
     )  # the own value is one of them
-    throws_if_held = (1 - marked) * plain * 3 * _ROUND_DOWN
-    throws = throws_if_held + marked * beside * 3 * _ROUND_DOWN
+    throw_chance_if_held = (1 - marked) * plain * 3 * _ROUNDING_FACTOR
+    throw_chance = throw_chance_if_held + marked * beside * 3 * _ROUNDING_FACTOR
     others = sent.number - replaced
     holders = min(3 * sent.users, others)
     taken = 0
     if replaced > 1:
-        earlier = min(special * max(plain, beside, held) / _ROUND_DOWN, 1.0)
-        taken = _likely_range(others, earlier, cut)[1]
+        earlier = min(special * max(plain, beside, held) / _ROUNDING_FACTOR, 1.0)
+        taken = _likely_range(others, earlier, left_out)[1]
     free = max(others - taken - holders, 0)
     held_by = max(min(others - taken, holders), 0)
-    totals, shares = _thrown_in_blocks(free, throws, held_by, throws_if_held, cut, narrow)
+    totals, shares = _thrown_in_blocks(
+        free, throw_chance, held_by, throw_chance_if_held, left_out, block_width
+    )
     found: list[tuple[FloatArray, FloatArray]] = []
-    # Half of `cut` for each of both parts of T, the third value's count and the first's; the last
-    # two have at most three times and twice the binomial's probabilities.
-    outside = 4 * cut
+    # Half of `left_out` for each of both parts of T, the third value's count and the first's; the
+    # last two have at most three times and twice the binomial's probabilities.
+    outside = 4 * left_out
     for total, share in zip(totals, shares, strict=True):
-        rest, wrong, chances = _idle_counts(int(total), own, idle, less, cut, narrow)
+        rest, wrong, chances = _idle_counts(
+            int(total), own, idle, wrong_to_own, left_out, block_width
+        )
         chances *= share
-        rare = chances < cut * _CUT
+        rare = chances < left_out * _LEFT_OUT_PART
         outside += float(np.sum(chances[rare]))
-        found.append(_reports_over_two_values(rest[~rare], wrong[~rare], chances[~rare], cut))
+        found.append(_reports_over_two_values(rest[~rare], wrong[~rare], chances[~rare], left_out))
     law = np.concatenate([law for law, _ in found])
     losses = np.concatenate([loss for _, loss in found])
-    return losses_on_grid(law, losses, outside, _grid_step(law, losses), 3 * _SLACK)
+    return losses_on_grid(law, losses, outside, _grid_step(law, losses), 3 * _BINOMIAL_ERROR)
 
 
 def _reports_over_two_values(
-    rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, cut: float
+    rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, left_out: float
 ) -> tuple[FloatArray, FloatArray]:
     """Probabilities and losses for `rest` reports over two values, one of them the user's: it has
     the first value with probability 1 - `wrong` under P, and `wrong` under Q.
@@ -111,7 +124,7 @@ def _reports_over_two_values(
     the precision.)
     """
     reach = np.array(
-        [_likely_range(int(most), 0.5, cut) for most in rest], dtype=np.float64
+        [_likely_range(int(most), 0.5, left_out) for most in rest], dtype=np.float64
     ).reshape(-1, 2)
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
     x, number = reach[:, :1] + width, rest[:, None].astype(np.float64)
@@ -138,34 +151,43 @@ def _probability_of_one_special(domain: int, size: int, special: int) -> float:
 
 
 def _thrown_in_blocks(
-    free: int, throws: float, held: int, throws_if_held: float, cut: float, narrow: float
+    free: int,
+    throw_chance: float,
+    held: int,
+    throw_chance_if_held: float,
+    left_out: float,
+    block_width: float,
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """T in blocks: the least value of each block, and its probability."""
-    one, of_one = _binomial_in_blocks(free, throws, cut, narrow)
-    two, of_two = _binomial_in_blocks(held, throws_if_held, cut, narrow)
+    """T, how many other reports fall on the triple, in blocks: the least value of each block, and
+    its probability."""
+    one, of_one = _binomial_in_blocks(free, throw_chance, left_out, block_width)
+    two, of_two = _binomial_in_blocks(held, throw_chance_if_held, left_out, block_width)
     totals, shares = np.add.outer(one, two).ravel(), np.outer(of_one, of_two).ravel()
     order = np.argsort(totals)
     totals, shares = totals[order], shares[order]
     mean = float(np.sum(totals * shares))
     sd = math.sqrt(max(float(np.sum(shares * (totals - mean) ** 2)), 0.0))
-    edges = np.unique(np.searchsorted(totals, mean + sd * _block_starts(mean, sd, narrow)))
+    edges = np.unique(np.searchsorted(totals, mean + sd * _block_starts(mean, sd, block_width)))
     edges = np.unique(np.concatenate([[0], edges[edges < len(totals)]]))
     return totals[edges], np.add.reduceat(shares, edges)
 
 
-def _block_starts(mean: float, sd: float, narrow: float) -> FloatArray:
-    """The starts of blocks in standard deviations, as fine as changes results by a thousandth."""
-    narrow = max(narrow, narrow / NARROW_BLOCKS * mean / (400 * sd)) if sd else 1.0
-    return np.concatenate([np.arange(-12.0, -4), np.arange(-4, 4, narrow), np.arange(4.0, 13, 2)])
+def _block_starts(mean: float, sd: float, block_width: float) -> FloatArray:
+    """Where blocks start, in standard deviations from the mean: so fine that they change results by
+    about a thousandth."""
+    block_width = max(block_width, block_width / NARROW_BLOCKS * mean / (400 * sd)) if sd else 1.0
+    return np.concatenate(
+        [np.arange(-12.0, -4), np.arange(-4, 4, block_width), np.arange(4.0, 13, 2)]
+    )
 
 
 def _binomial_in_blocks(
-    n: int, p: float, cut: float, narrow: float
+    n: int, p: float, left_out: float, block_width: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Binomial(n, p) in blocks: the least value of each block, and its probability."""
-    low, high = _likely_range(n, p, cut)
+    low, high = _likely_range(n, p, left_out)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
-    inner = np.floor(mean + sd * _block_starts(mean, sd, narrow)).astype(np.int64)
+    inner = np.floor(mean + sd * _block_starts(mean, sd, block_width)).astype(np.int64)
     starts = np.unique(np.clip(np.concatenate([[low], inner]), low, high))
     below = binom.cdf(np.append(starts[1:] - 1, n), n, p)
     first = binom.cdf(low - 1, n, p)
@@ -173,42 +195,43 @@ def _binomial_in_blocks(
 
 
 def _idle_counts(
-    total: int, own: float, idle: float, less: float, cut: float, narrow: float
+    total: int, own: float, idle: float, wrong_to_own: float, left_out: float, block_width: float
 ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
     """For blocks of how many of `total` + 1 reports have the third value: a lower bound on how many
     are left to the first two, a lower bound on the probability that the user's has the wrong one,
-    and the block's probability. `less` is the ratio of the wrong value's probability to the own's.
+    and the block's probability. `wrong_to_own`: the wrong value's probability over the own's.
 
     Given that count, the user's own report is among it with the same probability in both cases;
     otherwise it is among those left.
     """
-    throws, other = total + 1, own * less
-    low, high = _likely_range(throws, 1 / 3, cut)
+    reports, other = total + 1, own * wrong_to_own
+    low, high = _likely_range(reports, 1 / 3, left_out)
     y = np.arange(low, high + 1, dtype=np.float64)
-    left = throws - y
+    left = reports - y
     weight = (own + other) * left / 2 + idle * y
-    law = np.asarray(binom.pmf(y, throws, 1 / 3)) * 3 / throws * weight
-    mean, sd = throws / 3, math.sqrt(throws * 2 / 9)
-    edges = np.floor(mean + sd * _block_starts(mean, sd, narrow)).astype(np.int64) - low
+    law = np.asarray(binom.pmf(y, reports, 1 / 3)) * 3 / reports * weight
+    mean, sd = reports / 3, math.sqrt(reports * 2 / 9)
+    edges = np.floor(mean + sd * _block_starts(mean, sd, block_width)).astype(np.int64) - low
     edges = np.unique(np.concatenate([[0], edges[(edges > 0) & (edges < len(y))]]))
     shares = np.add.reduceat(law, edges)
     ends = np.append(edges[1:], len(y)) - 1
     return (
         np.maximum(left[ends], 1).astype(np.int64),
-        _probability_of_wrong_value(less, idle * y[edges] / weight[edges]),
+        _probability_of_wrong_value(wrong_to_own, idle * y[edges] / weight[edges]),
         shares,
     )
 
 
-def _probability_of_wrong_value(less: float, idle: FloatArray) -> FloatArray:
-    """The probability of the wrong one of two, if the report is uniform with probability `idle`."""
-    by_itself = less / (1 + less)
+def _probability_of_wrong_value(wrong_to_own: float, idle: FloatArray) -> FloatArray:
+    """The probability that a report has the wrong one of two values, if it is uniform with
+    probability `idle`."""
+    by_itself = wrong_to_own / (1 + wrong_to_own)
     return np.asarray(by_itself + idle * (0.5 - by_itself))
 
 
-def _likely_range(n: int, p: float, cut: float) -> tuple[int, int]:
-    """A range that Binomial(n, p) leaves with probability about `cut` or less (Bernstein)."""
-    digits = math.log(4 / cut)
+def _likely_range(n: int, p: float, left_out: float) -> tuple[int, int]:
+    """A range that Binomial(n, p) leaves with probability about `left_out` or less (Bernstein)."""
+    digits = math.log(4 / left_out)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
 

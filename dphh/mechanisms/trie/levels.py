@@ -19,18 +19,19 @@ from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 
-Path = tuple[str, ...]
+#: The tokens from the root to a node.
+TokenPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Trie:
-    """The deepest level of what was released, which is public; before the first only the root."""
+    """The nodes of the deepest released level, which are public; before level 1 only the root."""
 
-    #: The tokens on the path to each node, by the node's number.
-    paths: tuple[Path, ...] = ((),)
+    #: The path to each node; a node's number is its place here.
+    paths: tuple[TokenPath, ...] = ((),)
 
-    def longer(self, grown: Any) -> list[Path]:
-        """The path to each prefix that a level grew; the end of a sequence adds no token."""
+    def grown_paths(self, grown: Any) -> list[TokenPath]:
+        """The path to each prefix that a level added; the end of a sequence adds no token."""
         columns = (grown.column(name).to_pylist() for name in ("node", "token"))
         return [
             self.paths[node] + (() if token is None else (token,))
@@ -56,14 +57,14 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
             continue
         purpose = f"trie/level {level.level}"
         if isinstance(level, SampledUsersLevel):
-            grown = once(purpose, partial(votes_of_batch, host, level, trie, purpose))
+            grown = once(purpose, partial(grow_by_batch, host, level, trie, purpose))
         else:
-            grown = once(purpose, partial(votes_by_coins, host, level, purpose))
+            grown = once(purpose, partial(grow_by_coins, host, level, purpose))
         # (node, token, ended)
         ended = as_array(grown.column("ended"), pa.bool_())
-        yield LevelDone(level, _released_rows(level.level, trie.longer(grown), ended, joiner))
-        going = _numbered(grown)
-        trie = Trie(tuple(trie.longer(going)))
+        yield LevelDone(level, _released_rows(level.level, trie.grown_paths(grown), ended, joiner))
+        going = _next_nodes(grown)
+        trie = Trie(tuple(trie.grown_paths(going)))
         if isinstance(level, VoteLevel) and level is not levels[-1]:
             walk_on(host, level, going)
 
@@ -77,7 +78,8 @@ def place_walkers(host: Host, choice: Choice) -> None:
 
 
 def keep_one_sequence_a_user(host: Host, choice: Choice, users: int) -> None:
-    """Keep one sequence a user. More users than declared are refused: the theorem is for those."""
+    """Keep one sequence a user. More users than declared are refused: the theorem needs their
+    number."""
     _choose_sequences(host, choice)
     host.run("one_each")
     # one_each (user_id, tokens)
@@ -90,7 +92,7 @@ def keep_one_sequence_a_user(host: Host, choice: Choice, users: int) -> None:
 
 
 def _choose_sequences(host: Host, choice: Choice) -> None:
-    """One sequence of each user of several rows, the same for the whole run."""
+    """Choose one sequence of each user who has several rows; it stays for the whole run."""
     host.open()
     host.run("contents_of_users")
     # contents_of_users (user_id, contents); sequences_of_rows (user_id, tokens)
@@ -101,8 +103,9 @@ def _choose_sequences(host: Host, choice: Choice) -> None:
     # chosen (user_id, tokens)
 
 
-def votes_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
-    """Each user tosses a coin. What grows: an Arrow table (node, token, ended)."""
+def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
+    """Each user tosses a coin; heads are votes. Returns the prefixes with enough votes: an Arrow
+    table (node, token, ended)."""
     host.run(
         "trie_level",
         level=level.level,
@@ -111,11 +114,11 @@ def votes_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
         purpose=purpose,
     )
     # votes (node, token, ended, votes)
-    return _grown(host, level)
+    return _take_grown(host, level)
 
 
-def votes_of_batch(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
-    """A batch of a fixed size is drawn from all users. What grows, as of `votes_by_coins`."""
+def grow_by_batch(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
+    """Users drawn from all users, a fixed number, vote. Returns what `grow_by_coins` returns."""
     host.put("trie", trie.nodes())
     # trie (node, tokens)
     host.run(
@@ -123,17 +126,17 @@ def votes_of_batch(host: Host, level: SampledUsersLevel, trie: Trie, purpose: st
     )
     # draws (user_id, draw); votes (node, token, ended, votes)
     host.drop("trie", "draws")
-    return _grown(host, level)
+    return _take_grown(host, level)
 
 
-def _grown(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
+def _take_grown(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")
     return grown
 
 
 def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
-    """Move the walkers whose prefix grew at this level to its node; the others are done."""
+    """Move the walkers whose next prefix was added to its node; the others are done."""
     host.put("grown", going)
     # grown (node, token, next_node)
     host.run("walk_on", level=level.level)
@@ -142,13 +145,13 @@ def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
     host.rename("next_walkers", "walkers")
 
 
-def _numbered(grown: Any) -> Any:
+def _next_nodes(grown: Any) -> Any:
     """The prefixes that can grow further, as an Arrow table (node, token, next_node)."""
     going = grown.filter(pc.invert(grown.column("ended"))).drop_columns(["ended"])
     return going.append_column("next_node", pa.array(np.arange(len(going), dtype=np.int64)))
 
 
-def _released_rows(level: int, paths: list[Path], ended: Any, joiner: str) -> Any:
+def _released_rows(level: int, paths: list[TokenPath], ended: Any, joiner: str) -> Any:
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
     scores = pa.nulls(len(paths), pa.float64())  # votes are not released

@@ -23,7 +23,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.path_bound import COARSE, FINE, Resolution, delta_bound, removal
+from dphh.mechanisms.trie.path_bound import (
+    COARSE,
+    FINE,
+    Resolution,
+    delta_bound,
+    minus_log_rounded_up,
+)
 from dphh.privacy.search import crossing, float_above, float_below, integer_minimiser, least
 from dphh.privacy.special import betaincc
 from dphh.wording.options import check_whole
@@ -51,18 +57,18 @@ def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float
     """
     _check_epsilon(epsilon, 0.0)
     check_whole("theta", theta, most=LARGEST_THETA)
-    rate = float_above(_exact_rate(p))  # more sampling costs no less
+    rate = float_above(_exact_rate(p))  # rounded up: more sampling costs no less
     return delta_bound(epsilon, rate, theta, levels, FINE) if rate < 1 else 1.0
 
 
 def removal_epsilon(p: float | int) -> float:
     """ln(1 / (1 - p)), rounded up: the epsilon when one user is removed, with delta 0."""
     rate = _exact_rate(p)
-    return removal(float(rate), float(1 - rate))
+    return minus_log_rounded_up(float(rate), float(1 - rate))
 
 
 def path_guarantee(epsilon: float, p: float | int, theta: int, levels: int) -> PathGuarantee:
-    """The guarantee in both directions at this epsilon, or at the removal epsilon if larger."""
+    """The guarantee in both directions, at this epsilon or, if larger, at the removal epsilon."""
     reached = max(epsilon, removal_epsilon(p))
     return PathGuarantee(reached, path_delta(reached, p, theta, levels))
 
@@ -102,11 +108,11 @@ class PathParameters:
     theta: int
     p: float  # an exact multiple of 2^-64
     users_needed: int  # the smallest number of holders with which an item is found
-    delta: float  # path_delta at the given epsilon
+    delta: float  # the `path_delta` of theta and p at the given epsilon
 
     @property
     def numerator(self) -> int:
-        """p in units of 2^-64, with which a 64-bit random word is compared."""
+        """p in units of 2^-64, with which a random 64-bit integer is compared."""
         return rate_numerator(self.p)
 
 
@@ -116,7 +122,7 @@ def users_needed(p: float | int, theta: int, levels: int, probability: float = 0
     The coins of different levels are independent, and at each level at least n users vote for the
     item's prefix if their coins show heads: P[Bin(n, p) >= theta]^levels.
     """
-    rate = float_below(_exact_rate(p))  # less sampling finds no more
+    rate = float_below(_exact_rate(p))  # rounded down: less sampling finds no more
     missed = _miss_of_one_level(levels, probability)
     return least(lambda users: _failure_probability(users, rate, theta) <= missed, theta - 1)
 
@@ -132,7 +138,7 @@ def choose_path(
     """
     _check_epsilon(epsilon, 1e-9)
     missed = _miss_of_one_level(levels, probability)
-    search = _Search(epsilon, delta, levels)
+    search = _RateSearch(epsilon, delta, levels)
 
     def users(theta: int) -> float:
         return _real_users(search.rate(theta), theta, missed)
@@ -142,7 +148,7 @@ def choose_path(
         n = users_needed(p, theta, levels, probability)
         return n, _failure_probability(n, p, theta), PathParameters(theta, p, n, cost)
 
-    # The search was coarse: try the neighbours, and continue while the best is a new one.
+    # The search was coarse: try the best theta's neighbours, as long as one of them is better.
     best = integer_minimiser(users, LARGEST_THETA)
     choices = {best: choice(best)}
     reach = 2
@@ -156,31 +162,31 @@ def choose_path(
         best, reach = better, 1
 
 
-class _Search:
-    """The largest rate that each theta allows: coarse, or to 10^-4 for the best candidates."""
+class _RateSearch:
+    """The largest rate that each theta allows: roughly, or to 10^-4 for the best candidates."""
 
     def __init__(self, epsilon: float, delta: float, levels: int) -> None:
         self.epsilon, self.delta, self.levels = epsilon, delta, levels
         self._rates: dict[int, float] = {}
         cap = _rate_rounded_down(min(-math.expm1(-epsilon), 1 - 2.0**-20))
-        while removal(cap, 1 - cap) > epsilon:
+        while minus_log_rounded_up(cap, 1 - cap) > epsilon:
             cap = _rate_rounded_down(cap * (1 - 2.0**-50))
         self.cap = cap
 
     def rate(self, theta: int) -> float:
-        """About the largest rate."""
+        """The largest rate that this theta allows, roughly."""
         if theta not in self._rates:
             nearest = min(self._rates, key=lambda other: abs(other - theta), default=None)
             guess = self._rates.get(nearest or 0) or self.cap / 4
-            found = self._largest_sampling_probability(theta, guess, COARSE, 1.5, 1e-3)
+            found = self._largest_rate(theta, guess, COARSE, 1.5, 1e-3)
             self._rates[theta] = found[0]
         return self._rates[theta]
 
     def refined(self, theta: int) -> tuple[float, float]:
-        """The largest rate, and its delta."""
-        return self._largest_sampling_probability(theta, self.rate(theta), FINE, 1.004, 1e-4)
+        """The largest rate that this theta allows, to 10^-4, and the delta that it costs."""
+        return self._largest_rate(theta, self.rate(theta), FINE, 1.004, 1e-4)
 
-    def _largest_sampling_probability(
+    def _largest_rate(
         self, theta: int, guess: float, resolution: Resolution, stride: float, precision: float
     ) -> tuple[float, float]:
         costs: dict[float, float] = {}
@@ -232,9 +238,9 @@ def _real_users(p: float, theta: int, missed: float) -> float:
     return high
 
 
-def _miss_of_one_level(levels: int, probability: float) -> float:
-    """The probability with which an item may fail one level, to pass all with `probability`."""
-    return -math.expm1(math.log(probability) / levels)
+def _miss_of_one_level(levels: int, passing_all: float) -> float:
+    """The probability of failing one level, if all levels are passed with `passing_all`."""
+    return -math.expm1(math.log(passing_all) / levels)
 
 
 def _rate_rounded_down(p: float) -> float:

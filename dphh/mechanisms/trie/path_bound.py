@@ -29,16 +29,17 @@ from numpy.typing import NDArray
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.special import betaln
 
-# The relative error of the tails is at most the first times 100 + theta, which is more than a
-# hundred times the error measured against 50 digits. The result is raised by the second,
-# relatively, for each level's sums, and the weights of chords by the third.
+# The relative error of the tails is at most TAIL_ERROR (100 + theta), more than a hundred times the
+# error measured against 50 digits. For each level's sums the result is raised by _SUM_ERROR,
+# relatively. The weights of chords are raised by _WEIGHT_ERROR.
 TAIL_ERROR = 5e-13
 _SUM_ERROR = 1e-11
 _WEIGHT_ERROR = 1e-11
 _TINY = 1e-300
-# Beyond the k where ln P[theta - 1 votes] falls below this, the last two lines bound the curve.
-_END_OF_GRID = -25.0
-# How many numbers of a matrix are processed at a time.
+# The last k is where ln P[theta - 1 votes] falls to this. Beyond it, the last two lines bound the
+# curve.
+_LOG_CHANCE_AT_LAST_K = -25.0
+# How many numbers of a matrix are processed at a time: they fit the processor's cache.
 _POINTS_IN_CACHE = 2**14
 
 
@@ -51,25 +52,25 @@ class Resolution:
     polygon: float
     #: How far apart the grid's points are: the change of ln G from one to the next, likewise.
     chord: float
-    least: int
-    most: int
-    levels: float = math.inf  # more levels than this do not make it finer
+    least_points: int
+    most_points: int
+    levels: float = math.inf  # more levels than this do not make the resolution finer
 
     def scale(self, levels: int) -> float:
         return math.sqrt(min(levels, self.levels))
 
 
-FINE = Resolution(polygon=0.15, chord=0.12, least=400, most=4000)
+FINE = Resolution(polygon=0.15, chord=0.12, least_points=400, most_points=4000)
 # For searches. Its error grows with the levels, but is about the same for every theta.
-COARSE = Resolution(polygon=0.5, chord=0.4, least=150, most=1200, levels=16)
+COARSE = Resolution(polygon=0.5, chord=0.4, least_points=150, most_points=1200, levels=16)
 
 
 def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: Resolution) -> float:
     polygon, steepness = _polygon(epsilon, p, theta, levels, resolution)
-    beyond = removal(p, 1 - p)
+    beyond = minus_log_rounded_up(p, 1 - p)
     reach = epsilon + beyond
     wanted = reach * steepness * resolution.scale(levels) / resolution.chord
-    points = min(max(wanted, resolution.least), resolution.most)
+    points = min(max(wanted, resolution.least_points), resolution.most_points)
     step = reach / points
     below = math.ceil(epsilon / step) + 1
     u = step * np.arange(-below, math.ceil(beyond / step) + 2, dtype=np.float64)
@@ -83,7 +84,7 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     return min(cost * (1 + _SUM_ERROR * (levels + 1)) + _TINY * math.exp(epsilon), 1.0)
 
 
-def removal(p: float, q: float) -> float:
+def minus_log_rounded_up(p: float, q: float) -> float:
     """-ln q for q = 1 - p, increased by more than the rounding errors."""
     return (1 + 2.0**-50) * (-math.log1p(-p) if p < 0.5 else -math.log(q))
 
@@ -133,7 +134,7 @@ def _polygon(
     # The lines gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x). Two neighbouring
     # lines meet between their points. The bound is safe for any x.
     slope = (theta - 1 - p * (k + 1)) / (k + 2 - theta)
-    fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which decreases
+    fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which decreases with k
     bend = np.append(fall[:-1] * np.diff(k) / (k[1:] + 2 - theta), fall[-1])
     b, gap, slope = np.append(b, 1.0), np.append(gap, 0.0), np.append(slope, -p)
     x = b[:-1] + (np.diff(gap) - slope[1:] * np.diff(b)) / bend
@@ -149,8 +150,8 @@ def _polygon(
 
 
 def _first_and_last_k(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
-    """The first k: with a(k) of about `cut` or less, or theta - 1. The last k: with a(k) - b(k) far
-    below p. Any two would be safe."""
+    """The first and the last k of the polygon; any two would be safe. At the first, a(k) is about
+    `cut` or less, or k is theta - 1. At the last, a(k) - b(k) is far below p."""
 
     def likely(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
         ways = -math.log(k + 1) - float(betaln(k + 1 - votes, votes + 1))
@@ -164,11 +165,13 @@ def _first_and_last_k(p: float, theta: int, worst: int, cut: float) -> tuple[int
 
     low = max(worst, math.ceil(theta / p)) + 1
     last = 2 * low
-    while likely(last, theta - 1) > _END_OF_GRID:
+    while likely(last, theta - 1) > _LOG_CHANCE_AT_LAST_K:
         last *= 2
     while last - low > 1:
         middle = (low + last) // 2
-        low, last = (middle, last) if likely(middle, theta - 1) > _END_OF_GRID else (low, middle)
+        low, last = (
+            (middle, last) if likely(middle, theta - 1) > _LOG_CHANCE_AT_LAST_K else (low, middle)
+        )
     return first, last
 
 
@@ -217,11 +220,11 @@ class _Grid:
 
         always = np.maximum(polygon.rise * t, over)
         far = shift == len(t)
-        for x, gap in _rows_in_batches(len(t), polygon.x[far], polygon.gap[far]):
+        for x, gap in _rows_in_slices(len(t), polygon.x[far], polygon.gap[far]):
             np.maximum(always, (x * over + gap * t).max(axis=0), out=always)
         near, above = ~far, slice(self.zero + 1, None)
         corners = []
-        for x, gap, w, moved in _rows_in_batches(
+        for x, gap, w, moved in _rows_in_slices(
             len(t), polygon.x[near], polygon.gap[near], weight[near], shift[near]
         ):
             failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
@@ -258,7 +261,7 @@ class _Grid:
         return np.where(u >= self.u[-1], np.expm1(np.maximum(u, 0.0)), inside)
 
 
-def _rows_in_batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
+def _rows_in_slices(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Each column in slices of shape (rows, 1), so short that rows x points numbers fit the
     processor's cache."""
     rows = max(_POINTS_IN_CACHE // points, 1)

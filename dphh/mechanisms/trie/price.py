@@ -48,19 +48,19 @@ from dphh.wording.options import check_choice
 
 Accounting = Literal["path", "paper"]
 HELP = {
-    "max_length": "Levels; the end of a sequence is one.",
-    "unit": "Of whole items: characters in a token.",
-    "choice": "drawn or most-frequent: a user's sequence.",
+    "max_length": "Most tokens of a sequence, its end as one of them.",
+    "unit": "For whole items: characters in a token.",
+    "choice": "A user's one sequence: drawn or most-frequent.",
     **Counting.HELP,
-    "max_items": "With --counts: sequences that count in full; 10.",
+    "max_items": "With --counts: most sequences a user counts for.",
     **BUDGET_HELP,
     "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
     "p": "Chance of a vote at a level; goes with --theta.",
-    "users": "Of --accounting paper: the public number of users.",
+    "users": "With --accounting paper: public number of users.",
 }
-#: The default of max_items for counts: few users hold more of the sequences that were found.
-COUNTED_ITEMS = 10
+#: The default of max_items with counts: few users hold more of the sequences that were found.
+DEFAULT_COUNTED_ITEMS = 10
 LONGEST_SEQUENCE = 1000
 #: Far above what the shortcut of `dphh.udfs.draws.votes` may add to any delta.
 LEAST_DELTA = 1e-100
@@ -111,7 +111,7 @@ def price_trie(
     check_choice("accounting", accounting, get_args(Accounting))
     counting = Counting.from_options(counts, by, groups)
     if max_items is None:
-        counted = COUNTED_ITEMS
+        counted = DEFAULT_COUNTED_ITEMS
     elif counting.share:
         check_max_items(counted := max_items)
     else:
@@ -138,7 +138,7 @@ def price_trie(
             theorem=privacy.theorem + counting.theorem,
             delta_shares=(
                 (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
-                ("the Gaussian curve of the counts, beside it", delta - growing[1] - spare),
+                ("the Gaussian curve of the counts", delta - growing[1] - spare),
                 (table.note, spare),
             ),
         )
@@ -167,7 +167,8 @@ def price_trie(
 
 
 def users_disclosure(price: Price) -> UsersDisclosure | None:
-    """With the paper's accounting a run refuses more than n users, which discloses something."""
+    """With the paper's accounting a run refuses more than n users, which discloses something
+    of their number."""
     return _PAPER_DISCLOSURE if price["accounting"] == "paper" else None
 
 
@@ -176,7 +177,7 @@ _PAPER_DISCLOSURE = UsersDisclosure(
     "'paper' depends on the number of users",
     "leave it out: the path accountant needs no number of users",
 )
-Priced = tuple[tuple[Level, ...], Privacy, Finds]
+LevelsPrivacyFinds = tuple[tuple[Level, ...], Privacy, Finds]
 
 
 def _price_by_path(
@@ -186,7 +187,7 @@ def _price_by_path(
     theta: int | None,
     p: float | None,
     users: int | None,
-) -> Priced:
+) -> LevelsPrivacyFinds:
     if users is not None:
         raise UsageError("users: applies only to accounting='paper'; leave it out")
     if (theta is None) != (p is None):
@@ -231,7 +232,7 @@ def _price_by_paper(
     theta: int | None,
     p: float | None,
     users: int | None,
-) -> Priced:
+) -> LevelsPrivacyFinds:
     if theta is not None or p is not None:
         raise UsageError(
             "theta, p: apply only to accounting='path'; the paper's theorem sets its own; leave "

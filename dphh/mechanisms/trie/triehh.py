@@ -34,7 +34,7 @@ PROVED_DIRECTION = (
 THEOREM = (
     "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
 )
-#: More than there are people; tails of larger populations are slow to compute.
+#: More than there are people. Tails of larger populations are slow to compute.
 LARGEST_POPULATION = 10**10
 # For a larger theta, delta is below the range of floats, and rounded up to the smallest float.
 LARGEST_THETA = 180
@@ -134,11 +134,11 @@ def plan_with_theta(users: int, epsilon: float, levels: int, theta: int) -> Fixe
             f"epsilon {epsilon!r} over {levels} levels with theta {theta} and {users:,} users "
             f"(found {batch:,}); give a larger epsilon, fewer levels, or about {needed:,} users."
         )
-    return fixed_size_price(users, theta, batch, levels)
+    return plan_with_batch(users, theta, batch, levels)
 
 
-def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
-    """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
+def plan_with_batch(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
+    """The plan with this theta and this batch, after checking the theorem's conditions."""
     check_conditions(users, theta, batch)
     epsilon = theorem_epsilon(users, theta, batch, levels)
     return FixedSizePlan(users, theta, batch, levels, epsilon, published_delta(theta))
