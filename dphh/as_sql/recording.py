@@ -73,7 +73,7 @@ class RecordingHost(Host):
         self._record(step, **parameters)
         self._record(f"-- ${name}: the values of the query above, looked up by key at {to}")
 
-    def rename(self, table: str, name: str) -> None:
+    def rename_replacing(self, table: str, name: str) -> None:
         self._record(f"ALTER TABLE {table} RENAME TO {name};")
 
     def drop(self, *tables: str) -> None:

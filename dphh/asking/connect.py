@@ -32,7 +32,7 @@ from dphh.asking.macros import (
     macros,
 )
 from dphh.corpus import Corpus
-from dphh.engines import look_at_columns
+from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
@@ -170,7 +170,7 @@ class _AnswersForOwner:
         if macro.verb is not None:
             plan = self._plan(macro, given)
             assert plan.corpus is not None
-            look_at_columns(plan.corpus)
+            check_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         accounts = self._ledger.accounts()
         return answers.answer_without_plan(

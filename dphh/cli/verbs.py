@@ -22,7 +22,7 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, given, option
-from dphh.engines import look_at_columns
+from dphh.engines import check_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
@@ -98,7 +98,7 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         from dphh.report.terminal import plan_text  # with Polars
 
         assert plan.corpus is not None
-        look_at_columns(plan.corpus)
+        check_columns(plan.corpus)
         text = plan_text(plan.price, plan.corpus, book, details=run["details"])
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
         return

@@ -1,4 +1,4 @@
-"""Engines run levels. Each engine is a package with the same files, which define the same verbs."""
+"""Engines run levels. Each engine is a package with a host of its own (`Host` in `host.py`)."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limit
 
 
 def engine_of(corpus: Corpus) -> str:
-    """The engine of a corpus: the library that its table is from, else the default."""
+    """The name of the engine for a corpus: of the library that its table is from, else DuckDB."""
     home = type(corpus.source).__module__.split(".")[0]
     home = home.removeprefix("py")  # pyspark -> spark
     return home if home in ENGINES else ENGINES[0]
 
 
-def look_at_columns(corpus: Corpus) -> None:
+def check_columns(corpus: Corpus) -> None:
     """Check names and types of columns, as a run does before it pays, so that a plan that is only
     shown reports a missing path or column."""
     open_host("duckdb", corpus, SystemRandomness(), Limits()).close()
 
 
 def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
-    """Before a run pays, refuse a corpus with rows that have NULL in all of the user's columns.
+    """Before a run pays, refuse a corpus with rows that have NULL in all user columns.
 
     They belong to no user, so either both of two neighbouring corpora have them or neither does.
     All rows are looked at, whatever `where` says, and nothing else: what a request is answered
@@ -71,7 +71,7 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
 
 
 def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
-    """The tokens of each text, as every engine reads it."""
+    """The tokens of each text, as every engine makes them of a row's content."""
     from dphh.engines.duckdb.content import tokens_sql
 
     expression = tokens_sql(content, "VARCHAR")

@@ -1,7 +1,7 @@
 """Replaces an engine's own errors, which may quote data, by messages that do not.
 
-Each engine says which errors are its own and what to do about them: DuckDB, which reads for all of
-them, here.
+Each engine says which errors are its own and what to do about them. DuckDB's are here, because it
+also reads rows for the other engines.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ from dphh.rows.content import NOT_UTF8, TOKEN_TOO_LONG
 from dphh.rows.user import ROWS_WITHOUT_USER
 from dphh.sql import place_for
 
-#: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
-MESSAGES_OF_MARKS = {
+#: Marks that dphh's own SQL and functions put into errors, and the message in place of such an
+#: error.
+MESSAGE_OF_MARK = {
     "dphh: too long": TOKEN_TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
     "dphh: NULL user": ROWS_WITHOUT_USER,
 }
 
 
-def query_of_step(engine: str, step: str) -> str:
-    """The place of an engine's query of a step, as a sentence; "" for a step that is no query."""
+def query_file_sentence(engine: str, step: str) -> str:
+    """A sentence that names the file of a step's query on an engine; "" if the step is no query."""
     place = place_for(engine, step)
     return "" if place is None else f"The step's query is sql/{place}"
 
 
 @dataclass(frozen=True)
 class EngineFailures:
-    """How the errors of an engine are replaced: only their type is shown. Other errors pass
-    unchanged.
+    """What replaces the errors of an engine: a message that shows only their type. Other errors
+    pass unchanged.
 
-    Calling it with a step's name returns the context in which to run the step.
+    Called with a step's name, it returns the context in which to run the step.
     """
 
     engine: str
@@ -49,8 +50,8 @@ class EngineFailures:
     #: Which resource ran out, and what to do about it.
     ran_out_of: str
     more_memory: str
-    #: Where to look for the cause of a failed step, by its name; "" if nowhere.
-    look: Callable[[str], str]
+    #: From a failed step's name, a sentence that says where to look for the cause; "" for none.
+    where_to_look: Callable[[str], str]
     #: Matches the engine's message about bytes that are not UTF-8.
     not_utf8: re.Pattern[str] | None = None
 
@@ -70,16 +71,16 @@ class EngineFailures:
                 raise
             if (told := self._corpus_fault(str(problem))) is not None:
                 raise CorpusError(told) from None
-            look = self.look(step)
+            advice = self.where_to_look(step)
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
-                f"message is withheld because it may quote data. {look and f'{look}. '}With "
+                f"message is withheld because it may quote data. {advice and f'{advice}. '}With "
                 f"{SHOW_ERRORS}=1 it is shown, if you may see the data"
             ) from None
 
     def _corpus_fault(self, said: str) -> str | None:
-        """The message for a fault of the corpus; None if it is not the corpus's fault."""
-        for sign, told in MESSAGES_OF_MARKS.items():
+        """The message if the error `said` that the corpus is at fault; else None."""
+        for sign, told in MESSAGE_OF_MARK.items():
             if sign in said:
                 return told
         if (line := bad_line_message(said)) is not None:
@@ -95,7 +96,7 @@ _DUCKDB_FAILURES = EngineFailures(
     ran_out_of="memory or of temporary disk",
     more_memory="raise the memory limit, free disk space in the temporary folder, use fewer "
     "threads, or lower max_text_length or max_items",
-    look=partial(query_of_step, "duckdb"),
+    where_to_look=partial(query_file_sentence, "duckdb"),
     not_utf8=re.compile("UTF|unicode"),
 )
 

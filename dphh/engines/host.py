@@ -16,17 +16,19 @@ from typing import Any
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.reading import Reading
 
-#: Draws a level: an Arrow table of what is released of it.
+#: A function that draws a level and returns what is released of it, as an Arrow table.
 Draw = Callable[[], Any]
-#: Draws the step of this name, or returns what it drew before: a run draws each step once.
+#: A function of a step's name and a Draw. It returns what the step drew before; if there is
+#: nothing, it draws. So a run draws each step once.
 Once = Callable[[str, Draw], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """A parameter in which functions look something up: released words or keys, a secret salt. It
-    stays out of the query's text, and so out of an engine's plans and logs; None is NULL. A
-    value with a method `by_id` knows words by their spelling; functions get it by word id."""
+    stays out of the query's text, and so out of an engine's plans and logs. A value None is NULL in
+    SQL. A value with a method `by_id` knows words by their spelling; functions get it by word id.
+    """
 
     value: Any
 
@@ -42,8 +44,7 @@ class Limits:
 class Host(ABC):
     """One run of an engine on one corpus.
 
-    Parameters of a step are numbers, texts, lists, and a `Lookup` for each that its functions look
-    something up in.
+    Parameters of a step are numbers, texts, lists, and a `Lookup` for what its functions look up.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Host(ABC):
 
     @abstractmethod
     def has_rows_without_user(self) -> bool:
-        """Whether a row has NULL in all of the user's columns, whatever `where` says."""
+        """Whether a row has NULL in all user columns, whatever `where` says."""
 
     @abstractmethod
     def open(self) -> None:
@@ -82,8 +83,8 @@ class Host(ABC):
         nothing else that a host returns may be."""
 
     @abstractmethod
-    def rename(self, table: str, name: str) -> None:
-        """Call a table by another name, in place of the table that had it."""
+    def rename_replacing(self, table: str, name: str) -> None:
+        """Rename a table to `name`. A table that has this name is dropped."""
 
     @abstractmethod
     def drop(self, *tables: str) -> None: ...

@@ -70,7 +70,7 @@ class SmallHost(Host):
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         raise NotImplementedError("method gaussian brings nothing")
 
-    def rename(self, table: str, name: str) -> None:
+    def rename_replacing(self, table: str, name: str) -> None:
         self.tables[name] = self.tables.pop(table)
 
     def drop(self, *tables: str) -> None:

@@ -161,7 +161,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
     monkeypatch: pytest.MonkeyPatch, positions: int, cut: int
 ) -> None:
     """Also where a user has more positions than a block."""
-    monkeypatch.setattr(gathering, "POSITIONS", positions)
+    monkeypatch.setattr(gathering, "BLOCK_POSITIONS", positions)
     monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of(USERS, cut=cut)
     assert (len(blocks) == 1) == (positions > 100)
@@ -175,7 +175,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
 
 
 def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "POSITIONS", 1)
+    monkeypatch.setattr(gathering, "BLOCK_POSITIONS", 1)
     monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of({"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]})
     found = [set(words) for words in column(blocks, "words").to_pylist()]
@@ -295,7 +295,7 @@ def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
     spark: Any = Spark()
     sent = border.Broadcast(spark, "released", numbers_of(many))
     assert sent.value.words.equals(many)
-    monkeypatch.setattr(border, "SENT_WHOLE", 200_000)
+    monkeypatch.setattr(border, "MOST_BYTES_SENT", 200_000)
     told = r"released takes [\d,]+ bytes, and Spark's executors are sent 200,000 at most"
     with pytest.raises(EngineOutOfMemory, match=told):
         border.Broadcast(spark, "released", numbers_of(many))

@@ -13,7 +13,7 @@ import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
 from dphh.engines.failures import hide_duckdb_errors
-from dphh.engines.polars.host import hide_engine_errors as of_polars
+from dphh.engines.polars.host import hide_polars_errors as of_polars
 from dphh.errors import withholding
 
 pytestmark = pytest.mark.on_spark

@@ -1,4 +1,5 @@
-"""Opens a corpus in DuckDB as the views rows_of_corpus (user_id, content) and tokens_of_rows."""
+"""Opens a corpus in DuckDB: the views rows_of_corpus (user_id, content, group_name), tokens_of_rows
+and texts_of_corpus."""
 
 from __future__ import annotations
 
@@ -24,21 +25,21 @@ ROWS_TABLE = "corpus_rows"
 #: whose tokens take many times as much memory as their texts.
 LONG_TEXT_BYTES = 1 << 13
 Loader = Callable[[], None]
-#: The end of a list type's name in DuckDB, of variable or fixed length.
-LIST_TYPE = re.compile(r"\[\d*\]$")
-#: Types of groups: their values are written alike everywhere.
-PLAIN_TYPE = re.compile(
+#: Matches the end of the name of a DuckDB list type, of variable or fixed length.
+LIST_TYPE_END = re.compile(r"\[\d*\]$")
+#: Matches the types that a column of groups may have: a value has the same text on every engine.
+GROUP_TYPE = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
-#: Types of user ids: of these equal values are written alike.
-_TYPES_OF_USERS = re.compile(rf"{PLAIN_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
+#: Matches the types that a user column may have: cast to text, equal values have equal texts.
+_USER_ID_TYPE = re.compile(rf"{GROUP_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
 
 
 class OpenedCorpus(NamedTuple):
-    #: Makes the rows available, to be called when the run has begun.
+    #: Makes the rows available. It is called when the run has begun.
     load: Loader
     has_rows_without_user: Callable[[], bool]
-    #: The content column, and the expression by which DuckDB makes tokens of it for all engines.
+    #: The name of the content column, and DuckDB's expression that makes tokens of it.
     tokens: tuple[str, str]
 
 
@@ -47,7 +48,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), lambda: None
     else:
-        relation, load = ROWS_TABLE, _table_in_memory(con, corpus)
+        relation, load = ROWS_TABLE, _register_table(con, corpus)
     types = _types_of(con, relation, corpus.columns.values())
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
@@ -60,22 +61,23 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         con.execute(statement)
     nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
 
-    def look() -> bool:
+    def find_rows_without_user() -> bool:
         if corpus.kind != "path":
             return has_rows_without_user(corpus)
         return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
     name = corpus.content.column
-    return OpenedCorpus(load, look, (name, tokens_sql(corpus.content, types[name])))
+    expression = tokens_sql(corpus.content, types[name])
+    return OpenedCorpus(load, find_rows_without_user, (name, expression))
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
     """The SQL that makes the views of rows and tokens from a relation with these column types."""
     column = identifier(corpus.content.column)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
-    content = _as_written(corpus.content, types[corpus.content.column])
+    content = _content_sql(corpus.content, types[corpus.content.column])
     kind = types[corpus.content.column]
-    is_text = kind != "BLOB" and not LIST_TYPE.search(kind)
+    is_text = kind != "BLOB" and not LIST_TYPE_END.search(kind)
     is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
     return (
         f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
@@ -94,10 +96,10 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
-    """The id of the row's user as text: all later steps see this text alone. Several columns make
-    one text that determines the value of each; NULL if one of them is NULL."""
+    """SQL for the id of the row's user as text, which is all that later steps see. Several columns
+    make one text that determines the value of each; NULL if one of them is NULL."""
     for option, column in corpus.columns_of_user:
-        if not _TYPES_OF_USERS.fullmatch(types[column]):
+        if not _USER_ID_TYPE.fullmatch(types[column]):
             raise CorpusError(
                 NOT_A_USER_TYPE.format(option=option, column=column, kind=types[column])
             )
@@ -107,7 +109,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
 
 
 def row_condition_sql(corpus: Corpus) -> str:
-    """The condition for rows that are read: they have content, they meet the corpus's condition
+    """SQL that is true for rows that count: they have content, they meet the corpus's condition
     and, if rows without a user are to be dropped, they have a user."""
     needed = [corpus.content.column]
     if corpus.content.null_users == "drop":
@@ -118,8 +120,8 @@ def row_condition_sql(corpus: Corpus) -> str:
     return holds
 
 
-def _as_written(content: Content, column_type: str) -> str:
-    """The content column as text, cut to its limits.
+def _content_sql(content: Content, column_type: str) -> str:
+    """SQL for the content column as text, cut to its limits.
 
     Equal values may have different spellings: 0.0 and -0.0, 30 days and 1 month. If rows were
     grouped by value, one user's spelling would replace the others'; so content is cast to text
@@ -128,19 +130,19 @@ def _as_written(content: Content, column_type: str) -> str:
     column, longest = identifier(content.column), content.max_text_length
     if column_type == "BLOB":
         return column
-    if not LIST_TYPE.search(column_type):
+    if not LIST_TYPE_END.search(column_type):
         return f"first_characters(CAST({column} AS VARCHAR), {longest})"
     kind = "BLOB[]" if column_type.startswith("BLOB[") else "VARCHAR[]"
-    if not column_type.endswith("[]"):  # of a fixed length, which is a type by itself
+    if not column_type.endswith("[]"):  # a list type of fixed length
         return f"CAST({column} AS {kind})[1:{longest}]"
     return f"CAST(first_tokens({column}, {longest}) AS {kind})"
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:
-    """The group of a row, as the text in which groups are declared."""
+    """SQL for the group of a row, as the text by which groups are declared."""
     if by is None:
         return "CAST(NULL AS VARCHAR)"
-    if not PLAIN_TYPE.fullmatch(types[by]):
+    if not GROUP_TYPE.fullmatch(types[by]):
         raise CorpusError(NOT_A_GROUP_TYPE.format(column=by, kind=types[by]))
     return f"CAST({identifier(by)} AS VARCHAR)"
 
@@ -150,17 +152,17 @@ def tokens_sql(content: Content, column_type: str) -> str:
     content (bytes or text)."""
     column = identifier(content.column)
     if content.reading == "list":
-        if not LIST_TYPE.search(column_type):
+        if not LIST_TYPE_END.search(column_type):
             raise CorpusError(
                 f"as: 'list' needs a list column, but {content.column!r} is {column_type}; "
                 "give words, characters or whole"
             )
-        decoded = LIST_TYPE.sub("", column_type) == "BLOB"
+        decoded = LIST_TYPE_END.sub("", column_type) == "BLOB"
         tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
-        return _cleaned_tokens(tokens, content)
-    text = _as_text(column, column_type, content)
+        return _cleaned_tokens_sql(tokens, content)
+    text = _text_sql(column, column_type, content)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
@@ -173,15 +175,15 @@ def tokens_sql(content: Content, column_type: str) -> str:
         tokens = f"unicode_words({text})"
     else:
         tokens = f"pattern_words({text}, {literal(content.split)})"
-    return _cleaned_tokens(tokens, content, text)
+    return _cleaned_tokens_sql(tokens, content, text)
 
 
-def _as_text(column: str, column_type: str, content: Content) -> str:
+def _text_sql(column: str, column_type: str, content: Content) -> str:
     if column_type == "VARCHAR":
         return column
     if column_type == "BLOB":
         return f"first_characters(try(decode({column})), {content.max_text_length})"
-    is_list = LIST_TYPE.search(column_type)
+    is_list = LIST_TYPE_END.search(column_type)
     if content.reading == "whole" and not is_list:
         return f"CAST({column} AS VARCHAR)"
     wanted = "say as_='list'" if is_list else "name a text column, or say as_='whole'"
@@ -192,7 +194,7 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
     )
 
 
-def _cleaned_tokens(tokens: str, content: Content, text: str | None = None) -> str:
+def _cleaned_tokens_sql(tokens: str, content: Content, text: str | None = None) -> str:
     if content.strip:
         tokens = f"stripped({tokens}, {literal(content.strip)})"
     if content.keep is not None:
@@ -220,7 +222,7 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
         if not _types_of(con, relation, corpus.columns.values()).keys() >= {
             *corpus.columns.values()
         }:
-            # As text: one user's folder name must not decide the type of all others'.
+            # Folder names are read as text: one user's must not decide the type of all others'.
             relation = f"{files} true, hive_types_autocast = false)"
             _types_of(con, relation, wanted)
     except duckdb.Error as problem:
@@ -228,8 +230,9 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     return relation
 
 
-def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
-    """Tables in memory are read as Arrow. Until the run begins, only their schema is used."""
+def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
+    """Register a table of another library by its schema. What it returns registers the rows, as
+    Arrow, when the run begins."""
     con.register(ROWS_TABLE, schema_of_table(corpus).empty_table())
 
     def load() -> None:
@@ -242,13 +245,13 @@ def _table_in_memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 def _types_of(
     con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """The types of these columns, or of all, which takes time quadratic in their number."""
+    """The types of these columns; without `columns`, of all, in time quadratic in their number."""
     named = ", ".join(literal(column) for column in columns or ())
     some = "*" if columns is None else f"COLUMNS(lambda name: name IN ({named}))"
     query = f"DESCRIBE SELECT {some} FROM {relation}"
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}
     except duckdb.BinderException as problem:
-        if "COLUMNS" not in str(problem):  # by its message: many errors have this type
+        if "COLUMNS" not in str(problem):  # many errors have this type, so the message decides
             raise
         return {}  # none of the columns exists

@@ -14,7 +14,7 @@ from dphh.udfs.functions import LOOKUP, WORDS, Argument, Fixed, Function
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordIds
 
-_NAMES = {
+_TYPE_NAMES = {
     pa.int64(): "BIGINT",
     pa.int32(): "INTEGER",
     pa.string(): "VARCHAR",
@@ -29,11 +29,11 @@ def register(
     words: WordIds,
     objects: list[Any],
 ) -> None:
-    """Register `dphh_NAME`. Words are those of the run; an object is named by its place in
-    `objects`."""
+    """Register a function of `udfs/` as `dphh_NAME`. It gets the run's `words` where it takes
+    words; queries name an object by its index in `objects`."""
     takes = [type_name(kind) for kind in function.takes]
     register_arrow(
-        con, name, _of_columns(function, words, objects), takes, type_name(function.gives)
+        con, name, _function_of_columns(function, words, objects), takes, type_name(function.gives)
     )
 
 
@@ -49,8 +49,8 @@ def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
 def register_arrow(
     con: duckdb.DuckDBPyConnection, name: str, body: Any, takes: list[Any], gives: str
 ) -> None:
-    """Register a function of Arrow. Without `side_effects` a filter on its result would call it
-    twice, and equal rows once."""
+    """Register a function of Arrow arrays. Without `side_effects`, DuckDB would call it twice for a
+    filter on its result, and once for equal rows."""
     con.create_function(
         f"dphh_{name}",
         body,
@@ -63,7 +63,7 @@ def register_arrow(
 
 
 def type_name(kind: Argument) -> str:
-    """DuckDB's name of the type of an argument or of what a function gives."""
+    """DuckDB's name for the type of an argument or of a function's result."""
     if isinstance(kind, Fixed):
         return type_name(kind.kind)
     if isinstance(kind, str):
@@ -72,10 +72,12 @@ def type_name(kind: Argument) -> str:
         return f"{type_name(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return f"STRUCT({', '.join(f'{field.name} {type_name(field.type)}' for field in kind)})"
-    return _NAMES[kind]
+    return _TYPE_NAMES[kind]
 
 
-def _of_columns(function: Function, words: WordIds, objects: list[Any]) -> Callable[..., pa.Array]:
+def _function_of_columns(
+    function: Function, words: WordIds, objects: list[Any]
+) -> Callable[..., pa.Array]:
     def argument(kind: Argument, column: Any) -> Any:
         if kind == WORDS:
             return words

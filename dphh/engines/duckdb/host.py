@@ -39,15 +39,15 @@ class DuckDBHost(OneProcessHost):
         register_spelled(self.con, self.words)
 
     def gather(self, table: str, reading: Reading) -> None:
-        """The column `words` is NULL: ids are those of the run's words."""
+        """The column `words` is NULL, because ids are word ids of the whole run."""
         self.drop(table)
         with hide_duckdb_errors("gather_texts"):
             self.con.execute(
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
-            for rows in prepare_one_ahead(self.rows.gathered(reading, self.words)):
-                self.memory.settle()  # DuckDB may use what the vocabulary frees
+            for rows in prepare_one_ahead(self.rows.whole_users(reading, self.words)):
+                self.memory.update_limit()  # DuckDB may use the memory that the vocabulary frees
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")
                 self.con.unregister("made")
@@ -58,17 +58,16 @@ class DuckDBHost(OneProcessHost):
         text = query(step)
         called = (self.functions.get(name) for name in called_in(text))
         of_users = any(function is not None and function.takes_users for function in called)
-        in_parallel = self._side_by_side() if of_users else nullcontext()
+        in_parallel = self._run_in_parallel() if of_users else nullcontext()
         with hide_duckdb_errors(step), in_parallel:
             for statement in self.con.extract_statements(text):
                 named = {name: values[name] for name in statement.named_parameters}
-                self.memory.settle()
+                self.memory.update_limit()
                 self.con.execute(statement, named or None)
         self._objects.clear()
 
     def take(self, step: str, **parameters: Any) -> Any:
-        """The query's rows.
-
+        """Run a query, and return its rows.
         `con.sql` with parameters holds Python's lock while it waits for its threads. A thread that
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
@@ -85,7 +84,7 @@ class DuckDBHost(OneProcessHost):
             return rows
 
     def _values(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """A step's parameters as DuckDB's: objects as their indices."""
+        """A step's parameters as DuckDB takes them: in place of an object, its index."""
         brought = {name: Lookup(value) for name, (_, value) in self._brought.items()}
         parameters = {"words_of_corpus": len(self.words), **parameters}
         return {
@@ -96,13 +95,13 @@ class DuckDBHost(OneProcessHost):
     def _index_of(self, parameter: Lookup) -> int | None:
         if parameter.value is None:
             return None
-        self._objects.append(self.known(parameter))
+        self._objects.append(self.value_of_lookup(parameter))
         return len(self._objects) - 1
 
     @contextmanager
-    def _side_by_side(self) -> Iterator[None]:
+    def _run_in_parallel(self) -> Iterator[None]:
         """Run steps over rows of whole users in parallel: DuckDB gives each thread 122,880 rows of
-        a table, so often one thread all of them. This testing pragma makes it 2,048."""
+        a table, so often one thread gets all. This pragma, made for tests, makes it 2,048."""
         self.con.execute("PRAGMA verify_parallelism")
         try:
             yield
@@ -118,7 +117,7 @@ class DuckDBHost(OneProcessHost):
             self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 
-    def rename(self, table: str, name: str) -> None:
+    def rename_replacing(self, table: str, name: str) -> None:
         self.drop(name)
         self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
 

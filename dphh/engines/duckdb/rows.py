@@ -32,22 +32,22 @@ from dphh.udfs.kernel.words import by_key
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Texts that were read may use the memory limit divided by this, at most.
-TEXTS_PART = 16
-#: The limit divided by this is reserved for the arrays of the functions that a step calls.
-CALLS_PART = 4
-#: DuckDB gets the limit divided by this, at least, however much the rest of the process uses.
-LEAST_PART = 4
+#: Texts that were read may use at most the memory limit divided by this.
+TEXTS_DIVISOR = 16
+#: The memory limit divided by this is reserved for arrays of the functions that a step calls.
+CALLS_DIVISOR = 4
+#: DuckDB gets at least the memory limit divided by this, whatever the rest of the process uses.
+LEAST_DIVISOR = 4
 _SIZE_WITH_UNIT = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
 _BYTES_OF_UNIT = {
     unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
 }
 _PROCESS_MEMORY_FILE = Path("/proc/self/statm")
-NO_DISK = (
+DISK_RAN_OUT = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
     "raise the memory limit"
 )
-NO_MEMORY = (
+MEMORY_RAN_OUT = (
     "this machine has no memory left in the step 'gather_texts': free some, or run on a machine "
     "with more"
 )
@@ -58,7 +58,7 @@ class Rows:
     (user_id, tokens, group_name)."""
 
     def __init__(self, corpus: Corpus, limits: Limits) -> None:
-        #: A relation's stream can be read only once.
+        #: Whether the rows can be read only once, as a relation's stream can.
         self._read_once = corpus.kind == "table"
         self._is_open = False
         self._spill = PrivateFolder()
@@ -85,11 +85,11 @@ class Rows:
         self._spill.close()
 
     def has_rows_without_user(self) -> bool:
-        with hide_duckdb_errors("look"):
+        with hide_duckdb_errors("find_rows_without_user"):
             return bool(self._opened.has_rows_without_user())
 
     def open(self) -> None:
-        """Make the rows available, several times."""
+        """Make the rows available, so that they can be read several times."""
         if self._is_open:
             return
         self._opened.load()
@@ -99,12 +99,12 @@ class Rows:
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_open = True
 
-    def gathered(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
-        """Whole users as rows of lists (user_hashes, lengths, ids). Texts that do not fit into
-        memory while they are gathered are written to files."""
+    def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
+        """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
+        into memory meanwhile are written to files."""
         self.open()
         limit = self.memory.limit
-        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_PART)
+        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_DIVISOR)
         column, expression = self._opened.tokens
         tokens = partial(tokens_of, column=column, expression=expression)
         gathering = Gathering(reading.reader(words), spilled, tokens)
@@ -113,7 +113,7 @@ class Rows:
         with _explain_what_ran_out(gathering):
             try:
                 with hide_duckdb_errors("gather_texts"):
-                    self.memory.settle()
+                    self.memory.update_limit()
                     self.con.execute(query("gather_texts"))
                     gathering.end()
             finally:
@@ -128,7 +128,7 @@ class Rows:
 
 class OneProcessHost(Host):
     """What DuckDB and Polars share as hosts: the rows, one vocabulary for all words of a run, and
-    functions in this process, so that what is brought to users is an object that these look up."""
+    functions in this process, which look up a brought value in an object."""
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
@@ -151,9 +151,9 @@ class OneProcessHost(Host):
         found = self.take(step, **parameters)
         self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
 
-    def known(self, parameter: Lookup) -> Any:
-        """The value that functions get; one that knows words by their spelling becomes an array by
-        word id."""
+    def value_of_lookup(self, parameter: Lookup) -> Any:
+        """The value that functions get for a parameter. If it knows words by their spelling, it is
+        an array by word id."""
         value = parameter.value
         return value.by_id(self.words) if hasattr(value, "by_id") else value
 
@@ -179,15 +179,15 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         if gathering.disk_error is None:
             raise
         why = gathering.disk_error.strerror
-        raise EngineOutOfMemory(NO_DISK.format(why=why)) from None
+        raise EngineOutOfMemory(DISK_RAN_OUT.format(why=why)) from None
     except MemoryError:  # NumPy's message has the size of an array, which is private
-        raise EngineOutOfMemory(NO_MEMORY) from None
+        raise EngineOutOfMemory(MEMORY_RAN_OUT) from None
 
 
 def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     try:
         return open_corpus(con, corpus)
-    except duckdb.Error as problem:  # it may quote the names of folders, which may be user ids
+    except duckdb.Error as problem:  # its message may quote names of folders, which may be user ids
         raise CorpusError(
             f"corpus: DuckDB cannot take its columns or its folders ({type(problem).__name__}); "
             "cast the columns to plain types, or rename the folders"
@@ -195,43 +195,43 @@ def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
 
 
 def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
-    # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
-    # is removed with it.
+    # Private rows spill to this folder, which belongs to the run, is readable by one login only,
+    # and is removed when the run ends.
     given = {"memory_limit": limits.memory, "threads": limits.threads}
     limited = {each: limit for each, limit in given.items() if limit is not None}
     return {"temp_directory": spill, **limited}
 
 
 def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
-    # By DuckDB's message, which names the setting: all wrong settings raise one type of error.
+    # DuckDB's message names the wrong setting. The type of the error is the same for all settings.
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
 
 
 class SharedMemory:
-    """The memory limit of a connection. A limit that the caller gave (`is_kept`) applies to the
-    whole process, so DuckDB gets what the rest of the process leaves of it.
+    """The memory limit of a connection. A limit that the caller gave (`is_from_caller`) applies to
+    the whole process, so DuckDB gets what the rest of the process leaves of it.
 
     The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only
     its own memory. So DuckDB's limit is set again before each step.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, is_kept: bool) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, is_from_caller: bool) -> None:
         self._con = con
-        self.is_kept = is_kept
+        self.is_from_caller = is_from_caller
         ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
         found = _SIZE_WITH_UNIT.fullmatch(written)
         self.limit = int(float(found[1]) * _BYTES_OF_UNIT[found[2]]) if found else None
         self._share = self.limit or 0
 
-    def settle(self) -> None:
-        if not self.is_kept:
+    def update_limit(self) -> None:
+        if not self.is_from_caller:
             return
         beside = self._memory_outside_duckdb()
         if self.limit is None or beside is None:
             return
-        share = max(self.limit - self.limit // CALLS_PART - beside, self.limit // LEAST_PART)
+        share = max(self.limit - self.limit // CALLS_DIVISOR - beside, self.limit // LEAST_DIVISOR)
         try:
             self._set_memory_limit(share)
         except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once
@@ -243,7 +243,7 @@ class SharedMemory:
         self._con.execute(f"SET memory_limit = '{share} bytes'")
 
     def _memory_outside_duckdb(self) -> int | None:
-        """The process's memory that DuckDB does not count; None except on Linux."""
+        """The process's memory that DuckDB does not count; None on systems other than Linux."""
         if not _PROCESS_MEMORY_FILE.exists():
             return None
         import resource

@@ -32,7 +32,8 @@ USERS_SCHEMA = {
     "ids": pl.List(pl.Int32),
 }
 
-hide_engine_errors = EngineFailures(
+#: A context by the name of a step: in it, Polars' errors are replaced by messages without data.
+hide_polars_errors = EngineFailures(
     "Polars",
     # The owner's lazy frame may raise any exception when it is collected.
     errors=(Exception, PanicException),
@@ -40,10 +41,10 @@ hide_engine_errors = EngineFailures(
     ran_out_of="memory",
     more_memory="give the process more memory, lower max_text_length or max_items, or use "
     "engine='duckdb', which spills to disk",
-    look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
+    where_to_look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
     not_utf8=re.compile("utf-?8", re.IGNORECASE),
 )
-#: Where a step reads rows, it reads tokens that are not empty.
+#: The query for a step that reads rows: empty tokens are left out.
 _TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
 
 
@@ -59,7 +60,7 @@ class PolarsHost(OneProcessHost):
         self.tables: dict[str, pl.DataFrame] = {}
 
     def gather(self, table: str, reading: Reading) -> None:
-        gathered = self.rows.gathered(reading, self.words)
+        gathered = self.rows.whole_users(reading, self.words)
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathered]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
 
@@ -75,7 +76,7 @@ class PolarsHost(OneProcessHost):
         reads = signature(step).parameters
         known = {each: value for each, (_, value) in self._brought.items() if each in reads}
         for each, value in parameters.items():
-            known[each] = self.known(value) if isinstance(value, Lookup) else value
+            known[each] = self.value_of_lookup(value) if isinstance(value, Lookup) else value
         return step(self, **known)
 
     def table(self, name: str) -> pl.LazyFrame:
@@ -86,13 +87,13 @@ class PolarsHost(OneProcessHost):
         return self.tables[name].lazy()
 
     def collect(self, step: str, rows: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-        with hide_engine_errors(step):
+        with hide_polars_errors(step):
             return rows.lazy().collect(engine="streaming")
 
     def put(self, table: str, rows: Any) -> None:
         self.tables[table] = pl.DataFrame(rows)
 
-    def rename(self, table: str, name: str) -> None:
+    def rename_replacing(self, table: str, name: str) -> None:
         self.drop(name)
         self.tables[name] = self.tables.pop(table)
 
@@ -102,8 +103,8 @@ class PolarsHost(OneProcessHost):
             self.forget_brought(table)
 
     def call(self, name: str, *arguments: Any) -> pl.Expr:
-        """A function of `udfs/`, applied to batches of rows: of columns by their names, and of
-        values."""
+        """An expression that applies a function of `udfs/` to batches of rows. Its arguments are
+        names of columns, and values where the function takes one value for all rows."""
         function = self.functions[name]
         given = iter(arguments)
         known: list[Any] = [self.words if kind == WORDS else next(given) for kind in function.takes]
@@ -138,8 +139,8 @@ class PolarsHost(OneProcessHost):
     def spelled(self, keys: pl.Series) -> pl.Series:
         return pl.Series(self.words.spelled(keys.to_arrow()), dtype=pl.String)
 
-    def names(self, users: pl.Series, purpose: str) -> Any:
-        """The user ids, if a test's random words depend on them, else None."""
+    def draw_names(self, users: pl.Series, purpose: str) -> Any:
+        """The user ids, if a test's random numbers depend on them; else None."""
         if not wants_keys(self.randomness, purpose):
             return None
         return users.to_arrow().cast(pa.string())

@@ -22,15 +22,15 @@ from dphh.udfs.text.hashes import mixed, of_numbers, of_spellings
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
-SCHEMA = "user_hashes binary, lengths binary, ids binary, words array<string>"
-#: A block has at least so many positions, where there are as many.
-POSITIONS = 1 << 22
+BLOCKS_SCHEMA = "user_hashes binary, lengths binary, ids binary, words array<string>"
+#: A block has at least this many positions; the last one of a task may have fewer.
+BLOCK_POSITIONS = 1 << 22
 Batches = Iterator[pa.RecordBatch]
 
 
 def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batches], Batches]:
-    """From batches (user_id, content, group_name), of all rows of their users, to rows of
-    SCHEMA."""
+    """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. It
+    must get all rows of each user."""
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
@@ -44,18 +44,18 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
         if gathering.holds_null_users:
             raise RuntimeError("dphh: NULL user")
         words.close()
-        for users in _full(gathering.users()):
+        for users in _joined_to_blocks(gathering.users()):
             yield _block(users, words)
 
     return blocks
 
 
-def _full(users: Iterator[Users]) -> Iterator[Users]:
-    """The same users, with some POSITIONS at a time."""
+def _joined_to_blocks(users: Iterator[Users]) -> Iterator[Users]:
+    """The same users, joined until they have at least BLOCK_POSITIONS."""
     waiting: list[Users] = []
     for some in users:
         waiting.append(some)
-        if sum(len(each.positions) for each in waiting) >= POSITIONS:
+        if sum(len(each.positions) for each in waiting) >= BLOCK_POSITIONS:
             yield Users(*map(np.concatenate, zip(*waiting, strict=True)))
             waiting = []
     if waiting:
@@ -81,16 +81,16 @@ def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["user_hashes", "lengths", "ids", "words"])
 
 
-# What is private comes to the blocks that have its keys (`sql/spark/brought.sql`). A row is a part
-# of a block's keys: key by key, Java's joins cost more than all else of a level.
+# Brought values come to the blocks that have their keys (`sql/spark/brought.sql`). A row of this
+# join has many keys of a block: with a key a row, Java's joins cost more than all else of a level.
 
-#: A block's place among the files of its table, not what it holds: two blocks may hold the same.
-NAMED = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
-FOUND = "block string, places array<bigint>, values array<bigint>"
+#: A block's name is its place in the files of its table, because two blocks may hold the same.
+BLOCK_NAME_SQL = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
+VALUES_SCHEMA = "block string, places array<bigint>, values array<bigint>"
 
 
 def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
-    """`dphh_part(key)`, below `parts`."""
+    """The function `dphh_part(key)`: a number below `parts`, by a hash of the key."""
 
     def part(keys: pa.Array) -> pa.Array:
         hashes = of_numbers(keys) if pa.types.is_integer(keys.type) else of_spellings(keys)
@@ -100,7 +100,8 @@ def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
 
 
 def keys_of_blocks(batches: Batches, parts: int) -> Batches:
-    """From (block, words or keys), each key once, by part; and places: word ids, or the keys."""
+    """From rows (block, words or keys) to rows (part, block, places, keys). Each key of a block is
+    there once; its place is its word id or, if it is no word, the key itself."""
     for rows in batches:
         for block, held in zip(*rows.columns, strict=True):
             if pa.types.is_list(held.type):
@@ -118,8 +119,8 @@ def keys_of_blocks(batches: Batches, parts: int) -> Batches:
 
 
 def values_of_keys(batches: Batches) -> Batches:
-    """From rows (key, value), and after all of them (block, places, keys), to (block, places,
-    values), of the keys that have a value."""
+    """From rows (key, value), and after all of them (block, places, keys), to rows (block, places,
+    values). Keys without a value are left out."""
     given: list[pa.RecordBatch] = []
     for rows in batches:
         is_value = rows.column("block").is_null()

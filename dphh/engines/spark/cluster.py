@@ -29,35 +29,35 @@ from dphh.wording.warned import warn
 #: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes
 #: and blocks, and Java then collects garbage over and over.
 _JAVA_MEMORY = "2g"
-#: Options that the user has set come after these and take precedence.
+#: Options that the caller has set come after these and take precedence.
 _JAVA_OPTIONS = " ".join((
-    # Java's default collector looks through its whole memory at each array of megabytes, as a block
-    # of users is one. Half of the memory is for what is new, as most of it soon goes.
+    # Java's default garbage collector searches its whole memory for each array of megabytes, such
+    # as a block of users. Half of the memory is for new objects, most of which are soon garbage.
     "-XX:+UseParallelGC -XX:NewRatio=1",
-    # A run is many short queries, of which Java would compile code for longer than it runs them: to
-    # be compiled again with all optimisations, code has to run ten times as often as by default.
+    # A run is many short queries, and Java would compile their code for longer than it runs. So
+    # code is compiled with all optimisations only after ten times as many calls as by default.
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
-    # Or Java would collect several times for the sake of Spark's classes, until it has them all.
+    # With less, Java would collect garbage several times while it loads Spark's classes.
     "-XX:MetaspaceSize=256m",
     "-XX:+IgnoreUnrecognizedVMOptions",
     # Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 ))  # fmt: skip
-_CAUSE = re.compile(
+_WORKER_FAULT = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
-#: Spark's applications whose workers were asked.
-_checked: set[str] = set()
+#: The ids of Spark's applications whose workers were checked.
+_checked_applications: set[str] = set()
 #: Settings of a session that dphh starts, so that it does not show or store how much data there is,
 #: or leave rows that others can read.
-_SETTINGS = {
+_LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
-    # Rows that it shuffles or spills, which a killed Java leaves on the disk.
+    # Encrypts rows that Spark shuffles or spills, which a killed Java leaves on the disk.
     "spark.io.encryption.enabled": "true",
     "spark.shuffle.service.removeShuffle": "true",
     # A run's queries make some 250 classes, most of them at each level and in each run. Spark would
@@ -73,14 +73,14 @@ _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     """Find or start a session; also returns whether it was started here and must be stopped
     here."""
-    # Spark's Python side logs every error a second time, with what it was about.
+    # PySpark logs every error a second time, with the query that it is about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # PySpark warns about the version of pandas, which dphh does not use here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     _forget_ended_java()
     if limits.memory is not None:
         raise UsageError(
-            f"memory_limit: found {limits.memory!r}, but Spark has its memory from its start: "
+            f"memory_limit: found {limits.memory!r}, but Spark's memory is fixed when it starts: "
             "leave memory_limit out, and set SPARK_DRIVER_MEMORY or spark.driver.memory before"
         )
     if isinstance(corpus.source, DataFrame):
@@ -91,8 +91,8 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
 
 
 def _forget_ended_java() -> None:
-    """PySpark keeps a Java process that has ended, and would ask it for ever: let the next one
-    start."""
+    """Make PySpark forget a Java process that has ended, so that a new one starts. By itself
+    PySpark would go on asking the ended one."""
     java = getattr(SparkContext._gateway, "proc", None)
     if java is not None and java.poll() is not None:
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
@@ -100,7 +100,7 @@ def _forget_ended_java() -> None:
 
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Refuse other threads than a running Spark has, and a session without Java."""
+    """Refuse a session without Java, and a limit of threads, which a running Spark has already."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UsageError(
             "engine: found a Spark Connect session, and a run needs a session with Java beside it, "
@@ -136,7 +136,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     builder = builder.config("spark.executorEnv.PYTHONPATH", paths)
     builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
     builder = builder.config("spark.driver.defaultJavaOptions", _JAVA_OPTIONS)
-    for setting, value in _SETTINGS.items():
+    for setting, value in _LOCAL_SETTINGS.items():
         builder = builder.config(setting, value)
     try:
         spark = builder.getOrCreate()
@@ -154,10 +154,11 @@ def _start_local_spark(limits: Limits) -> SparkSession:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """A cluster's machines have a Python and packages of their own. Spark starts workers where it
-    likes, so that a few tasks can only find what is missing on all machines, or on many."""
+    """Refuse a Spark whose Python workers cannot run dphh: a cluster's machines have a Python and
+    packages of their own. Spark starts workers where it likes, so a few tasks find only what is
+    missing on all machines, or on many."""
     application = str(spark.sparkContext.applicationId)
-    if application in _checked:
+    if application in _checked_applications:
         return
     tasks = 1 if str(spark.sparkContext.master).startswith("local") else 8
     rows = spark.range(0, tasks, 1, tasks)
@@ -165,7 +166,7 @@ def check_workers(spark: SparkSession) -> None:
         asked = rows.mapInArrow(version_of_worker, "version string").distinct().collect()
         lacks = [f"dphh is {there} there" for (there,) in asked if there != version("dphh")]
     except (PySparkException, Py4JError) as problem:
-        cause = _CAUSE.search(str(problem))
+        cause = _WORKER_FAULT.search(str(problem))
         lacks = [cause[0] if cause else type(problem).__name__]
     if lacks:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -175,7 +176,7 @@ def check_workers(spark: SparkSession) -> None:
             f"PYSPARK_PYTHON, or spark.pyspark.python, to a Python {here} that has it "
             "(docs/engines.md)"
         )
-    _checked.add(application)
+    _checked_applications.add(application)
 
 
 def version_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

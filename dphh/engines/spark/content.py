@@ -41,28 +41,28 @@ from dphh.rows.content import NOT_A_GROUP_TYPE, Content
 from dphh.rows.user import NOT_A_USER_TYPE
 from dphh.udfs.text.tokens import tokens_of
 
-ROWS = "corpus_rows"
-#: Names that Spark takes for no data; a _ with a = is a folder's that spells a column.
+ROWS_VIEW = "corpus_rows"
+#: Matches names of files that Spark skips. A name with _ and = is that of a partition folder.
 _SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
 _METADATA_FILES = ("_metadata", "_common_metadata")
-#: Types of groups, besides text: their values are written alike everywhere.
-PLAIN = (IntegralType, BooleanType, DateType, NullType)
-#: What to do when the run ends.
+#: Types, besides text, that a column of groups may have: a value has the same text on every engine.
+GROUP_TYPES = (IntegralType, BooleanType, DateType, NullType)
+#: A function that takes what is to be called when the run ends.
 WhenClosed = Callable[[Callable[[], object]], None]
 
 
 def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> OpenedCorpus:
-    """Look at the names and types of the columns. Reads no row. DuckDB makes the tokens on the
+    """Check the names and types of the columns. Reads no row. DuckDB makes the tokens on the
     executors, so that all engines read content alike."""
     if corpus.content.where is not None:
         raise UsageError(
-            "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
+            "where: it is DuckDB's SQL, for the engines DuckDB and Polars; filter the Spark frame "
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load, look, content_type = _read_by_spark(spark, corpus, when_closed)
+        load, find, content_type = _read_by_spark(spark, corpus, when_closed)
     else:
-        load, look, content_type = _read_by_duckdb(spark, corpus, when_closed)
+        load, find, content_type = _read_by_duckdb(spark, corpus, when_closed)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
@@ -76,13 +76,14 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return OpenedCorpus(load_and_define, look, (name, expression))
+    return OpenedCorpus(load_and_define, find, (name, expression))
 
 
 def _read_by_duckdb(
     spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
 ) -> tuple[Loader, Callable[[], bool], str]:
-    """A table in memory, which comes in as Arrow; and the type of its content in DuckDB."""
+    """How DuckDB's tables and tables in memory are loaded, how rows without a user are found, and
+    the type of the content in DuckDB."""
     rows = Rows(corpus, Limits())
     when_closed(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
@@ -91,7 +92,7 @@ def _read_by_duckdb(
         rows.open()
         with hide_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
-        rows.close()  # with DuckDB's own copy of the rows
+        rows.close()  # frees DuckDB's own copy of the rows
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
     return load, rows.has_rows_without_user, described[0][1]
@@ -100,11 +101,11 @@ def _read_by_duckdb(
 def _read_by_spark(
     spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
 ) -> tuple[Loader, Callable[[], bool], str]:
-    """Files and frames; and the type of their content in DuckDB. Only names and types are asked for
-    until the run begins."""
+    """How files and Spark frames are loaded, how rows without a user are found, and the type of the
+    content in DuckDB. Only names and types are asked for until the run begins."""
     is_path = corpus.kind == "path"
     found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, when_closed)
-    found.createOrReplaceTempView(ROWS)
+    found.createOrReplaceTempView(ROWS_VIEW)
     types = {field.name: field.dataType for field in found.schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
@@ -120,38 +121,39 @@ def _read_by_spark(
     def load() -> None:
         spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
-            f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
-            f"WHERE {counted}"
+            f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name "
+            f"FROM {ROWS_VIEW} WHERE {counted}"
         )
 
-    def look() -> bool:
+    def find_rows_without_user() -> bool:
         nulls = " AND ".join(f"{column} IS NULL" for column in users)
-        found = spark.sql(f"SELECT 1 FROM {ROWS} WHERE {nulls} LIMIT 1")
+        found = spark.sql(f"SELECT 1 FROM {ROWS_VIEW} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
-    return load, look, content_type
+    return load, find_rows_without_user, content_type
 
 
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
-    """Files on this machine by their names, whatever is in them; other places as Spark does."""
+    """The rows of files. On this machine each file is given to Spark by its name, with wildcards
+    escaped; paths elsewhere are given as they are."""
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
     _refuse_files_skipped_by_spark(names)
-    files = [f"file://{_without_glob_meaning(name)}" for name in names]
+    files = [f"file://{_escaped_glob(name)}" for name in names]
     remote = [path for path in corpus.where if "://" in path]
     if here and not files and not remote:
         raise no_such_file_error(corpus)
     several = len(files) != 1 or remote
     reader = spark.read.option("mergeSchema", "true" if several else "false")
     try:
-        # A column of the files is taken before one that the folders' names spell.
+        # A column in the files takes precedence over one in the names of partition folders.
         rows = reader.option("recursiveFileLookup", "true").parquet(*files, *remote)
         if set(corpus.columns.values()) <= set(rows.columns):
             return rows
         if files:
             reader = reader.option(
                 "basePath",
-                f"file://{_without_glob_meaning(_folder_above_partitions(corpus, here))}",
+                f"file://{_escaped_glob(_folder_above_partitions(corpus, here))}",
             )
         return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
     except (PySparkException, Py4JError) as problem:
@@ -171,7 +173,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
-    """Other engines read such files, so the same request would give another release."""
+    """Refuse them because other engines read them: the same request would give another release."""
     for file in files:
         name = Path(file).name
         if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
@@ -181,8 +183,8 @@ def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
             )
 
 
-def _without_glob_meaning(path: str) -> str:
-    """A name without the meaning that Hadoop's globs would give it."""
+def _escaped_glob(path: str) -> str:
+    """The path with the characters escaped that mean something in Hadoop's globs."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
@@ -219,12 +221,12 @@ def identifier(name: str) -> str:
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
-    """The id of the row's user as text: all later steps see this text alone. Several columns make
-    one text of lengths in bytes and values; NULL if one of the values is NULL."""
+    """SQL for the id of the row's user as text, which is all that later steps see. Several columns
+    make one text of lengths in bytes and values; NULL if one of the values is NULL."""
     texts = []
     for option, column in corpus.columns_of_user:
         text, kind = identifier(column), types[column]
-        if not is_text(kind) and not isinstance(kind, (*PLAIN, DecimalType)):
+        if not is_text(kind) and not isinstance(kind, (*GROUP_TYPES, DecimalType)):
             raise CorpusError(
                 NOT_A_USER_TYPE.format(option=option, column=column, kind=kind.simpleString())
             )
@@ -240,19 +242,19 @@ def is_text(kind: DataType) -> bool:
 
 
 def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
-    """The group of a row, as the text that declares it."""
+    """SQL for the group of a row, as the text by which groups are declared."""
     if by is None:
         return "CAST(NULL AS STRING)"
     kind = types[by]
     if is_text(kind):
         return f"checked({identifier(by)})"
-    if not isinstance(kind, PLAIN):
+    if not isinstance(kind, GROUP_TYPES):
         raise CorpusError(NOT_A_GROUP_TYPE.format(column=by, kind=kind.simpleString()))
     return f"CAST({identifier(by)} AS STRING)"
 
 
 def _content_and_duckdb_type(content: Content, kind: DataType) -> tuple[str, str]:
-    """The content column cut to its limits, as text, bytes or a list of these, in Spark's SQL; and
+    """Spark's SQL for the content column cut to its limits, as text, bytes or a list of these; and
     the name of this type in DuckDB."""
     column, longest = identifier(content.column), content.max_text_length
     if isinstance(kind, ArrayType):

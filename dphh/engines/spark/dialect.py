@@ -1,4 +1,4 @@
-"""A step's text in Spark's SQL: that of `sql/`, written for DuckDB, with the words that differ.
+"""A step's query in Spark's SQL: the text in `sql/`, for DuckDB, with what differs replaced.
 
 A file of `sql/spark/` is an exception, in Spark's own SQL, and its first line says why it is one.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dphh.sql import place_for, query_for
 
-#: What DuckDB writes, and what Spark does, in this order.
+#: Patterns of DuckDB's SQL and what replaces them in Spark's SQL, one after the other.
 DIFFERENCES = tuple(
     (re.compile(duckdb), spark)
     for duckdb, spark in (
@@ -29,9 +29,9 @@ DIFFERENCES = tuple(
         (r"\bVARCHAR\b", "STRING"),
     )
 )
-#: DuckDB writes a parameter $name, Spark :name.
+#: Matches a parameter in DuckDB's SQL, $name; in Spark's SQL it is :name.
 _PARAMETER = re.compile(r"\$(\w+)")
-#: The last line of a statement, which is no comment.
+#: Matches the last line of a statement, if it is no comment.
 _LAST_LINE = re.compile(r"^(?!\s*--).*;$", re.MULTILINE)
 _CREATED = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
 
@@ -46,7 +46,7 @@ class Statement(NamedTuple):
 
 @cache
 def statements(step: str) -> tuple[Statement, ...]:
-    """What a step makes, one after the other."""
+    """The tables and views that a step makes, in their order."""
     _, *parts = _CREATED.split(spark_sql(step))
     made = []
     for kind, name, select in zip(*(parts[i::3] for i in range(3)), strict=True):

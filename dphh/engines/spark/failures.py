@@ -8,22 +8,22 @@ from functools import partial
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from dphh.engines.failures import EngineFailures, query_of_step
+from dphh.engines.failures import EngineFailures, query_file_sentence
 
-#: What a call may raise where Spark's Java process no longer answers.
-FROM_JAVA = (Py4JError, ConnectionError)
+#: What a call of Spark's Java process may raise, also if the process does not answer.
+JAVA_CALL_ERRORS = (Py4JError, ConnectionError)
 _SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
 
 
 def java_is_gone(problem: BaseException | None) -> bool:
-    """Whether Java did not answer a call: where it fails, it answers with a Py4JJavaError."""
-    return isinstance(problem, FROM_JAVA) and not isinstance(problem, Py4JJavaError)
+    """Whether Java did not answer a call. An answer that the call failed is a Py4JJavaError."""
+    return isinstance(problem, JAVA_CALL_ERRORS) and not isinstance(problem, Py4JJavaError)
 
 
 def quiet_py4j() -> None:
-    """From here on keep Py4J from logging a lost connection, with its traceback, besides raising
-    it: also where Python's collector is what asks Java."""
-    logging.getLogger().addFilter(_is_no_lost_connection)  # to which Py4J writes this one message
+    """From here on, keep Py4J from logging a lost connection with its traceback. Where it matters
+    it is raised too; Python's garbage collector may also call Java, and meet it."""
+    logging.getLogger().addFilter(_is_no_lost_connection)  # Py4J logs this to the root logger
 
 
 def _is_no_lost_connection(record: logging.LogRecord) -> bool:
@@ -31,14 +31,15 @@ def _is_no_lost_connection(record: logging.LogRecord) -> bool:
     return raised is None or not issubclass(raised, Py4JNetworkError)
 
 
-hide_engine_errors = EngineFailures(
+#: A context by the name of a step: in it, Spark's errors are replaced by messages without data.
+hide_spark_errors = EngineFailures(
     "Spark",
-    errors=(PySparkException, *FROM_JAVA),
+    errors=(PySparkException, *JAVA_CALL_ERRORS),
     is_out_of_memory=lambda problem: (
         java_is_gone(problem) or any(sign in str(problem) for sign in _SIGNS_OF_NO_MEMORY)
     ),
     ran_out_of="memory or of disk, or its Java process ended,",
     more_memory="give it more of either (spark.driver.memory, spark.executor.memory; for a Spark "
     "that dphh starts, SPARK_DRIVER_MEMORY), or lower max_items",
-    look=partial(query_of_step, "spark"),
+    where_to_look=partial(query_file_sentence, "spark"),
 )

@@ -14,22 +14,22 @@ from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 
 #: The key in Spark's configuration (`spark-submit --conf`) for a folder that all executors reach.
-SETTING = "spark.dphh.folder"
+FOLDER_SETTING = "spark.dphh.folder"
 _WRITE_OPTIONS = {
     # With this committer a task's files are moved into the table only after one attempt of the task
     # and then the job are committed.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
-    # No values repeat enough for a dictionary to be worth what it costs to make: of a block, whose
-    # bytes it would hash, and of keys and noised sums.
+    # No values repeat enough for a dictionary to pay: not those of a block, whose bytes it would
+    # hash, nor keys and noised sums.
     "parquet.enable.dictionary": "false",
-    # A block is a row of tens of megabytes. By its defaults Parquet looks at sizes at every 100th
-    # row, so that who writes or reads would hold all blocks of a task, several times: now it looks
-    # at each row, and a group of rows takes so many bytes, or is one block.
+    # A block is a row of tens of megabytes. By default Parquet looks at sizes at every 100th row,
+    # so that a writer or reader would hold all blocks of a task, several times. Now it looks at
+    # each row, and a group of rows has about this many bytes, or is one block.
     "parquet.page.size.row.check.min": "1",
     "parquet.block.size": str(16 * 2**20),
 }
 #: On this machine no network carries the tables: reading more bytes costs less than compression.
-_ON_THIS_MACHINE = {"compression": "uncompressed"}
+_LOCAL_WRITE_OPTIONS = {"compression": "uncompressed"}
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
@@ -41,16 +41,16 @@ class RunFolder:
     storage."""
 
     def __init__(self, spark: SparkSession) -> None:
-        parent = spark.conf.get(SETTING, None)
+        parent = spark.conf.get(FOLDER_SETTING, None)
         self._local: PrivateFolder | None = None
         self._spark: Any = spark
         if parent is None:
             master = str(spark.sparkContext.master)
             if not master.startswith("local"):
                 raise UsageError(
-                    f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose executors "
-                    f"share no folder with this machine; pass --conf {SETTING}=URL of "
-                    f"{_WANTED_FOLDER}"
+                    f"{FOLDER_SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose "
+                    "executors share no folder with this machine; pass --conf "
+                    f"{FOLDER_SETTING}=URL of {_WANTED_FOLDER}"
                 )
             self._local = PrivateFolder()
             self.path = f"file://{self._local.path}"
@@ -59,7 +59,7 @@ class RunFolder:
             try:
                 self._make_for_owner_only()
             except (PySparkException, Py4JError) as problem:
-                raise _error_not_made(parent, problem) from None
+                raise _unwritable_error(parent, problem) from None
         # Spark's Java process deletes it when it ends, in case this process is killed.
         files, path = self._file_system_and_path(self.path)
         files.deleteOnExit(path)
@@ -75,7 +75,7 @@ class RunFolder:
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path, options = f"{self.path}/{name}", _WRITE_OPTIONS
         if self._local is not None:
-            options = {**options, **_ON_THIS_MACHINE}
+            options = {**options, **_LOCAL_WRITE_OPTIONS}
         rows.write.options(**options).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
@@ -91,7 +91,7 @@ class RunFolder:
         files.delete(path, True)
         files.cancelDeleteOnExit(path)
 
-    def is_gone(self) -> bool:
+    def is_on_this_machine(self) -> bool:
         return self._local is not None
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
@@ -110,17 +110,18 @@ def _check_shared(folder: RunFolder, parent: str, spark: SparkSession) -> None:
     except (PySparkException, Py4JError) as problem:
         with suppress(PySparkException, Py4JError):
             folder.close()
-        raise _error_not_made(parent, problem) from None
+        raise _unwritable_error(parent, problem) from None
     if found != rows:
         folder.close()
         raise UsageError(
-            f"{SETTING}: executors wrote {rows} rows below {parent}, and {found} of them were "
-            f"found there: they do not all see one folder; set it to the URL of {_WANTED_FOLDER}"
+            f"{FOLDER_SETTING}: executors wrote {rows} rows below {parent}, and {found} of them "
+            "were found there: they do not all see one folder; set it to the URL of "
+            f"{_WANTED_FOLDER}"
         )
 
 
-def _error_not_made(parent: str, problem: BaseException) -> UsageError:
+def _unwritable_error(parent: str, problem: BaseException) -> UsageError:
     return UsageError(
-        f"{SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set it to "
-        f"the URL of {_WANTED_FOLDER}"
+        f"{FOLDER_SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set "
+        f"it to the URL of {_WANTED_FOLDER}"
     )

@@ -29,27 +29,27 @@ from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import WordsOfRow
 
-#: Its overloads want an annotation of each of Arrow's types, which have none here.
+#: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf
-_BYTES = {INTS: "<i4", LONGS: "<i8"}
-#: In bytes, the largest public table or object, such as the released keys of a level, that is sent
-#: to every executor whole.
-SENT_WHOLE = 1 << 30
+_NUMBER_FORMATS = {INTS: "<i4", LONGS: "<i8"}
+#: A public table or object, such as the released keys of a level, is sent to every executor whole,
+#: if it has at most this many bytes.
+MOST_BYTES_SENT = 1 << 30
 
 
 def register(
     spark: SparkSession, name: str, function: Function, objects: Sequence[Broadcast]
 ) -> None:
-    """Register `dphh_NAME`. An object is named by its place in `objects`; instead of one comes what
-    was brought to a block: a list of (key, value)."""
-    call = _of_blocks if function.takes_users else _of_columns
-    gives = _sent_type(function) if function.takes_users else function.gives
+    """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
+    `objects`; in its place they may give a block's brought values, a list of (key, value)."""
+    call = _call_with_blocks if function.takes_users else _call_with_columns
+    gives = _type_of_result(function) if function.takes_users else function.gives
 
-    def of_columns(*columns: pa.Array) -> pa.Array:
-        _spare_modules_of_worker()
+    def called(*columns: pa.Array) -> pa.Array:
+        _exempt_modules_from_collection()
         return call(function, columns, objects)
 
-    register_arrow(spark, f"dphh_{name}", of_columns, from_arrow_type(gives).simpleString())
+    register_arrow(spark, f"dphh_{name}", called, from_arrow_type(gives).simpleString())
 
 
 def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) -> None:
@@ -58,7 +58,7 @@ def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) ->
 
 @dataclass(frozen=True, eq=False)
 class HeldWords(WordsOfRow):
-    """The words of a block, and the word ids at its positions, an earlier argument."""
+    """The words of a block, and the word ids at its positions."""
 
     held: Any
 
@@ -81,19 +81,19 @@ class Broadcast:
         return self._read[0]
 
     def destroy(self) -> None:
-        """It may be a secret of the run, and it lies on the disks of all executors."""
+        """Remove the object from the disks of all executors: it may be a secret of the run."""
         self._written.destroy()
 
 
 def refuse_too_much(name: str, sent: int) -> None:
-    if sent > SENT_WHOLE:
+    if sent > MOST_BYTES_SENT:
         raise EngineOutOfMemory(
-            f"{name} takes {sent:,} bytes, and Spark's executors are sent {SENT_WHOLE:,} at most: "
-            "find less, by a smaller max_n, spurious or epsilon, or by a shorter list"
+            f"{name} takes {sent:,} bytes, and Spark's executors are sent {MOST_BYTES_SENT:,} at "
+            "most: find less, by a smaller max_n, spurious or epsilon, or by a shorter list"
         )
 
 
-def _of_columns(
+def _call_with_columns(
     function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
 ) -> pa.Array:
     if not len(columns[0]):
@@ -102,7 +102,7 @@ def _of_columns(
     return function.body(*(_argument(kind, column, None, objects) for kind, column in arguments))
 
 
-def _of_blocks(
+def _call_with_blocks(
     function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
 ) -> pa.Array:
     made = []
@@ -111,7 +111,7 @@ def _of_blocks(
         words = None
         if WORDS in function.takes:
             place = function.takes.index(WORDS)
-            words = HeldWords(of_row[place].flatten(), _numbers(of_row[place - 1], INTS))
+            words = HeldWords(of_row[place].flatten(), _numbers_from_bytes(of_row[place - 1], INTS))
         arguments = zip(function.takes, of_row, strict=True)
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
         if function.keys_are_words and words is not None:
@@ -121,7 +121,7 @@ def _of_blocks(
                 np.array([len(keys)]), pa.StructArray.from_arrays(pairs, ["key", "weight"])
             )
         made.append(_lists_as_bytes(found))
-    return pa.concat_arrays(made) if made else pa.array([], _sent_type(function))
+    return pa.concat_arrays(made) if made else pa.array([], _type_of_result(function))
 
 
 def _argument(
@@ -130,19 +130,19 @@ def _argument(
     if kind == WORDS:
         return words
     if kind == LOOKUP:
-        return _object(column, words, objects)
+        return _lookup_value(column, words, objects)
     if kind in (INTS, LONGS):
         return _list_from_bytes(column, kind)
     if isinstance(kind, Fixed):
         return column[0].as_py()
-    # As DuckDB does: in Spark small numbers have four bytes, in which the kernel would overflow.
+    # Cast as in DuckDB: in Spark small numbers have four bytes, in which functions would overflow.
     return column.cast(kind) if pa.types.is_integer(kind) else column
 
 
-def _object(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) -> Any:
+def _lookup_value(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) -> Any:
     if pa.types.is_list(column.type):
         places, values = (each.flatten().to_numpy() for each in column.flatten().flatten())
-        return _brought(places, values, words)
+        return _brought_value(places, values, words)
     number = column[0].as_py()
     if number is None:
         return None
@@ -150,8 +150,8 @@ def _object(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) 
     return value.by_id(words) if hasattr(value, "by_id") else value
 
 
-def _brought(places: Any, values: Any, words: HeldWords | None) -> Any:
-    """What was brought to a block, by key or by word id."""
+def _brought_value(places: Any, values: Any, words: HeldWords | None) -> Any:
+    """The values that were brought to a block, by key or, if it has words, by word id."""
     if words is None:
         return ReleasedKeys(places), values
     there = np.zeros(len(words) + 1, dtype=np.bool_)
@@ -165,13 +165,13 @@ def _brought(places: Any, values: Any, words: HeldWords | None) -> Any:
 
 def _list_from_bytes(column: Any, kind: pa.DataType) -> pa.Array:
     """One row's list, from its bytes."""
-    numbers = _numbers(column, kind)
+    numbers = _numbers_from_bytes(column, kind)
     return lists_of(np.array([len(numbers)]), numbers)
 
 
-def _numbers(column: Any, kind: pa.DataType) -> Any:
+def _numbers_from_bytes(column: Any, kind: pa.DataType) -> Any:
     value = column[0]
-    return np.frombuffer(value.as_buffer() if value.is_valid else b"", _BYTES[kind])
+    return np.frombuffer(value.as_buffer() if value.is_valid else b"", _NUMBER_FORMATS[kind])
 
 
 def _lists_as_bytes(found: Any) -> pa.Array:
@@ -180,13 +180,14 @@ def _lists_as_bytes(found: Any) -> pa.Array:
     if pa.types.is_struct(found.type):
         fields = [_lists_as_bytes(found.field(i)) for i in range(found.type.num_fields)]
         return pa.StructArray.from_arrays(fields, [field.name for field in found.type])
-    if (kind := _BYTES.get(found.type)) is None:
+    if (kind := _NUMBER_FORMATS.get(found.type)) is None:
         return found
     return pa.array([found.flatten().to_numpy().astype(kind).tobytes()], pa.binary())
 
 
-def _sent_type(function: Function) -> pa.DataType:
-    """What comes of a block. Keys that are words are spelled: no process knows all words."""
+def _type_of_result(function: Function) -> pa.DataType:
+    """The type of a function's result for a block. Keys that are words are spelled in it, because
+    no process knows all words."""
     if function.keys_are_words:
         return pa.list_(pa.struct([("key", pa.string()), ("weight", pa.int64())]))
     return _type_as_bytes(function.gives)
@@ -195,15 +196,15 @@ def _sent_type(function: Function) -> pa.DataType:
 def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, _type_as_bytes(field.type)) for field in kind])
-    return pa.binary() if kind in _BYTES else kind
+    return pa.binary() if kind in _NUMBER_FORMATS else kind
 
 
-_spared: list[bool] = []
+_is_exempt: list[bool] = []
 
 
-def _spare_modules_of_worker() -> None:
-    """Python's collector looks at what modules hold no more: PySpark calls it after each task, and
-    with NumPy, Arrow, Polars and DuckDB that is 50 ms of processor."""
-    if not _spared:
-        _spared.append(True)
+def _exempt_modules_from_collection() -> None:
+    """Take what modules hold out of Python's garbage collection. PySpark starts one after each
+    task, and with NumPy, Arrow, Polars and DuckDB it takes 50 ms of processor time."""
+    if not _is_exempt:
+        _is_exempt.append(True)
         gc.freeze()

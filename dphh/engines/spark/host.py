@@ -25,7 +25,12 @@ from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
-from dphh.engines.spark.failures import FROM_JAVA, hide_engine_errors, java_is_gone, quiet_py4j
+from dphh.engines.spark.failures import (
+    JAVA_CALL_ERRORS,
+    hide_spark_errors,
+    java_is_gone,
+    quiet_py4j,
+)
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
 from dphh.sql import query_for
@@ -42,8 +47,8 @@ _SESSION_SETTINGS = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.adaptive.enabled": "true",
-    # To broadcast a table, Spark collects it on the driver. The run's own are private; what is
-    # public says so itself (`put`).
+    # To broadcast a table, Spark collects it on the driver. The run's own tables are private and
+    # must not be; `put` asks for it where a table is public.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     # Spark would hash every shuffled row, private ones too, and give the sums to the driver, to see
@@ -63,7 +68,7 @@ class SparkHost(Host):
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
         self._functions = functions(randomness)
-        #: Tables as they were written, and the names of their files.
+        #: For each table, by its name: its rows as they were written, and the name of its files.
         self._tables: dict[str, DataFrame] = {}
         self._written: dict[str, str] = {}
         #: For each brought value, by its name: the table whose blocks have it.
@@ -71,7 +76,7 @@ class SparkHost(Host):
         self._count = 0
         self._is_open = False
         self._folder: RunFolder | None = None
-        self._shut: list[Any] = []
+        self._closing_actions: list[Any] = []
         quiet_py4j()
         self.owner, self._started = find_spark(corpus, limits)
         # Views, functions and settings of its own, on the same executors.
@@ -108,7 +113,7 @@ class SparkHost(Host):
             at_last.callback(
                 self._context.setLocalProperty, "spark.job.description", self._described
             )
-            for undo in self._shut:
+            for undo in self._closing_actions:
                 at_last.callback(undo)
             if self._folder is not None:
                 at_last.callback(self._folder.close)
@@ -120,7 +125,7 @@ class SparkHost(Host):
         already; warns of the folder that only Java could have removed."""
         if not java_is_gone(problem):
             return False
-        if self._folder is not None and not self._folder.is_gone():
+        if self._folder is not None and not self._folder.is_on_this_machine():
             warn(
                 "Spark's Java process ended, and left private rows in "
                 f"{self._folder.path}: remove this folder"
@@ -128,28 +133,28 @@ class SparkHost(Host):
         return True
 
     def when_closed(self, undo: Any) -> None:
-        self._shut.append(undo)
+        self._closing_actions.append(undo)
 
     def has_rows_without_user(self) -> bool:
-        with hide_engine_errors("look"):
+        with hide_spark_errors("find_rows_without_user"):
             return self._opened.has_rows_without_user()
 
     def open(self) -> None:
-        """As the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
+        """Make the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
         if not self._is_open:
             self._opened.load()
             self._is_open = True
 
     def gather(self, table: str, reading: Reading) -> None:
         self.open()
-        with hide_engine_errors("gather_texts"):
+        with hide_spark_errors("gather_texts"):
             self._describe("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
             gathered = blocks.blocks_of(reading, *self._opened.tokens)
-            self.write(table, rows.mapInArrow(gathered, blocks.SCHEMA))
+            self.write(table, rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA))
 
     def run(self, step: str, **parameters: Any) -> None:
-        with hide_engine_errors(step):
+        with hide_spark_errors(step):
             objects = self._register(spark_sql(step), parameters)
             for kind, made, select in statements(step):
                 rows = self.ask(step, select, {**parameters, **objects})
@@ -159,13 +164,13 @@ class SparkHost(Host):
                     self.write(made, rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
-        with hide_engine_errors(step):
+        with hide_spark_errors(step):
             objects = self._register(spark_sql(step), parameters)
             return self.ask(step, spark_sql(step), {**parameters, **objects}).toArrow()
 
     def _register(self, text: str, parameters: dict[str, Any]) -> dict[str, int | None]:
         """Register the functions that a step calls, with the objects among its parameters. Returns
-        the objects' places."""
+        each object's index, by the name of its parameter."""
         objects: list[Broadcast] = []
         places: dict[str, int | None] = {}
         for name, given in parameters.items():
@@ -214,27 +219,27 @@ class SparkHost(Host):
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         """Users and values are in many processes: tasks look up what blocks ask for, and a join
         brings it to them, as a column. No process has more than its block, or its parts."""
-        # 16 for each task, or some tasks would have many and others none.
+        # 16 parts for each task: with fewer, some tasks would have many and others none.
         parts = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
         table = self._tables[to]
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
-        with hide_engine_errors(step):
+        with hide_spark_errors(step):
             self._register(spark_sql(step), parameters)
             self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(parts), "int")
-            table.selectExpr(blocks.NAMED, held).mapInArrow(
+            table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
                 partial(blocks.keys_of_blocks, parts=parts),
                 f"part int, block string, places array<bigint>, keys array<{kind}>",
             ).createOrReplaceTempView("keys_of_blocks")
             rows = self.ask(step, spark_sql("brought"), {})
-            found = rows.mapInArrow(blocks.values_of_keys, blocks.FOUND).groupBy("block")
+            found = rows.mapInArrow(blocks.values_of_keys, blocks.VALUES_SCHEMA).groupBy("block")
             brought = found.agg(collect_list(struct("places", "values")).alias(name))
-            whole = table.selectExpr(blocks.NAMED, "*").join(brought, "block", "left")
+            whole = table.selectExpr(blocks.BLOCK_NAME_SQL, "*").join(brought, "block", "left")
             whole.createOrReplaceTempView(f"{to}_with_{name}")
             self._brought[name] = to
 
-    def rename(self, table: str, name: str) -> None:
-        with hide_engine_errors(table):
+    def rename_replacing(self, table: str, name: str) -> None:
+        with hide_spark_errors(table):
             self._forget(name)
             self._tables[name], self._written[name] = (
                 self._tables.pop(table), self._written.pop(table),
@@ -247,7 +252,7 @@ class SparkHost(Host):
             try:
                 self.spark.catalog.dropTempView(table)
                 self._forget(table)
-            except FROM_JAVA as problem:
+            except JAVA_CALL_ERRORS as problem:
                 # If Java has ended, so have its views; the error that a step raised must be shown.
                 if not java_is_gone(problem):
                     raise
@@ -260,5 +265,5 @@ class SparkHost(Host):
 
 
 def _parameter_value(value: Any) -> Any:
-    """Spark's integers end at 2^63 - 1."""
+    """The value as Spark takes it: from 2^63 on, where its integers end, as a decimal."""
     return Decimal(value) if isinstance(value, int) and value >= 1 << 63 else value

@@ -107,7 +107,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
                 # earlier_sums (key, noisy_sum), empty
             host.run("sums_so_far", precision=round_precision(first.round_noise, last.round_noise))
             # sums_so_far (key, noisy_sum), of every word that a user holds
-            host.rename("sums_so_far", "earlier_sums")
+            host.rename_replacing("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         weights = {}

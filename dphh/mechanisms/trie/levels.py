@@ -142,7 +142,7 @@ def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
     host.run("walk_on", level=level.level)
     # next_walkers (node, tokens, users)
     host.drop("grown")
-    host.rename("next_walkers", "walkers")
+    host.rename_replacing("next_walkers", "walkers")
 
 
 def _next_nodes(grown: Any) -> Any:

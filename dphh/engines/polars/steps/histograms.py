@@ -38,7 +38,7 @@ def words_level(
 
 @step
 def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    """(key, noisy) of the words whose noised weight reaches the threshold, by their spelling."""
+    """(key, noisy) of the words whose noised weight reaches the threshold; a key is a spelling."""
     return _with_spellings(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
 
 
@@ -119,14 +119,14 @@ def histogram(contributions: pl.LazyFrame) -> pl.LazyFrame:
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
-    # All rows of a batch but the first are empty. A sum of 0 stays if the rule lists its key.
+    # All rows of a batch but the first are empty. Keys that users gave a weight of 0 stay.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
 def _remaining(host: PolarsHost, released: Any) -> pl.LazyFrame:
-    """DP-SIPS: users without the words that earlier rounds released."""
+    """The users' words without those that earlier rounds of DP-SIPS released."""
     return host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 SEPARATOR = "\x1f"
-#: How many reports are drawn at a time.
-BLOCK = 1 << 16
+#: How many reports are drawn and counted at a time.
+REPORTS_AT_A_TIME = 1 << 16
 
 
 @step
@@ -61,7 +61,7 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
     one_row_a_user = host.table("local_words").select("user_id").unique()
     users = host.collect("ldp_seats", one_row_a_user)
     made_up = max(seats - users.height, 0)
-    names = host.names(users["user_id"], purpose)
+    names = host.draw_names(users["user_id"], purpose)
     if names is not None:
         named = [f"{SEPARATOR}{number}" for number in range(made_up)]
         names = pa.concat_arrays([names, pa.array(named, pa.string())])
@@ -88,8 +88,8 @@ def ldp_choice(
     sampling: str,
     purpose: str,
 ) -> Tables:
-    """At most `contributions` of the next prefixes that a user holds, by a random number for each,
-    drawn anew at every level."""
+    """At most `contributions` of the next prefixes that a user holds, chosen by random numbers that
+    are drawn anew at every level."""
     held = host.collect(
         "ldp_choice", _next_prefixes(host, first_seat, last_seat, level, characters)
     )
@@ -134,8 +134,8 @@ def ldp_messages(
     purpose: str,
 ) -> Tables:
     """Every user of the level sends all reports; a report without a value says "nothing", which is
-    a separate value for each report of a user. For each value, the number of reports that contain
-    it: reports are drawn and counted in blocks."""
+    a separate value for each report of a user. Returns for each value the number of reports that
+    contain it."""
     mechanism = SubsetSelection(domain, size, numerator)
     chosen = host.tables["chosen"]
     nothing = domain - contributions + np.arange(contributions)
@@ -143,8 +143,8 @@ def ldp_messages(
     position = (chosen["seat"] - first_seat - 1) * contributions + chosen["report"] - 1
     said[position.to_numpy()] = chosen["value"].to_numpy()
     counted = np.zeros(domain, dtype=np.int64)
-    for start in range(0, len(said), BLOCK):
-        block = said[start : start + BLOCK]
+    for start in range(0, len(said), REPORTS_AT_A_TIME):
+        block = said[start : start + REPORTS_AT_A_TIME]
         number = pl.Series(np.arange(start, start + len(block)))
         seats = first_seat + 1 + number // contributions
         names = _names_of_reports(host, seats, 1 + number % contributions)
@@ -155,7 +155,7 @@ def ldp_messages(
 
 
 def _names_of_reports(host: PolarsHost, seats: pl.Series, numbers: pl.Series) -> Any:
-    """Names of reports for a test's randomness; None for the system's, which takes none."""
+    """Names of reports, on which a test's random numbers depend; None if this is no test."""
     if not host.randomness.is_test:
         return None
     spelled = pl.select(pl.concat_str(seats, numbers, separator=SEPARATOR)).to_series()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]
-IDS = pl.List(pl.Int32)
-BY_ROW = ("class", "bin")
+IDS_TYPE = pl.List(pl.Int32)
+ROW_COLUMNS = ("class", "bin")
 
 
 @step
@@ -28,8 +28,8 @@ def positions_of_words(host: PolarsHost, *, released: Any, single: bool) -> Tabl
     together with the released words, in which longer grams end."""
     grams = host.call("numbers_of_words", "ids", released)
     positions = host.table("users").select("user_hashes", "lengths", grams=grams)
-    ends = pl.col("grams") if single else pl.lit(None, IDS)
-    return {"next_positions": _candidates(host, positions.with_columns(ends=ends), 1)}
+    ends = pl.col("grams") if single else pl.lit(None, IDS_TYPE)
+    return {"next_positions": _next_positions(host, positions.with_columns(ends=ends), 1)}
 
 
 @step
@@ -39,10 +39,10 @@ def positions_of_grams(host: PolarsHost, *, released: Any, ahead: int) -> Tables
     position ahead) or its last one (on a single side: a released word k - 1 positions ahead)."""
     grams = host.call("numbers_of_grams", "keys", released)
     positions = host.table("positions").select("user_hashes", "lengths", "ends", grams=grams)
-    return {"next_positions": _candidates(host, positions, ahead)}
+    return {"next_positions": _next_positions(host, positions, ahead)}
 
 
-def _candidates(host: PolarsHost, positions: pl.LazyFrame, ahead: int) -> pl.LazyFrame:
+def _next_positions(host: PolarsHost, positions: pl.LazyFrame, ahead: int) -> pl.LazyFrame:
     found = host.call("pairs", "lengths", "grams", "ends", ahead)
     return positions.select("user_hashes", "ends", pairs=found).unnest("pairs")
 
@@ -59,7 +59,8 @@ def other_words(host: PolarsHost, *, others: int) -> Tables:
 
 @step
 def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): of each word its number in the list, or the key that it got."""
+    """(key, value): each word, with its number in the list or, if the list lacks it, with the key
+    that `other_words` gave it."""
     words = [host.table(name).select("word", "key") for name in ("listed", "other_words")]
     return pl.concat(words).select(key=pl.col("word").cast(pl.String), value="key")
 
@@ -69,7 +70,7 @@ def positions_of_listed(
     host: PolarsHost, *, keys: Any, others: int, max_items: int, salt: int
 ) -> Tables:
     """Level 1 with a list: the keys of the words that users count for, in both rounds: all words of
-    the list and `max_items` others, the first in an order of the user's own."""
+    the list and, of others, the first `max_items` in an order of the user's own."""
     listed = host.call(
         "keys_of_words", "user_hashes", "lengths", "ids", keys, others, max_items, salt
     )
@@ -97,7 +98,8 @@ def grams_level(
 
 @step
 def lifted(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
-    """(position, key, noisy): valid grams that no user keeps and that noise lifts to rho_k."""
+    """(position, key, noisy): valid grams for which no user counts and that noise lifts to the
+    threshold rho_k."""
     kept = pa.array([host.tables["noised"].height])
     drawn = host.functions["lifted"].body(kept, valid, sigma, threshold, purpose)
     return {"lifted": pl.Series(drawn.flatten()).struct.unnest()}
@@ -177,7 +179,7 @@ def _classed(host: PolarsHost, grams: pl.LazyFrame, others: int) -> pl.LazyFrame
 
 
 def _named(host: PolarsHost, classed: pl.LazyFrame, is_test: bool) -> pl.LazyFrame:
-    """A test's draws depend on how a gram is written. In a run they depend on nothing."""
+    """Add the names of grams, on which a test's draws depend. In a run the names are NULL."""
     if not is_test:
         return classed.with_columns(name=pl.lit(None, pl.String))
     words = host.table("other_words").select("key", pl.col("word").cast(pl.String))
@@ -193,7 +195,7 @@ def _absent(host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str) -
     classes = host.table("classes").join(held, on="class", how="left")
     absent = host.collect("forecast_round_1", classes.select("class", grams=grams).sort("class"))
     if not absent.height:
-        return pl.DataFrame(schema=dict.fromkeys((*BY_ROW, "grams"), pl.Int64))
+        return pl.DataFrame(schema=dict.fromkeys((*ROW_COLUMNS, "grams"), pl.Int64))
     drawn = host.functions["absent_bins"].body(
         absent["class"].to_arrow(), absent["grams"].to_arrow(), sigma, purpose
     )
@@ -205,9 +207,9 @@ def forecast_rows(host: PolarsHost) -> pl.LazyFrame:
     """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
     Words that a list lacks are not counted, because only held ones have rows."""
     in_classes = host.table("round_1").filter(pl.col("class") >= 0)
-    held = in_classes.group_by(BY_ROW).agg(grams=pl.len().cast(pl.Int64))
-    parts = pl.concat([held, host.table("absent").select(*BY_ROW, "grams")])
-    return parts.group_by(BY_ROW).agg(pl.col("grams").sum())
+    held = in_classes.group_by(ROW_COLUMNS).agg(grams=pl.len().cast(pl.Int64))
+    parts = pl.concat([held, host.table("absent").select(*ROW_COLUMNS, "grams")])
+    return parts.group_by(ROW_COLUMNS).agg(pl.col("grams").sum())
 
 
 @step
@@ -217,8 +219,8 @@ def list_sizes(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): the weight g of every valid gram that some user holds, that of its row."""
-    joined = host.table("round_1").join(host.table("planned"), on=BY_ROW)
+    """(key, value): each valid gram that some user holds, with the weight g of its row."""
+    joined = host.table("round_1").join(host.table("planned"), on=ROW_COLUMNS)
     return joined.select("key", value="weight")
 
 
@@ -230,14 +232,14 @@ def forecast_round_2(
     sums = histogram(host.table("positions").select(contribution=contribution))
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
-    given = joined.select("key", "name", *BY_ROW, pl.col("weight").fill_null(0), first="noisy")
+    given = joined.select("key", "name", *ROW_COLUMNS, pl.col("weight").fill_null(0), first="noisy")
     round_2 = host.collect("forecast_round_2", given)
     noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
 
     absent = host.tables["absent"]
     negatives = pl.Series([], dtype=pl.Int64)
     if absent.height:
-        columns = (absent[name].to_arrow() for name in (*BY_ROW, "grams"))
+        columns = (absent[name].to_arrow() for name in (*ROW_COLUMNS, "grams"))
         negatives = pl.Series(host.functions["absent_negatives"].body(*columns, sigma, purpose))
     return {
         "round_2": noised.rename({"noisy": "second"}),
@@ -250,16 +252,16 @@ def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
     """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
     of 0 or less."""
     in_classes = host.table("round_2").filter(pl.col("class") >= 0)
-    held = in_classes.filter(pl.col("second") <= 0).group_by(BY_ROW)
-    absent = host.table("absent_signs").select(*BY_ROW, "negatives")
+    held = in_classes.filter(pl.col("second") <= 0).group_by(ROW_COLUMNS)
+    absent = host.table("absent_signs").select(*ROW_COLUMNS, "negatives")
     parts = pl.concat([held.agg(negatives=pl.len().cast(pl.Int64)), absent])
-    return parts.group_by(BY_ROW).agg(pl.col("negatives").sum())
+    return parts.group_by(ROW_COLUMNS).agg(pl.col("negatives").sum())
 
 
 @step
 def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, **_: Any) -> Tables:
-    """(class, position, key, bin, first, second): what of the absent grams noise lifts."""
-    rows = host.table("absent_signs").join(host.table("thresholds"), on=BY_ROW)
+    """(class, position, key, bin, first, second): absent grams that noise lifts to a threshold."""
+    rows = host.table("absent_signs").join(host.table("thresholds"), on=ROW_COLUMNS)
     of_classes = rows.group_by("class", maintain_order=True).agg(
         rows=pl.struct("bin", "grams", "negatives", "threshold")
     )
@@ -277,8 +279,8 @@ def forecast_released(host: PolarsHost) -> pl.LazyFrame:
     columns = ("key", "bin", "first", "second")
     round_2, lifted = host.table("round_2"), host.table("lifted")
     reaches = pl.col("second") >= pl.col("threshold")
-    held = round_2.join(host.table("thresholds"), on=BY_ROW).filter(reaches).select(columns)
-    # The drawn keys that no user holds, numbered again.
+    held = round_2.join(host.table("thresholds"), on=ROW_COLUMNS).filter(reaches).select(columns)
+    # The drawn keys, without those that a user holds, numbered again.
     unheld = (
         lifted.join(round_2, on="key", how="anti")
         .sort("class", "position")

@@ -41,14 +41,14 @@ def refuse_null_users(users: pl.Series) -> None:
 
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
-    """Of several sequences of a user, the one at a random place among them, sorted: the user's
-    random word modulo their number. All are sorted at once, user by user: to sort each user's by
-    itself takes Polars three times as long."""
+    """One of a user's several sequences: after sorting, the one at the place that is the user's
+    random number modulo how many they are. All users' are sorted at once: to sort each user's by
+    themselves takes Polars three times as long."""
     sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
-    names = host.names(users["user_id"], purpose)
+    names = host.draw_names(users["user_id"], purpose)
     words = pl.Series(host.randomness.words(users.height, purpose, names), dtype=pl.UInt64)
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
@@ -91,7 +91,7 @@ def _one_each(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def walkers(host: PolarsHost) -> Tables:
-    """All walkers start at the root, node 0. Users of the same sequence are one walker."""
+    """All walkers start at the root, node 0. Users with the same sequence share one walker."""
     together = _one_each(host).group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
@@ -143,11 +143,11 @@ def trie_batch_level(
     host: PolarsHost, *, level: int, users: int, batch: int, purpose: str
 ) -> Tables:
     """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence
-    if the prefix before it is in the trie. Every user, with a sequence or not, gets a random word;
-    the users of the lowest words form the batch."""
+    if the prefix before it is in the trie. Every user, with a sequence or not, gets a random
+    number; the `batch` users with the lowest numbers are the drawn ones."""
     one_each = host.tables["one_each"]
     idle = users - one_each.height
-    names = host.names(one_each["user_id"], purpose)
+    names = host.draw_names(one_each["user_id"], purpose)
     if names is not None:
         without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
         names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])

@@ -36,4 +36,4 @@ class PlacedRungs:
             released = Lookup(ReleasedKeys(ladder.top.keys))
             self.host.run("positions_of_grams", released=released, ahead=ladder.ahead)
         # next_positions (user_hashes, lengths, keys, ends)
-        self.host.rename("next_positions", "positions")
+        self.host.rename_replacing("next_positions", "positions")
