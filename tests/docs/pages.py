@@ -4,7 +4,8 @@
 - In a block of `console`, lines after `$ ` are commands of dphh.
 - The block of `text` after a block of `python`, and the lines after a command, are what it prints.
 
-Noise differs from run to run, so numbers and run ids are alike; `...` stands for anything.
+Pages run with the same noise, so numbers are compared too; run ids and days are not, and `...`
+stands for anything.
 """
 
 import io
@@ -26,8 +27,7 @@ from dphh.udfs.draws.randomness import SystemRandomness
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NUMBER = re.compile(r"-?\b\d[\d,]*(?:\.\d+)?(?:e-?\d+)?\b")
-_RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")
+_RUN_ID_OR_DAY = re.compile(r"\b[0-9a-f]{32}\b|\b\d{4}-\d{2}-\d{2}\b")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Running:
 
 @contextmanager
 def same_noise() -> Iterator[None]:
-    """The same noise at every run, so that no page fails for a word that luck added or took."""
+    """The same noise at every run, so that a page's releases are those that it shows."""
     seeded, drawn = SeededRandomness(5), SystemRandomness.words
     SystemRandomness.words = lambda _, *asked: seeded.words(*asked)
     try:
@@ -103,7 +103,7 @@ def same_noise() -> Iterator[None]:
 
 
 def alike(printed: str, said: str) -> bool:
-    """Whether what was printed is what the page says, numbers and run ids aside."""
+    """Whether what was printed is what the page says, run ids and days aside."""
     pattern = "".join(
         "(?:.*\n)?" if line == "..." else re.escape(line).replace(re.escape("..."), ".*") + "\n"
         for line in _lines(said)
@@ -113,6 +113,6 @@ def alike(printed: str, said: str) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    text = _NUMBER.sub("N", _RUN_ID.sub("N", text))
+    text = _RUN_ID_OR_DAY.sub("N", text)
     lines = [re.sub(r"[ ─-╿━]+", " ", line).strip() for line in text.strip().splitlines()]
     return [line for line in lines if line]

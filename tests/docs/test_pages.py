@@ -131,7 +131,7 @@ def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatc
 def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
     (code,) = re.findall("```text\n(from airflow.*?)```", JOBS, re.DOTALL)
     code = code.replace("/srv/notes", str(tmp_path))
-    # So many users that chance loses no phrase: a run that finds less gives some of its price back.
+    # So many users that chance loses no phrase.
     rows = {"who": range(4_000), "what": ["see you later"] * 4_000}
     for week in ("47", "48"):
         pl.DataFrame(rows).write_parquet(tmp_path / f"week-{week}.parquet")
