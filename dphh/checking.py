@@ -1,8 +1,8 @@
 """`dphh.check`: finds what would make a run cost more, or promise less, than intended. It is free.
 
 It looks at names, types, the ledger, and whether any row has a NULL user id. Names and types are
-public (docs/threats.md), and rows with a NULL user id belong to no user, so no finding depends on
-any user's data. No finding says how many files or rows there are.
+public (docs/threats.md), and rows with a NULL user id, or lines that are no row, belong to no user,
+so no finding depends on any user's data. No finding says how many files or rows there are.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
         ).fetchall()
     except duckdb.Error as problem:
         raise unreadable_files_error(
-            corpus, f"the first line of {file} cannot be read as UTF-8 ({type(problem).__name__})"
+            corpus, f"the start of {file} is not lines of UTF-8 ({type(problem).__name__})"
         ) from None
     return lines[0][0] or "" if lines else ""
 

@@ -96,7 +96,8 @@ def rows_of_table(corpus: Corpus) -> Any:
 
 def has_rows_without_user(corpus: Corpus) -> bool:
     """Whether a row of a table has NULL in all user columns, whatever `where` says. The table's own
-    library looks, at these columns alone. False for a stream, which can be read only once."""
+    library looks, at these columns alone; a line of CSV or JSON lines that it cannot read as a row
+    has no user either, and is an error. False for a stream, which can be read only once."""
     source, columns = corpus.source, corpus.user
     with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):

@@ -1,7 +1,7 @@
 """What an account has spent, whether one more run fits under its cap, and what is left of it.
 
 Analysts choose runs after they have seen earlier releases, so a cap needs a privacy filter, not
-composition alone. An account's rule is fixed when it is made, before anything is released:
+composition alone. An account has one rule, which should be chosen before anything is released:
 
 - divergence: releases use two amounts that the cap fixes, and neither can be exchanged for the
   other: the sum of the Renyi divergences, of one fixed order, of all Gaussian releases and all
