@@ -16,7 +16,8 @@ from dphh.files.stopping import end_by_signal, received_signal, stopping
 from dphh.wording.extras import extra_to_install
 from dphh.wording.options import did_you_mean, respell_options
 
-#: The module of each command that is no verb. The help names the first before the verbs.
+#: For each command other than the verbs, its module. The help lists the first of these before the
+#: verbs, and the others after them.
 _MODULE_OF_COMMAND = {
     "demo": "dphh.cli.demo",
     "check": "dphh.cli.verbs",
@@ -30,7 +31,7 @@ _MODULE_OF_COMMAND = {
 
 
 class LazyCommands(click.Group):
-    """Imports a command when it is called, so that `dphh --version` does not wait for an engine."""
+    """Commands that are imported when they are called: `dphh --version` waits for no engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         first, *others = _MODULE_OF_COMMAND
@@ -52,12 +53,12 @@ class LazyCommands(click.Group):
             raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
 
     def _verbs(self) -> dict[str, click.Command]:
-        from dphh.cli.verbs import COMMANDS
+        from dphh.cli.verbs import VERB_COMMANDS
 
-        return {str(command.name): command for command in COMMANDS}
+        return {str(command.name): command for command in VERB_COMMANDS}
 
 
-#: What `dphh` alone says.
+#: What `dphh` prints if no command is given.
 FIRST_STEPS = """\
 dphh finds what many people share, and publishes it with differential privacy.
   dphh demo                            see it work, on made-up people
@@ -89,19 +90,20 @@ def main() -> None:
     """
     with warnings.catch_warnings(), stopping():
         warnings.showwarning = _show_warning
-        code = _exit_code()
+        code = _run_command()
     if (number := received_signal()) is not None:
         end_by_signal(number)
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """One line without a line of source; `--quiet` leaves errors alone."""
+    """Print a warning as one line, without the line of code; with `--quiet`, print nothing."""
     if "--quiet" not in sys.argv:
         click.echo(f"dphh: warning: {message}", err=True)
 
 
-def _exit_code() -> int:
+def _run_command() -> int:
+    """Run the command, and return its exit code."""
     try:
         code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
@@ -109,10 +111,11 @@ def _exit_code() -> int:
             _report_interruption(problem)
             return 1
         return _report_failure(problem)
-    return code if isinstance(code, int) else 0  # `Context.exit` says one
+    return code if isinstance(code, int) else 0  # an integer if the command called `Context.exit`
 
 
 def _report_failure(problem: BaseException) -> int:
+    """Print the error, and return the exit code for it."""
     if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
         _print_error_as_json(problem)
     match problem:
@@ -143,13 +146,13 @@ def _report_failure(problem: BaseException) -> int:
 
 
 def _print_error_as_json(problem: click.ClickException | DphhError) -> None:
-    """For programs, on standard output; people read the same on standard error."""
+    """Print an error on standard output as JSON, for programs. Standard error has it as text."""
     said = {
         "kind": type(problem).__name__,
         "message": _message_of(problem),
         "notes": list(getattr(problem, "__notes__", ())),
         "exit_code": problem.exit_code,
-        # What is refused before a run was asked for has cost nothing.
+        # An error without `spent` came before the run, so nothing was spent.
         "spent": bool(getattr(problem, "spent", False)),
     }
     click.echo(json.dumps({"error": said}))

@@ -24,7 +24,7 @@ EPSILON, DELTA = 1.0, 1e-8
 
 @click.command()
 def demo() -> None:
-    """Release shared words of 100,000 made-up people, with the truth beside.
+    """Release the shared words of 100,000 made-up people, and compare them with the truth.
 
     Everything happens in a temporary folder; your own ledger is not touched.
     """
@@ -47,8 +47,8 @@ def demo() -> None:
         release = plan.run(ledger=book)
         click.echo(repr(release))
 
-        click.secho("\n4. Against the truth, which only a made-up corpus may show", bold=True)
-        for kind, there, found in _against_truth(path, release):
+        click.secho("\n4. Compared with the truth, which only a made-up corpus may show", bold=True)
+        for kind, there, found in _compared_with_truth(path, release):
             click.echo(f"   {kind:<30} {there:>8,} words  {found:>7,} found  {found / there:>6.1%}")
 
         click.secho("\n5. What it cost", bold=True)
@@ -64,8 +64,8 @@ def demo() -> None:
         click.echo(f"   {program} ngrams --help")
 
 
-def _against_truth(path: Path, release: Release) -> list[tuple[str, int, int]]:
-    """Kinds of words, how many there are of each, and how many of them were released. Only a
+def _compared_with_truth(path: Path, release: Release) -> list[tuple[str, int, int]]:
+    """For each kind of words: how many there are, and how many of these were released. Only a
     corpus without real people may be looked at like this."""
     with duckdb.connect() as con:
         con.register("release", release.table)

@@ -1,4 +1,4 @@
-"""`dphh serve`: analysts ask about the ledger's corpora by HTTP; and who they are."""
+"""`dphh serve`: the gateway, which answers analysts by HTTP; and who the analysts are."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import confirm_raise, ledger_option, with_options
+from dphh.cli.options import confirm_higher_cap, ledger_option, with_options
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_PORT = 9494
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+_DEFAULT_PORT = 9494
 
 
-terms_options = with_options(
+gateway_options = with_options(
     ledger_option,
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
         default="duckdb",
-        help="Engine that executes runs: duckdb, polars or spark.",
+        help="The engine of all runs: duckdb, polars or spark.",
     ),
-    click.option("--memory-limit", metavar="SIZE", help="What a run may take, such as 4GB."),
-    click.option("--threads", type=click.IntRange(min=1), help="How many a run may use."),
+    click.option("--memory-limit", metavar="SIZE", help="Memory for a run, such as 4GB."),
+    click.option("--threads", type=click.IntRange(min=1), help="Threads that a run may use."),
 )
 
 
 @click.group(invoke_without_command=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=_PORT, show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=_DEFAULT_PORT, show_default=True, help="The port to listen at.")
 @click.option("--certificate", metavar="FILE", help="TLS: the certificate and its chain, in PEM.")
 @click.option("--key", metavar="FILE", help="TLS: the certificate's key, in PEM.")
 @click.option(
     "--plain-http",
     is_flag=True,
-    help="Listen beyond the loopback without TLS: only behind a proxy that has it.",
+    help="Listen beyond the loopback without TLS, behind a proxy that has TLS.",
 )
-@terms_options
+@gateway_options
 @click.pass_context
 def serve(
     context: click.Context,
@@ -63,7 +63,7 @@ def serve(
     from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
 
-    if host not in _LOOPBACK and certificate is None and not plain_http:
+    if host not in _LOOPBACK_HOSTS and certificate is None and not plain_http:
         raise click.UsageError(
             f"--host: {host!r} is not the loopback, and tokens would cross the network in the "
             "open. Give --certificate and --key, or --plain-http behind a proxy with TLS"
@@ -84,13 +84,13 @@ def serve(
 
 @serve.command("add-analyst")
 @click.argument("name")
-@click.option("--corpus", required=True, help="A name in the ledger.")
+@click.option("--corpus", required=True, help="The corpus's name in the ledger.")
 @click.option("--epsilon", type=float, required=True, help="The analyst's share of the cap.")
 @click.option("--delta", type=float, required=True, help="The analyst's share of the cap.")
 @click.option(
     "--address",
     metavar="URL",
-    default=f"http://127.0.0.1:{_PORT}",
+    default=f"http://127.0.0.1:{_DEFAULT_PORT}",
     show_default=True,
     help="Where the analyst finds the gateway.",
 )
@@ -120,10 +120,10 @@ def add_analyst(
     book = Ledger(ledger_file or context.obj)
     before = next((each for each in book.shares(name) if each.name == corpus), None)
     if before is not None and not yes:
-        confirm_raise(
+        confirm_higher_cap(
             f"{corpus}: raise the share of {name} from",
             *(before.cap, epsilon, delta),
-            "What is spent of a higher one is never taken back",
+            "What is spent of a higher share cannot be taken back",
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
@@ -156,7 +156,7 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
 @ledger_option
 @click.pass_context
 def show(context: click.Context, as_json: bool, ledger_file: str | None) -> None:
-    """Who may ask, and what each has spent and has left."""
+    """Show which analysts may ask, and how much of each one's share is spent."""
     book = Ledger(ledger_file or context.obj)
     with_token, shares = set(book.analysts()), book.shares()
     if as_json:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dphh.cli.options import (
-    confirm_raise,
+    confirm_higher_cap,
     content_options_given,
     corpus_options,
     existing_ledger,
@@ -35,13 +35,13 @@ from dphh.wording.lines import plural, visible_text, wrapped
 from dphh.wording.options import respell_options
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_kept_option = click.option(
+_rule_option = click.option(
     "--kept",
     type=click.Choice(RULES),
-    help="How the cap is kept: divergence (the default; for items, ngrams, counts), or sums (for "
-    "trie and ldp-trie).",
+    help="How costs are added up under the cap: divergence (the default; for items, ngrams, "
+    "counts), or sums (for trie and ldp-trie).",
 )
-_yes_option = click.option("--yes", is_flag=True, help="Raise it without asking.")
+_yes_option = click.option("--yes", is_flag=True, help="Raise the cap without asking.")
 
 
 @click.group()
@@ -53,14 +53,14 @@ def ledger() -> None:
 @click.argument("account")
 @click.argument("corpus")
 @corpus_options()
-@click.option("--epsilon", type=float, required=True, help="The cap.")
-@click.option("--delta", type=float, required=True, help="The cap.")
-@_kept_option
+@click.option("--epsilon", type=float, required=True, help="The cap on epsilon.")
+@click.option("--delta", type=float, required=True, help="The cap on delta.")
+@_rule_option
 @click.option("--if-missing", is_flag=True, help="If the account exists, change nothing.")
 @click.option(
     "--replace",
     is_flag=True,
-    help="If the account exists, it is for this corpus from now on; its cap and runs stay.",
+    help="If the account exists, make it pay for this corpus from now on; its cap and runs stay.",
 )
 @ledger_option
 @click.pass_context
@@ -96,8 +96,8 @@ def add(
 
 
 def _check_columns(corpus: Corpus) -> None:
-    """Open the corpus, so that a wrong column is refused, and rows without a user are reported, now
-    and not by the first run."""
+    """Open the corpus, so that a wrong column is refused, and rows with a NULL user id are
+    reported, now and not by the first run."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
@@ -117,9 +117,9 @@ def _check_columns(corpus: Corpus) -> None:
 
 @ledger.command()
 @click.argument("account")
-@click.option("--epsilon", type=float, required=True, help="The new cap.")
-@click.option("--delta", type=float, required=True, help="The new cap.")
-@_kept_option
+@click.option("--epsilon", type=float, required=True, help="The new cap on epsilon.")
+@click.option("--delta", type=float, required=True, help="The new cap on delta.")
+@_rule_option
 @_yes_option
 @ledger_option
 def cap(
@@ -130,14 +130,13 @@ def cap(
     yes: bool,
     ledger_file: str | None,
 ) -> None:
-    """Change a corpus's cap, or how it is kept. Raising it asks first."""
+    """Change an account's cap, or how costs are added up under it. Raising a cap asks first."""
     book = existing_ledger(ledger_file)
     if not yes:
-        confirm_raise(
+        confirm_higher_cap(
             f"{account}: raise the cap of",
             *(book.status(account).cap, epsilon, delta),
-            "People were promised the lower one, and what is spent of a higher one is never taken "
-            "back",
+            "People were promised the lower cap, and what is spent beyond it cannot be taken back",
         )
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, kept)]))
 
@@ -146,7 +145,8 @@ def cap(
 @click.argument("account")
 @click.option("--by", metavar="COLUMN", help="The column that holds the groups, such as country.")
 @click.option(
-    "--groups", help="The values, with commas between; '' revokes them. Without it, they are shown."
+    "--groups",
+    help="The values, with commas between; '' revokes them. Without --groups, they are shown.",
 )
 @ledger_option
 def groups(account: str, by: str | None, groups: str | None, ledger_file: str | None) -> None:
@@ -171,9 +171,9 @@ def groups(account: str, by: str | None, groups: str | None, ledger_file: str | 
 @_json_option
 @ledger_option
 def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
-    """What was spent, what the caps are, what is left; with ACCOUNT, its runs and its history.
+    """Show what was spent, the caps, and what is left; of one ACCOUNT also its runs and history.
 
-    Without, also the runs that no account paid for.
+    Without ACCOUNT, also the runs that no account paid for.
     """
     book = existing_ledger(ledger_file)
     found = book.accounts() if account is None else [book.status(account)]
@@ -205,7 +205,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
         if not run.accounts:
             click.echo(f"{'':<14}{visible_text(label_of(run.corpus), 10_000)}")
         if (told := local_epsilon(run)) is not None:
-            click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
+            click.echo(f"{'':<14}to those who get the reports: local epsilon {told:g} a user")
     for change in changes:
         click.echo("\n".join(wrapped(visible_text(str(change), 10_000), "   ", "      ")))
 
@@ -214,7 +214,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
 @click.argument("account")
 @ledger_option
 def statement(account: str, ledger_file: str | None) -> None:
-    """Print one page on an account for who checks it: promise, runs, by whom, totals, versions."""
+    """Print one page on an account, for those who check it: its promise, runs and who made them,
+    totals, versions."""
     book = existing_ledger(ledger_file)
     click.echo(statement_of(book, account))
 
@@ -235,7 +236,9 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 
 @ledger.command()
 @click.argument("file")
-@click.option("--history", is_flag=True, help="Write who changed caps, shares and tokens instead.")
+@click.option(
+    "--history", is_flag=True, help="Write the changes of caps, shares and tokens instead."
+)
 @ledger_option
 def export(file: str, history: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
@@ -246,7 +249,7 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
 
 
 def statement_of(book: Ledger, account: str) -> str:
-    """The statement on an account, as Markdown that needs no rendering."""
+    """The statement on an account, as Markdown that reads well as plain text."""
     found, runs = book.status(account), book.runs(account)
     lines = [
         f"# Statement of the account {found.name}",
@@ -262,7 +265,7 @@ def statement_of(book: Ledger, account: str) -> str:
                 Counter((run.verb, run.analyst or run.who) for run in runs).items()
             )
         ),
-        f"Claimed by all together: epsilon {fsum(run.epsilon for run in runs):.4g}, delta "
+        f"Sums over all runs: epsilon {fsum(run.epsilon for run in runs):.4g}, delta "
         f"{fsum(run.delta for run in runs):.4g}. A run that was not settled is spent all the same.",
         "\n## Changes",
         *(f"- {change}" for change in book.history(account)),
@@ -273,7 +276,7 @@ def statement_of(book: Ledger, account: str) -> str:
 
 
 def _run_line(book: Ledger, run: Entry) -> str:
-    """A run; of a settled one, the version that made it."""
+    """The statement's line on a run. If the run settled, it says which version of dphh made it."""
     made = book.release(run.run_id)[0] if run.state == "settled" else {}
     by = f", dphh {made['versions']['dphh']} on {made['engine']['name']}" if made else ""
     return (
@@ -283,7 +286,7 @@ def _run_line(book: Ledger, run: Entry) -> str:
 
 
 def local_epsilon(run: Entry) -> float | None:
-    """The epsilon of a user's own messages for their receiver; None if no messages were sent."""
+    """The epsilon of all reports of one user, for whoever collects them; None without reports."""
     epsilons = [cost.uncharged_epsilon for cost in costs_of(run.events)]
     sent = [epsilon for epsilon in epsilons if epsilon is not None]
     return sum(sent) if sent else None

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what these do with them."""
+"""Options that several commands share, and how commands read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from dphh.asking.asked import corpus_of_account
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, given, option
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, option, options_given
 from dphh.corpus import HELP, WHICH_ROWS, Corpus
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
@@ -20,13 +20,13 @@ from dphh.rows.conditions import combined_condition, joined_by_and
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
-#: The options of `Corpus` that commands have too: those that say how its rows are read.
-_CONTENT_OPTIONS = {name: _PARAMETERS[name] for name in HELP}
+_CORPUS_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
+#: The options of `Corpus` that commands have: those that name its columns and how they are read.
+_CONTENT_OPTIONS = {name: _CORPUS_PARAMETERS[name] for name in HELP}
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """A decorator that adds these options, in this order."""
+    """A decorator that adds these options to a command, in this order."""
 
     def add(command: Command) -> Command:
         for each in reversed(options):
@@ -36,18 +36,19 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return add
 
 
-def grouped(*names: str, group: str, **said: Any) -> Callable[[Command], Command]:
-    return click.option(*names, cls=Option, group=group, **said)
+def grouped_option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
+    """A `click.option` that the command's help shows in this group."""
+    return click.option(*names, cls=Option, group=group, **settings)
 
 
-ledger_option = grouped(
+ledger_option = grouped_option(
     "--ledger",
     "ledger_file",
     group=WHERE,
     metavar="FILE",
-    help="Its file, if not $DPHH_LEDGER or your own.",
+    help="The ledger's file; else $DPHH_LEDGER, or your own.",
 )
-engine_option = grouped(
+engine_option = grouped_option(
     "--engine",
     group=WHERE,
     type=click.Choice(ENGINES),
@@ -56,33 +57,36 @@ engine_option = grouped(
     metavar="ENGINE",
     help="duckdb, polars or spark.",
 )
-json_option = grouped(
+json_option = grouped_option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
 )
 
 
-def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
-    """The options of a corpus, beside those of a verb."""
+def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Command], Command]:
+    """A decorator that adds the options of a corpus to a command that also has these options of a
+    verb."""
     return with_options(
         *(
             option(
                 parameter,
                 HELP[name],
                 CORPUS,
-                _option_name(name, beside),
+                _option_name(name, verb_options),
                 required=False,
-                often=name == "user" or name in WHICH_ROWS,
+                repeatable=name == "user" or name in WHICH_ROWS,
             )
             for name, parameter in _CONTENT_OPTIONS.items()
         )
     )
 
 
-def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
-    """The options of the corpus that were given, as keywords of `Corpus`. Conditions on rows are
-    joined to one, all parts of which must be true."""
-    names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
-    said = {names[called]: value for called, value in given(context, list(names)).items()}
+def content_options_given(
+    context: click.Context, verb_options: Collection[str] = ()
+) -> dict[str, Any]:
+    """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
+    are joined into one, which is true where all are."""
+    names = {_option_name(name, verb_options): name for name in _CONTENT_OPTIONS}
+    said = {names[name]: value for name, value in options_given(context, list(names)).items()}
     conditions = [
         combined_condition(**{"where": None, "since": None, "until": None, name: each})
         for name in ("where", "since", "until")
@@ -91,16 +95,17 @@ def content_options_given(context: click.Context, beside: Collection[str] = ()) 
     return said if not conditions else {**said, "where": joined_by_and(*conditions)}
 
 
-def _option_name(name: str, beside: Collection[str]) -> str:
-    """The name of a corpus option: `keep_tokens` instead of `keep` for verbs with an own
-    `--keep`."""
-    return f"{name}_tokens" if name in beside else name
+def _option_name(name: str, verb_options: Collection[str]) -> str:
+    """The command's name of an option of the corpus: `keep_tokens` instead of `keep` if the verb
+    has a `--keep` of its own."""
+    return f"{name}_tokens" if name in verb_options else name
 
 
 def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
-    """The corpus of a command: an account of the ledger, or a path or glob."""
+    """The corpus that a command names: an account of the ledger or, if there is none, a path or
+    glob."""
     if (found := corpus_of_account(ledger, asked, content, flag, files)) is not None:
         return found
     if files:
@@ -119,15 +124,15 @@ def corpus_of_command(
 
 
 def existing_ledger(file: str | None, *, default_optional: bool = False) -> Ledger:
-    """The ledger of a command that only reads it. A file that is named must exist; the default one
-    too, unless `default_optional`."""
+    """The ledger of a command that must not create one. A file that is named must exist; the
+    default ledger too, unless `default_optional`."""
     book = Ledger(file)
     if (file is not None or not default_optional) and (why := book.absent()) is not None:
         raise UsageError(why)
     return book
 
 
-def confirm_raise(asked: str, cap: Cap, epsilon: float, delta: float, warning: str) -> None:
+def confirm_higher_cap(asked: str, cap: Cap, epsilon: float, delta: float, warning: str) -> None:
     """Ask before a cap or a share is raised. Without a terminal, refuse and name the option that
     confirms."""
     if epsilon <= cap.epsilon and delta <= cap.delta:

@@ -9,7 +9,7 @@ from dphh.errors import UnknownRunError
 from dphh.ledger import Ledger
 from dphh.release import Release
 
-_COUNT = click.IntRange(min=1)
+_AT_LEAST_ONE = click.IntRange(min=1)
 
 
 @click.command()
@@ -17,8 +17,14 @@ _COUNT = click.IntRange(min=1)
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
 @click.option("--csv", "table", metavar="FILE", help="The table, as a CSV file.")
 @click.option("--title", help="The page's heading.")
-@click.option("--top", type=_COUNT, default=25, show_default=True, help="Open rows of each table.")
-@click.option("--budget", is_flag=True, help="Show what the ledger has left for the corpus.")
+@click.option(
+    "--top",
+    type=_AT_LEAST_ONE,
+    default=25,
+    show_default=True,
+    help="Rows of each table that are not folded.",
+)
+@click.option("--budget", is_flag=True, help="Show what is left in the accounts that paid.")
 @ledger_option
 def report(
     folder: str,
@@ -56,7 +62,7 @@ def report(
 @click.argument("folder")
 @ledger_option
 def verify(folder: str, ledger_file: str | None) -> None:
-    """Look whether a saved release was edited or damaged. It costs nothing.
+    """Check whether a saved release was edited or damaged. It costs nothing.
 
     FOLDER is what --out wrote. It must agree with itself, and be what the ledger has stored for its
     run; a folder alone does not show who made it. Exit code 2 if it is not right.
@@ -73,8 +79,8 @@ def verify(folder: str, ledger_file: str | None) -> None:
         click.echo(f"+ {what:<8}  {said}")
     if "ledger" not in dict(lines):
         click.echo(
-            "? ledger    yours does not know this run, so who made the release is not shown; "
-            "give --ledger FILE"
+            "? ledger    your ledger does not know this run, so nothing shows who made the "
+            "release; give --ledger FILE"
         )
 
 

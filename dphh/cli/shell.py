@@ -1,4 +1,4 @@
-"""`dphh shell`: the stock DuckDB shell over a gateway of its own, which ends with it."""
+"""`dphh shell`: the stock DuckDB shell, which asks a gateway that ends with the shell."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from typing import Any
 import click
 
 from dphh.asking.clients import init_sql
-from dphh.cli.gateway import terms_options
+from dphh.cli.gateway import gateway_options
 from dphh.corpora.quoted import literal
 from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
-_INSTALL = (
-    "pip install 'dphh[shell]', in an environment of its own: it puts DuckDB 1.5.5 in the place of "
-    "another, for which its shell and httpfs are built"
+_INSTALL_ADVICE = (
+    "pip install 'dphh[shell]', in an environment of its own: it installs DuckDB 1.5.5 instead of "
+    "another version, because the shell and httpfs are built for 1.5.5"
 )
 
 
 @click.command()
-@terms_options
+@gateway_options
 @click.argument("shell_arguments", nargs=-1)
 def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_options: Any) -> None:
     """Open the DuckDB shell with dphh's macros in it: FROM dphh_ledger(); and so on.
@@ -36,11 +36,11 @@ def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_optio
     Over the corpora that your own ledger names. What follows -- goes to the shell itself:
     dphh shell -- -csv
     """
-    program, extension = _program(), _extension()
+    program, extension = _shell_program(), _httpfs_file()
     from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
 
-    token = secrets.token_urlsafe(32)  # never in a command line, which others can see
+    token = secrets.token_urlsafe(32)  # not for a command line, which other people can see
     gateway = Gateway(Ledger(ledger_file), run_options, owner_token=token)
     server = Server(gateway.app(), gateway.close)
     serving = threading.Thread(target=server.run_until_stopped)
@@ -65,7 +65,7 @@ def _run_shell(
         text = init_sql(address, token, f"LOAD {literal(str(extension))};")
         init.write_text(f".output /dev/null\n{text}.output\n", encoding="utf-8")
         running = subprocess.Popen([program, "-cmd", f'.read "{init}"', *arguments])
-        # The terminal's Ctrl-C reaches the shell and the run by itself.
+        # The terminal sends Ctrl-C to the shell and to the run, too; this process ignores it.
         signal.signal(signal.SIGINT, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: running.terminate())
@@ -75,18 +75,19 @@ def _run_shell(
             signal.signal(signal.SIGINT, before)
 
 
-def _program() -> str:
-    """The program inside its package: the `duckdb` command there is a script, which Ctrl-C ends."""
+def _shell_program() -> str:
+    """The path of the shell's program, inside its package: the command `duckdb` is a script, which
+    Ctrl-C ends."""
     spec = importlib.util.find_spec("duckdb_cli")
     for folder in (spec and spec.submodule_search_locations) or ():
         if (file := Path(folder, "duckdb")).is_file():
             return str(file)
-    raise UsageError(f"The DuckDB shell is not installed; {_INSTALL}")
+    raise UsageError(f"The DuckDB shell is not installed; {_INSTALL_ADVICE}")
 
 
-def _extension() -> Path:
-    """The file of httpfs for this shell."""
+def _httpfs_file() -> Path:
+    """The file of the extension httpfs for the installed shell's version of DuckDB."""
     shell = version("duckdb-cli")
     if (file := extension_file("httpfs", shell)) is None:
-        raise UsageError(f"httpfs for DuckDB's shell {shell} is not installed; {_INSTALL}")
+        raise UsageError(f"httpfs for DuckDB's shell {shell} is not installed; {_INSTALL_ADVICE}")
     return file

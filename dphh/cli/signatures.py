@@ -1,5 +1,5 @@
-"""Options of the command line, made from the signatures of Python: names, types and defaults; and
-help that shows them in groups, each in one line, those that everybody needs first."""
+"""Makes the options of commands from the signatures of Python's functions: names, types, defaults.
+Help shows the options in groups, each in one line, those that everybody needs first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from dphh.asking.asked import types_of_option, value_of
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 
-#: What stands for a value in the help, where the option's type does not say enough.
-_SHOWN_FOR_VALUES = {
+#: What help shows in place of an option's value, where the type does not say enough; and for which
+#: options.
+_OPTIONS_WITH_METAVAR = {
     "COLUMN": ("user", "text", "item", "prior_text", "by"),
     "REGEX": ("keep", "keep_tokens", "drop"),
     "CHARS": ("strip", "character_set"),
@@ -33,16 +34,18 @@ _SHOWN_FOR_VALUES = {
     "RUN_ID|DIR|FILE": ("of", "domain"),
     "PATH|DIR|RUN_ID": ("prior",),
 }
-METAVARS = {name: shown for shown, names in _SHOWN_FOR_VALUES.items() for name in names}
-_NAMES_OF_NUMBERS: dict[Any, str] = {int: "N", float: "NUMBER"}
+METAVAR_OF_OPTION = {
+    name: shown for shown, names in _OPTIONS_WITH_METAVAR.items() for name in names
+}
+_METAVAR_OF_NUMBER: dict[Any, str] = {int: "N", float: "NUMBER"}
 CORPUS, WHERE, SHOW = "The corpus", "Where it runs", "What to show"
-GROUPS = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
-#: How wide names of options may be, so that what they do stands beside them in 80 columns.
+OPTION_GROUPS = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
+#: The most columns for names of options in help, so that their descriptions fit beside them.
 _NAMES_WIDTH = 24
 
 
 class Option(click.Option):
-    """An option of a group."""
+    """An option that help shows in a group."""
 
     def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -59,7 +62,7 @@ class Command(click.Command):
     """A command whose help shows its options by their groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in OPTION_GROUPS}
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option):
                 continue
@@ -73,22 +76,23 @@ class Command(click.Command):
 
 def option(
     parameter: Parameter,
-    said: str,
+    help_line: str,
     group: str,
-    called: str | None = None,
+    option_name: str | None = None,
     *,
     required: bool = True,
-    often: bool = False,
+    repeatable: bool = False,
 ) -> Callable[[Any], Any]:
-    """The command-line option of a keyword: `required` if it has no default, a tuple if it may be
-    given `often`. Its default is only shown; Python applies it to options that are not `given`."""
-    name = called or parameter.name
+    """The command-line option for a parameter of a Python function. `required`: it must be given if
+    the parameter has no default. `repeatable`: it may be given several times, and its value is a
+    tuple. Help only shows the default: Python applies it to an option that was not given."""
+    name = option_name or parameter.name
     kind = _click_type(name, parameter.annotation)
     default: dict[str, Any] = {}
-    if _is_short_default(parameter.default):
+    if _is_shown_default(parameter.default):
         default = {"default": parameter.default, "show_default": True}
     switch = kind is bool
-    # A switch that is on for some readings can be turned off.
+    # A switch whose default depends on how the corpus is read can also be turned off.
     no = f"/--no-{flag(name)[2:]}" if switch and parameter.default is None else ""
     return click.option(
         flag(name) + no,
@@ -96,12 +100,12 @@ def option(
         cls=Option,
         group=group,
         type=None if switch else kind,
-        # None and not False, which lets a value be left out and takes -1 for an option.
+        # None, because with False click takes a value such as -1 for another option.
         is_flag=True if switch else None,
-        multiple=often,
+        multiple=repeatable,
         required=required and parameter.default is parameter.empty,
-        metavar=_NAMES_OF_NUMBERS.get(kind) or METAVARS.get(name),
-        help=said,
+        metavar=_METAVAR_OF_NUMBER.get(kind) or METAVAR_OF_OPTION.get(name),
+        help=help_line,
         **default,
     )
 
@@ -111,16 +115,15 @@ def flag(name: str) -> str:
 
 
 def as_flag(name: str, value: str) -> str:
-    """An option of an error's text, which has Python's `name=value`, as the command line writes
-    it."""
+    """How the command line writes an option that the text of an error has as `name=value`."""
     if value in ("True", "False"):
         return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
     # A shell needs no quotes around one word.
     return f"{flag(name)} " + (value if " " in value else value.strip("'"))
 
 
-def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
-    """The options that the user gave, including those given with their default value."""
+def options_given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
+    """The options that the caller gave, including those given with their default value."""
     return {
         name: context.params[name]
         for name in names
@@ -129,7 +132,7 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _click_type(name: str, annotation: Any) -> Any:
-    """The click type for a parameter's annotation."""
+    """The click type of an option, from the annotation of its parameter in Python."""
     kinds = types_of_option(annotation)
     several = next((part for part in kinds if get_origin(part) is Sequence), None)
     if several is None or str in kinds:
@@ -138,17 +141,17 @@ def _click_type(name: str, annotation: Any) -> Any:
     if {int, float}.isdisjoint(get_args(several)):
         return _lines_of_file
 
-    def numbers(text: Any) -> Any:
+    def parsed_numbers(text: Any) -> Any:
         try:
             return value_of(name, annotation, str(text))
         except UsageError as problem:
             raise click.BadParameter(str(problem).partition(": ")[2]) from None
 
-    return numbers
+    return parsed_numbers
 
 
 def _lines_of_file(path: str) -> tuple[str, ...]:
-    """Reads a file of one word a line."""
+    """The lines of a text file, which has one word a line."""
     try:
         return tuple(Path(path).read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError) as problem:
@@ -158,6 +161,6 @@ def _lines_of_file(path: str) -> tuple[str, ...]:
         ) from None
 
 
-def _is_short_default(default: Any) -> bool:
+def _is_shown_default(default: Any) -> bool:
     plain = default is not Parameter.empty and not isinstance(default, bool)
     return plain and default not in (None, "", ()) and str(default).isprintable()

@@ -1,4 +1,4 @@
-"""Commands about a corpus: one a verb, made from what the registry says of it, and `dphh check`."""
+"""Commands about a corpus: a command for each verb, made from the registry, and `dphh check`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dphh.cli.options import (
     corpus_options,
     engine_option,
     existing_ledger,
-    grouped,
+    grouped_option,
     json_option,
     ledger_option,
     with_options,
 )
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, given, option
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, option, options_given
 from dphh.engines import check_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
@@ -32,37 +32,41 @@ from dphh.report.sentences import items_in
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
-_WHAT_A_CORPUS_IS = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
+_CORPUS_HELP = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
 _run_options = with_options(
-    grouped(
+    grouped_option(
         "--files", group=CORPUS, multiple=True, metavar="PATH",
-        help="Of a named corpus these files alone.",
+        help="Only these files of a corpus in the ledger.",
     ),
     ledger_option,
     engine_option,
-    grouped(
-        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory that it may use, such as 4GB."
+    grouped_option(
+        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory for the run, such as 4GB."
     ),
-    grouped(
+    grouped_option(
         "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
-        help="Threads that it may use.",
+        help="Threads that the run may use.",
     ),
-    grouped(
+    grouped_option(
         "--run-id", group=WHERE, metavar="ID",
-        help="A name for the run, which gives its release again.",
+        help="The run's name: the same gives the same release.",
     ),
-    grouped("--again", group=WHERE, is_flag=True, help="Spend again on what was paid for."),
-    grouped("--plan", "plan_only", group=SHOW, is_flag=True, help="The price; spend nothing."),
-    grouped("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
-    grouped(
+    grouped_option(
+        "--again", group=WHERE, is_flag=True, help="Run and spend again what was paid for."
+    ),
+    grouped_option(
+        "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
+    ),
+    grouped_option("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
+    grouped_option(
         "--sql", "show_sql", group=SHOW, is_flag=True,
-        help="The queries of a run on DuckDB; spend nothing.",
+        help="Show the queries on DuckDB; spend nothing.",
     ),
-    grouped(
+    grouped_option(
         "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
     ),
     json_option,
-    grouped("--quiet", group=SHOW, is_flag=True, help="Errors alone on standard error."),
+    grouped_option("--quiet", group=SHOW, is_flag=True, help="Only errors on standard error."),
 )  # fmt: skip
 
 
@@ -75,7 +79,7 @@ def _command(verb: Verb[...]) -> click.Command:
         read = corpus_of_command(
             corpus, book, content_options_given(context, verb.options), options["files"]
         )
-        asked = with_public_knowledge(given(context, list(verb.options)), read, book)
+        asked = with_public_knowledge(options_given(context, list(verb.options)), read, book)
         plan = verb_function(verb)(read, **asked)
         _show_or_run(plan, book, options)
 
@@ -83,9 +87,9 @@ def _command(verb: Verb[...]) -> click.Command:
         option(each, verb.help[each.name], verb.group_of(each.name))
         for each in verb.options.values()
     ]
-    said = f"{verb.summary}\n\n{_WHAT_A_CORPUS_IS}"
+    said = f"{verb.summary}\n\n{_CORPUS_HELP}"
     named = click.command(verb.name.replace("_", "-"), cls=Command, help=said)
-    shown = corpus_options(beside=verb.options)(with_options(*options)(_run_options(run)))
+    shown = corpus_options(verb_options=verb.options)(with_options(*options)(_run_options(run)))
     return named(click.argument("corpus")(shown))
 
 
@@ -95,14 +99,14 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         click.echo(plan.sql(), nl=False)
         return
     if run["plan_only"]:
-        from dphh.report.terminal import plan_text  # with Polars
+        from dphh.report.terminal import plan_text  # imports Polars
 
         assert plan.corpus is not None
         check_columns(plan.corpus)
         text = plan_text(plan.price, plan.corpus, book, details=run["details"])
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
         return
-    from dphh.replay import Note  # here: `--help` and `--plan` must not wait for it
+    from dphh.replay import Note  # not above: `--help` and `--plan` must not wait for it
 
     console = None
     if not run["quiet"] and sys.stderr.isatty():
@@ -151,7 +155,7 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
 
 
-COMMANDS = tuple(_command(verb) for verb in VERBS.values())
+VERB_COMMANDS = tuple(_command(verb) for verb in VERBS.values())
 
 
 @click.command(cls=Command)

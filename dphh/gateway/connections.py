@@ -1,4 +1,4 @@
-"""Limits of a client's connection: one request, and little time to send it.
+"""The HTTP server, and the limits of a client's connection: one request, and little time for it.
 
 A client that sends slowly, or nothing, holds one connection for some seconds. Where many wait so,
 the one that has waited longest is closed, so that a stranger cannot keep others out.
@@ -18,25 +18,25 @@ from dphh.errors import PortTakenError, UsageError
 
 #: A connection is closed if its request is not complete after this many seconds.
 REQUEST_SECONDS = 10.0
-#: The most connections whose request is not complete.
+#: The most connections whose request is not complete. Beyond that, the oldest is closed.
 MOST_WAITING = 256
 #: The most bytes of a request's line and headers.
 LONGEST_HEAD = 16 * 1024
 #: When the server stops, it waits this many seconds for answers.
 _SHUTDOWN_SECONDS = 15
 
-#: Connections whose request has not come yet, the oldest first.
-_waiting: dict[Connection, asyncio.TimerHandle] = {}
+#: For each connection whose request is not complete, the oldest first, the timer that closes it.
+_request_timers: dict[Connection, asyncio.TimerHandle] = {}
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn that is closed if its request does not come soon."""
+    """A connection of uvicorn that is closed if its request is not complete in time."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        _waiting[self] = self.loop.call_later(REQUEST_SECONDS, transport.abort)
-        if len(_waiting) > MOST_WAITING:
-            next(iter(_waiting)).transport.abort()
+        _request_timers[self] = self.loop.call_later(REQUEST_SECONDS, transport.abort)
+        if len(_request_timers) > MOST_WAITING:
+            next(iter(_request_timers)).transport.abort()
 
     def handle_events(self) -> None:
         super().handle_events()
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _stop_timer(self) -> None:
-        if (timer := _waiting.pop(self, None)) is not None:
+        if (timer := _request_timers.pop(self, None)) is not None:
             timer.cancel()
 
 
@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
                 ssl_certfile=certificate,
                 ssl_keyfile=key,
-                # One request a connection: what follows it on the same wire is never read.
+                # One request for each connection: what the client sends after it is never read.
                 headers=[("connection", "close"), ("cache-control", "no-store")],
             )
         )

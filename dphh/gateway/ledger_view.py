@@ -41,6 +41,7 @@ class LedgerView:
         self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
 
     def budgets(self) -> Sequence[Account]:
+        """The analyst's shares; for the owner, all accounts."""
         if self.analyst is None:
             return self.book.accounts()
         return self.book.shares(self.analyst)
@@ -93,8 +94,8 @@ class LedgerView:
             usual = 403 if isinstance(problem, BudgetRefused) else 400
             return Answer(refused=said, status=getattr(problem, "status", usual))
         return Answer(
-            refused="The run failed, and why is for the corpus's owner to see. FROM dphh_ledger() "
-            "says what is spent; the same request goes on at no further price",
+            refused="The run failed; only the corpus's owner may see why. FROM dphh_ledger() says "
+            "what is spent; the same request continues the run at no further price",
             status=500,
             log=said or f"a defect of dphh, {type(problem).__name__}",
         )

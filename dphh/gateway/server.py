@@ -47,18 +47,21 @@ log = logging.getLogger("dphh.gateway")
 
 #: The most bytes of a query string, and characters of a refusal.
 LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
-#: Requests of one analyst at the same time, and runs of theirs that go on or wait.
+#: The most requests of one analyst at the same time, and the most of that analyst's plans and runs
+#: that go on or wait.
 MOST_REQUESTS = 8
-#: Clients ask for a file twice and more, for its size and for its parts. They get the same bytes
-#: for so long: of a run at each request, of all else where they ask for a part.
+#: Clients ask for one file several times: for its size and for parts of it. So the bytes of answers
+#: are kept for some time: a release's for every such request, another answer's for its parts.
 KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
 #: Pricing reads no data, so only an absurd option takes longer.
 PRICING_SECONDS = 30.0
-_TOO_SLOW = "Pricing takes too long or too much memory; give smaller options. Nothing was spent"
-_CUT_SHORT = "The run was cut short. Ask again: it goes on, at no further price"
+_TOO_SLOW_REFUSAL = (
+    "Pricing takes too long or too much memory; give smaller options. Nothing was spent"
+)
+_CUT_SHORT_REFUSAL = "The run was cut short. Ask again: it goes on, at no further price"
 
-_MEDIA = {
+_MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
     "json": "application/json",
@@ -81,8 +84,8 @@ class _KeptAnswer(NamedTuple):
 
 
 class Gateway:
-    """Answers requests, and runs plans with these options of `Plan.run`. With an `owner_token`, of
-    an owner's own shell, there are no analysts: that token may ask about all corpora."""
+    """Answers requests. `run_options`: the options of `Plan.run` for all runs. With `owner_token`,
+    for an owner's own shell, there are no analysts: only that token may ask, about all corpora."""
 
     def __init__(
         self, ledger: Ledger, run_options: Mapping[str, Any], owner_token: str | None = None
@@ -90,10 +93,11 @@ class Gateway:
         self._ledger, self._owner_token = ledger, owner_token
         self._in_flight: Counter[str | None] = Counter()
         self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
-        self._going_on: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
+        self._tasks: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
         self._turns: defaultdict[tuple[str | None, bool], asyncio.Lock]
         self._turns = defaultdict(asyncio.Lock)
-        # Each does one thing at a time: plans do not wait for a run, and a run not for plans.
+        # A worker does one thing at a time. With two, plans do not wait for runs, nor runs for
+        # plans.
         self._planner, self._runner = Worker(None), Worker(run_options)
         self._workers = [
             (ThreadPoolExecutor(1), each.ask) for each in (self._planner, self._runner)
@@ -139,6 +143,7 @@ class Gateway:
             pass  # uvicorn closes the connection
 
     async def _analyst_of(self, request: Request) -> str | None:
+        """The analyst whose token the request has; None for the owner."""
         kind, _, token = ", ".join(request.headers.getlist("authorization")).partition(" ")
         if kind.lower() == "bearer" and token.isascii():
             if self._owner_token is None:
@@ -156,7 +161,7 @@ class Gateway:
     async def _response(
         self, request: Request, analyst: str | None, path: str, form: str
     ) -> Response:
-        macro, given = _asked(request, path)
+        macro, given = _macro_and_arguments(request, path)
         key = (analyst, path, request.scope["query_string"], form)
         part = request.method == "GET" and "range" in request.headers
         kept = self._kept.get(key)
@@ -170,17 +175,19 @@ class Gateway:
                 answer = Answer(as_parquet(table))
             else:
                 order = await asyncio.to_thread(_order, view, macro, given)
-                answer = await _answer_if_connected(request, self._run(order, pays=macro.spends))
+                answer = await _answer_if_connected(
+                    request, self._task_of(order, pays=macro.spends)
+                )
         except UsageError as problem:
             answer = view.answer_to_error(problem)
         _log(answer, macro.name, analyst)
-        await self._analyst_of(request)  # a token that was withdrawn meanwhile is shown nothing
+        await self._analyst_of(request)  # a token that was withdrawn meanwhile gets no answer
         body, status = await asyncio.to_thread(_encoded, answer, form)
         is_release = macro.spends and answer.refused is None
-        self._keep(key, _KeptAnswer(time.monotonic(), body, status, is_release))
+        self._keep_answer(key, _KeptAnswer(time.monotonic(), body, status, is_release))
         return _response_with(request, body, status, form)
 
-    def _keep(self, key: tuple[object, ...], new: _KeptAnswer) -> None:
+    def _keep_answer(self, key: tuple[object, ...], new: _KeptAnswer) -> None:
         self._kept.pop(key, None)
         self._kept[key] = new
         size = sum(len(each.body) for each in self._kept.values())
@@ -188,28 +195,29 @@ class Gateway:
             if size > KEPT_BYTES or each.made < new.made - KEPT_SECONDS:
                 size -= len(self._kept.pop(old).body)
 
-    def _run(self, order: Order, *, pays: bool) -> asyncio.Task[Answer]:
-        """The task that answers this order; a repeated one waits for the first."""
+    def _task_of(self, order: Order, *, pays: bool) -> asyncio.Task[Answer]:
+        """The task that answers this order. If the order is repeated, it is the first one's task.
+        `pays`: the order is run, and not only priced."""
         key = (order.analyst, pays, repr(order))
-        if (task := self._going_on.get(key)) is None:
-            if sum(each[0] == order.analyst for each in self._going_on) >= MOST_REQUESTS:
-                raise Refused("Too many runs of yours wait; repeat this in a moment", 429)
-            task = self._going_on[key] = asyncio.create_task(self._answer_in_turn(order, pays=pays))
-            task.add_done_callback(lambda _: self._going_on.pop(key))
+        if (task := self._tasks.get(key)) is None:
+            if sum(each[0] == order.analyst for each in self._tasks) >= MOST_REQUESTS:
+                raise Refused("Too many of your runs wait; repeat this request in a moment", 429)
+            task = self._tasks[key] = asyncio.create_task(self._answer_in_turn(order, pays=pays))
+            task.add_done_callback(lambda _: self._tasks.pop(key))
         return task
 
     async def _answer_in_turn(self, order: Order, *, pays: bool) -> Answer:
-        """Price the order, in little time; then, if it pays, run it. One order of an analyst goes
-        on at a time, so that others' orders come between."""
+        """Price the order, in limited time; then, if it pays, run it. Orders of one analyst take
+        turns with those of others: each analyst has one at a time with a worker."""
         loop = asyncio.get_running_loop()
         async with self._turns[order.analyst, pays]:
             planner, runner = self._workers
             answer = await loop.run_in_executor(*planner, order, PRICING_SECONDS)
             if answer is None:
-                return Answer(refused=_TOO_SLOW, status=400)
+                return Answer(refused=_TOO_SLOW_REFUSAL, status=400)
             if pays and answer.refused is None:
                 answer = await loop.run_in_executor(*runner, order)
-            return answer or Answer(refused=_CUT_SHORT, status=503)
+            return answer or Answer(refused=_CUT_SHORT_REFUSAL, status=503)
 
 
 def _log(answer: Answer, what: str, analyst: str | None) -> None:
@@ -217,13 +225,13 @@ def _log(answer: Answer, what: str, analyst: str | None) -> None:
         log.error("%s for %s: %s", what, analyst, answer.log)
 
 
-def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
-    """The macro that a request names, and its arguments: each known, and given once."""
+def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
+    """The macro that a request names, and its arguments by name, each given once."""
     headers, query = request.headers, request.scope["query_string"]
     if request.method not in ("GET", "HEAD"):
         raise Refused("Only GET and HEAD are answered", 405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-        raise UsageError("A request has no body: its options are in the address")
+        raise UsageError("A request must have no body: give its options in the address")
     by_path = {macro.path: macro for macro in macros(tables_and_paths=False).values()}
     first, slash, rest = path.partition("/")
     macro, given = by_path.get(path), []
@@ -246,8 +254,8 @@ def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
         )
     except ValueError:
         raise UsageError(
-            "The options cannot be read: write name=value&..., in UTF-8, with what is no letter or "
-            "digit as %XX"
+            "The options cannot be read: write name=value&..., in UTF-8, with %XX for each byte "
+            "that is not a letter or digit"
         ) from None
     for name, times in Counter(name for name, _ in given).items():
         if times > 1:
@@ -256,7 +264,7 @@ def _asked(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
 
 
 def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
-    """The order of a request, whose options have the registry's types."""
+    """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
     check_known(given, macro.parameters, f"dphh_{macro.name}")
     corpus = given_corpus_name(given, macro.name)
@@ -269,7 +277,7 @@ def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
 
 
 async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> Answer:
-    """The task's answer, if the client waits for it. The task goes on in any case."""
+    """The task's answer, or `ClientDisconnect` if the client hangs up; the task goes on anyway."""
     while not task.done():
         await asyncio.wait({task}, timeout=0.5)
         if await request.is_disconnected():
@@ -278,7 +286,8 @@ async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> 
 
 
 def _encoded(answer: Answer, form: str) -> tuple[bytes, int]:
-    """The body of an answer and its status."""
+    """The body and the status of an answer, in the form that was asked for: a key of
+    `_MEDIA_TYPES`."""
     if answer.refused is not None:
         words = answer.refused[:LONGEST_REFUSAL]
         if form == "json":
@@ -297,9 +306,9 @@ def _encoded(answer: Answer, form: str) -> tuple[bytes, int]:
 
 
 def _response_with(request: Request, body: bytes, status: int, form: str) -> Response:
-    """The body or, of a GET with a range, the part that it asks for."""
+    """The response that has this body; to a GET that asks for a range, a part of the body."""
     etag, size = f'"{hashlib.sha256(body).hexdigest()[:32]}"', len(body)
-    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA[form]}
+    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA_TYPES[form]}
     begin, end = 0, size
     asked = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))
     same = request.headers.get("if-range", etag) == etag
@@ -315,7 +324,7 @@ def _response_with(request: Request, body: bytes, status: int, form: str) -> Res
         return Response(status_code=status, headers=headers)
 
     async def pieces() -> AsyncIterator[bytes]:
-        # A client that reads slowly holds one of them, and not a copy of all.
+        # While a slow client reads, one piece is in memory for it, and not a copy of the body.
         for place in range(begin, end, _PIECE):
             yield body[place : min(place + _PIECE, end)]
 

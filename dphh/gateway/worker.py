@@ -30,15 +30,15 @@ from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
 
-#: The most memory for pricing, in bytes. It reads no data, so only an absurd option needs more.
-_PRICING_ADDRESSES = 6 * 2**30
+#: The most bytes of memory for pricing, which reads no data: only an absurd option needs more.
+_PRICING_MEMORY = 6 * 2**30
 #: After a signal, a worker has this many seconds to clean up.
 _CLEANUP_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
 class Order:
-    """A request for a worker; `analyst` is None for the owner, in a shell of their own."""
+    """What a worker prices or runs; `analyst` is None for the owner, in the owner's own shell."""
 
     ledger: str
     analyst: str | None
@@ -49,7 +49,7 @@ class Order:
 
 class Worker:
     """A process that answers orders, started when it is needed. One thread at a time asks it.
-    It runs plans with these options of `Plan.run`; without any, it prices plans and runs none."""
+    `options`: those of `Plan.run` for a worker that runs plans; None for one that only prices."""
 
     def __init__(self, options: Mapping[str, Any] | None) -> None:
         self._options = options
@@ -58,9 +58,10 @@ class Worker:
         self._closed = False
 
     def ask(self, order: Order, seconds: float | None = None) -> Answer | None:
-        """The answer to an order; None if the process ended, or was ended after so many seconds."""
+        """The answer to an order; None if the process ended, or took more than `seconds` and was
+        killed."""
         try:
-            pipe = self._started()
+            pipe = self._pipe_to_process()
             pipe.send(order)
             if not pipe.poll(seconds):
                 raise EOFError
@@ -75,7 +76,8 @@ class Worker:
         self._closed = True
         self._end(_CLEANUP_SECONDS)
 
-    def _started(self) -> Connection:
+    def _pipe_to_process(self) -> Connection:
+        """The pipe to the process, which is started if it does not run."""
         if self._closed:
             raise OSError
         if self._pipe is None or not self._process.is_alive():
@@ -86,10 +88,10 @@ class Worker:
             theirs.close()
         return self._pipe
 
-    def _end(self, patience: float) -> None:
+    def _end(self, grace_seconds: float) -> None:
         if (process := self._process) is not None:
             process.terminate()
-            process.join(patience)
+            process.join(grace_seconds)
             process.kill()
             process.join()
 
@@ -97,9 +99,9 @@ class Worker:
 def _work(pipe: Connection, options: Mapping[str, Any] | None) -> None:
     os.umask(0o077)
     if options is None:
-        resource.setrlimit(resource.RLIMIT_AS, (_PRICING_ADDRESSES, _PRICING_ADDRESSES))
-    warnings.simplefilter("ignore")  # they tell the owner's terminal about a run
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        resource.setrlimit(resource.RLIMIT_AS, (_PRICING_MEMORY, _PRICING_MEMORY))
+    warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
             order = pipe.recv()
@@ -108,8 +110,8 @@ def _work(pipe: Connection, options: Mapping[str, Any] | None) -> None:
             pipe.send(answer)
 
 
-def _end_with(parent: int) -> None:
-    """End this process when the server was killed, so that no run goes on unnoticed."""
+def _end_with_parent(parent: int) -> None:
+    """End this process when its parent, the server, was killed: no run must go on unnoticed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     signal.raise_signal(signal.SIGTERM)
@@ -122,7 +124,7 @@ def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
     try:
         plan = _plan(order, view)
         if runs := options is not None:
-            run_id = _run_of_data_that_cannot_be_compared(plan, view)
+            run_id = _earlier_run_on_remote_data(plan, view)
             table = plan.run(ledger=view.book, run_id=run_id, **(options or {})).table
         else:
             of_ledger = view.ledger_section(plan, order.corpus)
@@ -136,7 +138,7 @@ def _plan(order: Order, view: LedgerView) -> Plan:
     verb, corpus, options = VERBS[order.verb], view.corpus(order.corpus), dict(order.options)
     groups = view.book.status(order.corpus).groups
     if order.analyst is not None and (by := options.get("by")) is not None and by not in groups:
-        # How a run by any other column ends would tell whether the corpus has it.
+        # How a run by another column ends would reveal whether the corpus has that column.
         raise UsageError(
             f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
             f"{', '.join(groups) or 'none'}. Nothing was spent"
@@ -146,7 +148,7 @@ def _plan(order: Order, view: LedgerView) -> Plan:
         plan = verb_function(verb)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):
         raise UsageError(
-            "Pricing failed: an option is of another type, too large or too small; FROM "
+            "Pricing failed: an option has the wrong type, or is too large or too small; FROM "
             f"dphh_options('{order.verb}') lists them. Nothing was spent"
         ) from None
     known = verb.users_disclosure(plan.price)
@@ -158,9 +160,9 @@ def _plan(order: Order, view: LedgerView) -> Plan:
     return plan
 
 
-def _run_of_data_that_cannot_be_compared(plan: Plan, view: LedgerView) -> str | None:
-    """The run that the same request had before, of data in a store: whether they have changed
-    cannot be seen, and an analyst must not pay twice by accident."""
+def _earlier_run_on_remote_data(plan: Plan, view: LedgerView) -> str | None:
+    """The id of the earlier run of the same request, if its data are in a store: nothing shows
+    whether they have changed, and an analyst must not pay twice by accident. None otherwise."""
     assert plan.corpus is not None
     last = view.book.last_like(Request.of(plan.price, plan.corpus))
     return None if last is None or last.files else last.run_id

@@ -25,11 +25,11 @@ def said(command: list[str], typed: str, **more: Any) -> Any:
 
 def stock_shell(place: Place, typed: str, who: str = "alice") -> Any:
     """What the stock shell says, with the init file of an analyst."""
-    from dphh.cli.shell import _extension, _program
+    from dphh.cli.shell import _httpfs_file, _shell_program
 
     init = place.folder / f"{who}.sql"
-    init.write_text(init_sql(place.address, place.tokens[who], f"LOAD '{_extension()}';"))
-    return said([_program(), "-init", str(init), "-csv", "-noheader"], typed)
+    init.write_text(init_sql(place.address, place.tokens[who], f"LOAD '{_httpfs_file()}';"))
+    return said([_shell_program(), "-init", str(init), "-csv", "-noheader"], typed)
 
 
 def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):

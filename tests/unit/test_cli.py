@@ -146,7 +146,7 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
     assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
     assert f"dphh {__version__}" in run
-    assert "Claimed by all together: epsilon 1, delta 1e-07" in totals
+    assert "Sums over all runs: epsilon 1, delta 1e-07" in totals
     assert "cap: epsilon 4" in changes
 
 
