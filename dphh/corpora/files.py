@@ -60,14 +60,14 @@ def refuse_unclear_columns(corpus: Corpus) -> None:
         for option, column in corpus.columns_of_user:
             if (place := schema.get_field_index(column)) < 0:
                 continue
-            if (kind := _kind_of_user(schema.field(place).type)) == "null":
+            if (kind := _kind_of_user_type(schema.field(place).type)) == "null":
                 continue  # a column of NULLs alone fits every kind
             if kind != found.setdefault(column, kind):
                 both = f"{found[column]} in one file and {kind} in another"
                 raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=both))
 
 
-def _kind_of_user(kind: pa.DataType) -> str:
+def _kind_of_user_type(kind: pa.DataType) -> str:
     """The kind of a user column's type. Cast to a common type of one kind, equal user ids have
     equal texts, and others have others."""
     if pa.types.is_dictionary(kind):

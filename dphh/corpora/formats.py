@@ -25,7 +25,7 @@ from dphh.corpora.files import (
 )
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.stores import hide_progress_bar, reach_stores
-from dphh.corpora.tables import NO_USER_IN_JSON
+from dphh.corpora.tables import JSON_USER_ERROR
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, parquet_pattern
@@ -139,7 +139,7 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
     paths = ", ".join(map(literal, files))
     picked = ", ".join(
-        _user_in_json(identifier(name)) if kind == "JSON" else identifier(name)
+        _json_user_sql(identifier(name)) if kind == "JSON" else identifier(name)
         for name, kind in kinds.items()
     )
     return con.sql(
@@ -148,12 +148,12 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     )
 
 
-def _user_in_json(column: str) -> str:
+def _json_user_sql(column: str) -> str:
     """SQL that reads a user id as text and refuses fractions and objects: as texts, 1 and 1.0 would
     be two users, and 2.0^53 and 2.0^53 + 1 one."""
     return (
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
-        f"THEN error({literal(NO_USER_IN_JSON)}) ELSE {column} ->> '$' END AS {column}"
+        f"THEN error({literal(JSON_USER_ERROR)}) ELSE {column} ->> '$' END AS {column}"
     )
 
 

@@ -42,7 +42,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
             f"{duckdb.__version__} with a network connection, or download the files"
         ) from None
     if any(place.lower().startswith("s3") for place in remote):
-        con.execute(_secret_from_environment())
+        con.execute(_credentials_sql())
 
 
 def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
@@ -56,7 +56,7 @@ def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
     return None
 
 
-def _secret_from_environment() -> str:
+def _credentials_sql() -> str:
     """SQL that gives DuckDB the credentials in the `AWS_...` variables, which Polars and Delta's
     reader also use; it does nothing if there are none."""
     given = os.environ.get

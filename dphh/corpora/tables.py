@@ -27,7 +27,7 @@ _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
 #: The text of the error that a query raises for a line of JSON with a refused type of user id.
-NO_USER_IN_JSON = "dphh: no user id"
+JSON_USER_ERROR = "dphh: no user id"
 _WRONG_FIELD_COUNT = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
@@ -138,7 +138,7 @@ def _without_view_type(kind: Any) -> Any:
 def bad_line_message(said: str) -> str | None:
     """Our message for DuckDB's error about a line that it cannot read, without the line's text;
     None for other errors."""
-    if NO_USER_IN_JSON in said:
+    if JSON_USER_ERROR in said:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "
             "list; write user ids as text or as whole numbers, so that equal users are spelled "

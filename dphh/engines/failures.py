@@ -69,7 +69,7 @@ class EngineFailures:
                 ) from None
             if os.environ.get(SHOW_ERRORS) == "1":
                 raise
-            if (told := self._corpus_fault(str(problem))) is not None:
+            if (told := self._corpus_fault_message(str(problem))) is not None:
                 raise CorpusError(told) from None
             advice = self.where_to_look(step)
             raise EngineError(
@@ -78,7 +78,7 @@ class EngineFailures:
                 f"{SHOW_ERRORS}=1 it is shown, if you may see the data"
             ) from None
 
-    def _corpus_fault(self, said: str) -> str | None:
+    def _corpus_fault_message(self, said: str) -> str | None:
         """The message if the error `said` that the corpus is at fault; else None."""
         for sign, told in MESSAGE_OF_MARK.items():
             if sign in said:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER_PREFIX = "dphh-run-"
-_LOCK = ".lock"
+_LOCK_FILE = ".lock"
 
 _open_folders: dict[str, PrivateFolder] = {}
 _folders_lock = threading.Lock()
@@ -35,12 +35,12 @@ class PrivateFolder:
         sweep()
         self._owner = os.getpid()
         self.path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
-        unnamed = Path(self.path, f"{_LOCK}-new")
+        unnamed = Path(self.path, f"{_LOCK_FILE}-new")
         self._lock = _take_lock(unnamed, os.O_CREAT)
         if self._lock is None:
             unnamed.unlink()  # a file system without locks: the folder is never swept
         else:
-            unnamed.rename(Path(self.path, _LOCK))
+            unnamed.rename(Path(self.path, _LOCK_FILE))
         with _folders_lock:
             _open_folders[self.path] = self
 
@@ -65,7 +65,7 @@ def sweep() -> None:
     """Remove folders that killed processes left in the temporary directory."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # the folder is another login's, or another process removed it
-            if _is_ours(folder) and (lock := _take_lock(folder / _LOCK)) is not None:
+            if _is_ours(folder) and (lock := _take_lock(folder / _LOCK_FILE)) is not None:
                 try:
                     _remove_folder(str(folder))
                 finally:
@@ -93,8 +93,8 @@ def _remove_folder(path: str) -> None:
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
-        elif entry.name != _LOCK:
+        elif entry.name != _LOCK_FILE:
             with suppress(OSError):
                 Path(entry).unlink()
-    if all(entry.name == _LOCK for entry in os.scandir(path)):
+    if all(entry.name == _LOCK_FILE for entry in os.scandir(path)):
         shutil.rmtree(path, ignore_errors=True)

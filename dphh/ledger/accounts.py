@@ -134,7 +134,7 @@ class Accounts:
                 )
             before = found.groups.get(column, ())
             if not values and not before:
-                raise UsageError(f"groups: none are declared of {column!r} in {account!r}")
+                raise UsageError(f"groups: none are declared for {column!r} in {account!r}")
             now = {name: said for name, said in (found.groups | {column: values}).items() if said}
             con.execute(
                 'UPDATE accounts SET "groups" = ? WHERE id = ?',
@@ -291,14 +291,14 @@ def account_named(con: sqlite3.Connection, name: str) -> Account:
 
 
 def prices(
-    con: sqlite3.Connection, account: int, analyst: str | None = None
+    con: sqlite3.Connection, account_id: int, analyst: str | None = None
 ) -> tuple[Booking, ...]:
     """The prices of an account's runs, in their order; with `analyst`, of that analyst's runs."""
     query = """
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
     """
-    found = con.execute(query, {"account": account, "analyst": analyst})
+    found = con.execute(query, {"account": account_id, "analyst": analyst})
     return tuple(
         Booking(events_from_json(json.loads(events)), epsilon, delta)
         for events, epsilon, delta in found
@@ -355,7 +355,7 @@ def login_name() -> str:
     """The login name under which this process runs: a note, not a proof."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the number has no name, as often in a container
+    except (KeyError, OSError):  # the login's number has no name, as often in a container
         return f"user {os.getuid()}"
 
 

@@ -33,7 +33,7 @@ from dphh.ledger.accounts import (
     today,
     wrong_account_error,
 )
-from dphh.ledger.budget import number_that_fit, refusal, used
+from dphh.ledger.budget import number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     CHANGE_COLUMNS,
     RUN_COLUMNS,
@@ -87,11 +87,11 @@ class Ledger(Accounts):
         `setting` is the same. `files` recognises the data; None for a test's run, which is found by
         its `run_id` alone. `again`: book a new run, whatever ran before.
         """
-        places = places_of(request.corpus)  # before the file is locked
+        places = places_of(request.corpus)  # looked up before the ledger is locked
         with writing(self.path) as con:
             found = None if again else self._find(con, request, files, run_id)
             if found is not None:
-                booked = _repeated(con, found, setting)
+                booked = _repeated_run(con, found, setting)
             else:
                 paying = self._payers(con, request.corpus, places)
                 self._refuse(con, request, paying)
@@ -116,7 +116,7 @@ class Ledger(Accounts):
             if found is None:
                 self._refuse(con, request, self._payers(con, request.corpus, places))
                 return None
-            return _repeated(con, found, {}) if found["state"] == "settled" else None
+            return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
         """Which accounts would pay for this request now, whether they allow it, and the room under
@@ -134,7 +134,11 @@ class Ledger(Accounts):
                 paying = [each for each in shares if each is not None]
         price = request.price
         ahead = [
-            (each.name, used([price], each.cap), number_that_fit(each.prices, each.cap, price))
+            (
+                each.name,
+                share_used([price], each.cap),
+                number_that_fit(each.prices, each.cap, price),
+            )
             for each in paying
         ]
         scarcest = min(ahead, key=lambda each: (each[2], -each[1]), default=None)
@@ -149,14 +153,14 @@ class Ledger(Accounts):
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            return _stored(con, _sequence_of_unfinished(con, run), step)
+            return _stored_rows(con, _sequence_of_unfinished(con, run), step)
 
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; returns the stored
         rows."""
         with writing(self.path) as con:
             number = _sequence_of_unfinished(con, run)
-            if (stored := _stored(con, number, step)) is not None:
+            if (stored := _stored_rows(con, number, step)) is not None:
                 return stored
             _store(con, number, step, data)
         return data
@@ -165,9 +169,9 @@ class Ledger(Accounts):
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
         with writing(self.path) as con:
-            found = _run(con, run.run_id)
+            found = _row_of_run(con, run.run_id)
             if found is not None and found["state"] == "settled":
-                return _release(con, found)
+                return _stored_release(con, found)
             number = _sequence_of_unfinished(con, run)
             # The release contains all levels, and the key is not needed any more.
             con.execute(
@@ -192,13 +196,13 @@ class Ledger(Accounts):
     def release(self, run_id: str) -> StoredRelease:
         """The manifest and the Parquet file of a settled run."""
         with reading(self.path) as con:
-            found = _run(con, run_id)
+            found = _row_of_run(con, run_id)
             if found is None or self.analyst not in (None, found["analyst"]):
                 raise UnknownRunError(
                     f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of "
                     "a corpus's runs, and `dphh ledger export FILE` those of all."
                 )
-            return _release(con, found)
+            return _stored_release(con, found)
 
     def runs(self, account: str | None = None) -> list[Entry]:
         """All runs in their order; with `account`, those that it paid for. For an analyst's ledger,
@@ -228,7 +232,7 @@ class Ledger(Accounts):
         if run_id is None:
             found = self._last_like(con, request) if files else None
             return found if found is not None and found["files"] == files else None
-        found = _run(con, run_id)
+        found = _row_of_run(con, run_id)
         if found is None:
             return None
         if found["digest"] != request.digest or found["analyst"] != self.analyst:
@@ -347,12 +351,12 @@ class Ledger(Accounts):
 # The functions below run inside the caller's transaction.
 
 
-def _repeated(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
+def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
     """The run that a repeated request gets: with its release if it is settled, else continued."""
     run, run_id = found["sequence"], found["run_id"]
     again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
     if found["state"] == "settled":
-        return replace(again, release=_release(con, found))
+        return replace(again, release=_stored_release(con, found))
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):
@@ -392,14 +396,14 @@ def _store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
     con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, step, data))
 
 
-def _stored(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
+def _stored_rows(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
     query = "SELECT data FROM drawn WHERE run = ? AND step = ?"
     found = con.execute(query, (run, step)).fetchone()
     return None if found is None else found["data"]
 
 
-def _release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
-    parquet = _stored(con, found["sequence"], RELEASE_STEP)
+def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
+    parquet = _stored_rows(con, found["sequence"], RELEASE_STEP)
     if parquet is None:
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
@@ -419,6 +423,6 @@ def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) 
     return tuple(name for (name,) in con.execute(query, {"run": run, "analyst": analyst}))
 
 
-def _run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
+def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
     found = con.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchall()
     return found[0] if found else None

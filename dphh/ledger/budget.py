@@ -40,7 +40,7 @@ MOST_COUNTED_RUNS = 10_000
 #: The share of a cap's delta that thresholds may use; the rest is for noise. It equals the share
 #: for new items in one run, so that k runs of (epsilon, delta) / k fit a cap of (epsilon, delta).
 THRESHOLDS_SHARE = NEW_ITEMS_SHARE
-#: By which factor, for rounding errors, the delta of a run's events may exceed what the run claims.
+#: The relative amount, for rounding errors, by which a run's events may exceed the claimed delta.
 _CLAIM_TOLERANCE = 1e-9
 #: A bound on the relative rounding error of a few logarithms, products and sums.
 _ROUNDINGS = 2.0**-44
@@ -147,12 +147,12 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     return claimed or compose(one.events).delta(cap.epsilon) <= cap.delta
 
 
-def used(prices: Sequence[Booking], cap: Cap) -> float:
+def share_used(prices: Sequence[Booking], cap: Cap) -> float:
     """The share of a cap that these runs use: of its two amounts, the one of which more is used. At
     most 1 if the runs fit, at least 1 if they do not."""
     most = allowed(cap)
     took = amounts_of(prices, most.order)
-    share = max(_share_of(took.loss, most.loss), _share_of(took.delta, most.delta))
+    share = max(_ratio(took.loss, most.loss), _ratio(took.delta, most.delta))
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
 
 
@@ -215,11 +215,12 @@ def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> 
         rest = f"one more run may have epsilon {epsilon} at delta {delta}"
     return (
         f"Refused: epsilon {asked.epsilon:g}, delta {asked.delta:g} would exceed the cap of "
-        f"{label}: {cap}, of which {percent(used(prices, cap))} is used; {rest}. Nothing was spent"
+        f"{label}: {cap}, of which {percent(share_used(prices, cap))} is used; {rest}. "
+        "Nothing was spent"
     )
 
 
-def _share_of(took: Fraction | float, whole: Fraction | float) -> float:
+def _ratio(took: Fraction | float, whole: Fraction | float) -> float:
     return float(took) / float(whole) if whole else (0.0 if took == 0 else math.inf)
 
 

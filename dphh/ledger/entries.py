@@ -104,7 +104,7 @@ class Entry:
     changed: datetime  # the day on which it came into its state
     who: str  # the login name under which it was asked for: a note, not a proof
     analyst: str | None  # the analyst who asked for it at the gateway
-    #: As in Booked.
+    #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
     files: str = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:

@@ -46,11 +46,11 @@ def places_of(corpus: Corpus) -> frozenset[str]:
     return frozenset(ways | {_resolved(place) for place in corpus.where})
 
 
-def holds(account: Corpus, places: frozenset[str]) -> bool:
+def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     """Whether any of these places is one of the account's files or folders, or lies in one."""
-    if account.kind != "path":
+    if account_corpus.kind != "path":
         return False
-    owned = [_resolved(place).split("/") for place in account.where]
+    owned = [_resolved(place).split("/") for place in account_corpus.where]
     for place in places:
         parts = place.split("/")
         # A store is not listed, so the account also holds the addresses above its own.

@@ -89,7 +89,7 @@ CREATE TABLE history (                  -- what owners changed
 );
 """
 
-#: A commit waits until the disk has the data and the folder's list of files without the journal.
+#: A commit ends when the disk has the data, and a folder that does not list the journal any more.
 SYNCHRONOUS = "EXTRA"
 
 # One call at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
@@ -105,7 +105,7 @@ os.register_at_fork(
 
 
 def default_path() -> Path:
-    """The path `DPHH_LEDGER`; without one, `dphh/ledger.sqlite` in this user's data folder."""
+    """The path in the variable DPHH_LEDGER, else `dphh/ledger.sqlite` in the user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
     if (data := dphh_folder("XDG_DATA_HOME", ".local/share")) is None:

@@ -49,7 +49,7 @@ class Account:
     @cached_property
     def used(self) -> float:
         """The share of the cap that is used, of its scarcer amount."""
-        return budget.used(self.prices, self.cap)
+        return budget.share_used(self.prices, self.cap)
 
     @cached_property
     def left(self) -> Budget:

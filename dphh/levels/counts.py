@@ -123,7 +123,7 @@ class FoundCounts:
         return (1 - self.confidence) / 2
 
     @property
-    def names(self) -> tuple[str | None, ...]:
+    def group_names(self) -> tuple[str | None, ...]:
         """The names of the groups; (None,) where there are no groups."""
         return (None,) if self.by is None else (*self.groups, OTHERS)
 

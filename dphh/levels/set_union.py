@@ -27,7 +27,7 @@ class SetUnionLevel(LevelOnGrid):
     grid_bits: int
     sigma_grid: int
     threshold_grid: int
-    #: The number of the round, as DP-SIPS has several on the same level.
+    #: The round's number: DP-SIPS has several rounds on one level.
     round: int = 1
 
     @property

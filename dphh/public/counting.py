@@ -114,11 +114,11 @@ def count_text(text: Corpus, max_n: int) -> Prior:
         listed = run.take("public_listed")
         vocabulary = as_array(listed.column("word"), pa.string())
         grams = [np.arange(len(vocabulary), dtype=np.int64)[:, None]]
-        counts = _numbers(listed, "occurs")
+        counts = _integer_columns(listed, "occurs")
         for _ in range(2, max_n + 1):
             run.run("public_pairs", least=least - 1)
             found = run.take("public_grams")
-            left, right, occurs = _numbers(found, "left_gram", "right_gram", "occurs")
+            left, right, occurs = _integer_columns(found, "left_gram", "right_gram", "occurs")
             grams.append(np.concatenate([grams[-1][left], grams[-1][right][:, -1:]], axis=1))
             counts.append(occurs)
     finally:
@@ -126,7 +126,7 @@ def count_text(text: Corpus, max_n: int) -> Prior:
     return Prior(vocabulary, tuple(grams), tuple(counts), total)
 
 
-def _numbers(table: pa.Table, *names: str) -> list[Integers]:
+def _integer_columns(table: pa.Table, *names: str) -> list[Integers]:
     return [as_array(table.column(name), pa.int64()).to_numpy() for name in names]
 
 

@@ -74,10 +74,10 @@ def combined_condition(where: object, since: object, until: object) -> str | Non
     return joined_by_and(*said)
 
 
-def joined_by_and(*said: str | None) -> str | None:
+def joined_by_and(*conditions: str | None) -> str | None:
     """The given conditions, joined by AND; None if all are None. A line ends after each condition,
     so that a comment at its end does not go on."""
-    found = [each for each in said if each is not None]
+    found = [each for each in conditions if each is not None]
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
 

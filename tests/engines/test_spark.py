@@ -161,7 +161,10 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         host.gather("users", ReadWords())
         blocks = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
-        host.write("earlier_sums", host.ask("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}))
+        host.write(
+            "earlier_sums",
+            host.frame_of_query("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}),
+        )
         host.bring("w", "weights_of_round", "users", total_precision=1, deviation=1, threshold=1)
         bounding = bounding_parameters(host, bare_level(1), "noise")
         host.run("words_of_round", released=Lookup(None), **bounding)

@@ -26,8 +26,8 @@ from dphh.ledger.budget import (
     fits,
     left,
     number_that_fit,
+    share_used,
     spent,
-    used,
 )
 from dphh.mechanisms.counts.of_found import counts_event_within
 from dphh.plan import Plan
@@ -124,7 +124,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "whether it fits": lambda event: fits([planted([NOISE]), planted([event])], CAP),
     "spent": lambda event: spent([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
-    "its part of a cap": lambda event: used([planted([event])], CAP),
+    "its part of a cap": lambda event: share_used([planted([event])], CAP),
     "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),
 }
 

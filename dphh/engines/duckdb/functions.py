@@ -86,12 +86,12 @@ def _function_of_columns(
             return None if number is None else objects[number]
         return column[0].as_py() if isinstance(kind, Fixed) else column
 
-    def of_columns(*columns: Any) -> pa.Array:
+    def called(*columns: Any) -> pa.Array:
         if not len(columns[0]):
             return pa.array([], function.gives)
         return function.body(*map(argument, function.takes, columns))
 
-    of_columns.__signature__ = Signature(  # type: ignore[attr-defined]
+    called.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]
     )
-    return of_columns
+    return called

@@ -66,13 +66,13 @@ class Rows:
             self.con = duckdb.connect(
                 ":memory:", config=_config_of_limits(limits, self._spill.path)
             )
-            self.memory = SharedMemory(self.con, limits.memory is not None)
+            self.memory = MemoryLimit(self.con, limits.memory is not None)
             hide_progress_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self._opened = _opened(self.con, corpus)
+            self._opened = _open_hiding_errors(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
             raise UsageError(_explain_bad_limit(problem, limits)) from None
@@ -184,7 +184,7 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         raise EngineOutOfMemory(MEMORY_RAN_OUT) from None
 
 
-def _opened(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
+def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     try:
         return open_corpus(con, corpus)
     except duckdb.Error as problem:  # its message may quote names of folders, which may be user ids
@@ -209,7 +209,7 @@ def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
     return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
 
 
-class SharedMemory:
+class MemoryLimit:
     """The memory limit of a connection. A limit that the caller gave (`is_from_caller`) applies to
     the whole process, so DuckDB gets what the rest of the process leaves of it.
 

@@ -32,7 +32,7 @@ USERS_SCHEMA = {
     "ids": pl.List(pl.Int32),
 }
 
-#: A context by the name of a step: in it, Polars' errors are replaced by messages without data.
+#: In the context hide_polars_errors(step), Polars' errors are replaced by messages without data.
 hide_polars_errors = EngineFailures(
     "Polars",
     # The owner's lazy frame may raise any exception when it is collected.

@@ -103,7 +103,7 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
     """Refuse a session without Java, and a limit of threads, which a running Spark has already."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UsageError(
-            "engine: found a Spark Connect session, and a run needs a session with Java beside it, "
+            "engine: found a Spark Connect session, but a run needs a session with Java beside it, "
             "for its private folder; run on the cluster (spark-submit), or start one with "
             "SparkSession.builder.master(URL)"
         )
@@ -143,7 +143,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     except PySparkRuntimeError as problem:
         raise UsageError(
             f"engine: Spark could not be started ({problem.getCondition()}); it needs Java 17 or "
-            "later, found by JAVA_HOME or on the PATH, and no other collector (-XX:+Use...GC) in "
+            "later, found by JAVA_HOME or on the PATH, and no garbage collector (-XX:+Use...GC) in "
             "JAVA_TOOL_OPTIONS or in Spark's settings"
         ) from None
     spark.sparkContext.setLogLevel("OFF")

@@ -33,7 +33,7 @@ DIFFERENCES = tuple(
 _PARAMETER = re.compile(r"\$(\w+)")
 #: Matches the last line of a statement, if it is no comment.
 _LAST_LINE = re.compile(r"^(?!\s*--).*;$", re.MULTILINE)
-_CREATED = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+_CREATE_STATEMENT = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
 
 
 class Statement(NamedTuple):
@@ -47,7 +47,7 @@ class Statement(NamedTuple):
 @cache
 def statements(step: str) -> tuple[Statement, ...]:
     """The tables and views that a step makes, in their order."""
-    _, *parts = _CREATED.split(spark_sql(step))
+    _, *parts = _CREATE_STATEMENT.split(spark_sql(step))
     made = []
     for kind, name, select in zip(*(parts[i::3] for i in range(3)), strict=True):
         last = _LAST_LINE.search(select)

@@ -31,7 +31,7 @@ def _is_no_lost_connection(record: logging.LogRecord) -> bool:
     return raised is None or not issubclass(raised, Py4JNetworkError)
 
 
-#: A context by the name of a step: in it, Spark's errors are replaced by messages without data.
+#: In the context hide_spark_errors(step), Spark's errors are replaced by messages without data.
 hide_spark_errors = EngineFailures(
     "Spark",
     errors=(PySparkException, *JAVA_CALL_ERRORS),

@@ -199,6 +199,7 @@ def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if kind in _NUMBER_FORMATS else kind
 
 
+#: Not empty if this process has exempted its modules.
 _is_exempt: list[bool] = []
 
 

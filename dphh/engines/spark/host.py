@@ -47,8 +47,8 @@ _SESSION_SETTINGS = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.adaptive.enabled": "true",
-    # To broadcast a table, Spark collects it on the driver. The run's own tables are private and
-    # must not be; `put` asks for it where a table is public.
+    # To broadcast a table, Spark collects it on the driver. The run's own tables are private, so
+    # that none may be broadcast but the public ones, for which `put` asks.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     # Spark would hash every shuffled row, private ones too, and give the sums to the driver, to see
@@ -148,7 +148,7 @@ class SparkHost(Host):
     def gather(self, table: str, reading: Reading) -> None:
         self.open()
         with hide_spark_errors("gather_texts"):
-            self._describe("gather_texts")
+            self._describe_job("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
             gathered = blocks.blocks_of(reading, *self._opened.tokens)
             self.write(table, rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA))
@@ -157,7 +157,7 @@ class SparkHost(Host):
         with hide_spark_errors(step):
             objects = self._register(spark_sql(step), parameters)
             for kind, made, select in statements(step):
-                rows = self.ask(step, select, {**parameters, **objects})
+                rows = self.frame_of_query(step, select, {**parameters, **objects})
                 if kind == "VIEW":
                     rows.createOrReplaceTempView(made)
                 else:
@@ -166,7 +166,7 @@ class SparkHost(Host):
     def take(self, step: str, **parameters: Any) -> Any:
         with hide_spark_errors(step):
             objects = self._register(spark_sql(step), parameters)
-            return self.ask(step, spark_sql(step), {**parameters, **objects}).toArrow()
+            return self.frame_of_query(step, spark_sql(step), {**parameters, **objects}).toArrow()
 
     def _register(self, text: str, parameters: dict[str, Any]) -> dict[str, int | None]:
         """Register the functions that a step calls, with the objects among its parameters. Returns
@@ -184,8 +184,8 @@ class SparkHost(Host):
                 register(self.spark, name, self._functions[name], objects)
         return places
 
-    def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
-        self._describe(step)
+    def frame_of_query(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
+        self._describe_job(step)
         for name, to in self._brought.items():
             if re.search(rf":{name}\b", select):
                 select = re.sub(rf":{name}\b", name, select)
@@ -197,7 +197,7 @@ class SparkHost(Host):
         }
         return self.spark.sql(select, args=args)
 
-    def _describe(self, step: str) -> None:
+    def _describe_job(self, step: str) -> None:
         # Spark would describe the job by this program's path and line.
         self._context.setJobDescription(f"dphh: {step}")
 
@@ -225,13 +225,15 @@ class SparkHost(Host):
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with hide_spark_errors(step):
             self._register(spark_sql(step), parameters)
-            self.ask(step, spark_sql(step), parameters).createOrReplaceTempView("brought_values")
+            self.frame_of_query(step, spark_sql(step), parameters).createOrReplaceTempView(
+                "brought_values"
+            )
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(parts), "int")
             table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
                 partial(blocks.keys_of_blocks, parts=parts),
                 f"part int, block string, places array<bigint>, keys array<{kind}>",
             ).createOrReplaceTempView("keys_of_blocks")
-            rows = self.ask(step, spark_sql("brought"), {})
+            rows = self.frame_of_query(step, spark_sql("brought"), {})
             found = rows.mapInArrow(blocks.values_of_keys, blocks.VALUES_SCHEMA).groupBy("block")
             brought = found.agg(collect_list(struct("places", "values")).alias(name))
             whole = table.selectExpr(blocks.BLOCK_NAME_SQL, "*").join(brought, "block", "left")

@@ -97,7 +97,7 @@ def with_counts(
     than MOST_KEYS, the first row of each level is counted, then the second of each, and so on.
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
-    names = counting.names
+    names = counting.group_names
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
