@@ -120,7 +120,7 @@ def run(
         if booked.release is not None:  # another process was faster
             return _saved_release(_stored_release(booked), out)
         _announce_run(corpus, booked, [*told], say)
-        source.draw_once_by(booked.key)
+        source.set_secret_key(booked.key)
         with _recording_failure(price, book, booked):
             say("reading the corpus")
             found = run_levels(price, host, once_by(book, booked), corpus.content.joiner, say)

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.errors import UsageError
-from dphh.udfs.draws.randomness import Words, check_keys
+from dphh.udfs.draws.randomness import RandomWords, check_keys
 from dphh.wording.extras import extra_to_install
 
 
 class SeededRandomness:
-    """Words that a seed determines.
+    """Random words that a seed determines.
 
     With keys: each word is a hash of (seed, purpose, key) alone, whatever the order, the batch or
     the integer width of the keys, so equal keys get equal words. Without: each purpose has its
@@ -42,7 +42,7 @@ class SeededRandomness:
     def __repr__(self) -> str:
         return f"SeededRandomness({self.seed})"
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         check_keys(count, keys)
         if keys is None:
             return self._next_words(count, purpose)
@@ -54,7 +54,7 @@ class SeededRandomness:
             digests += hashed.digest()
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
-    def _next_words(self, count: int, purpose: str) -> Words:
+    def _next_words(self, count: int, purpose: str) -> RandomWords:
         try:
             from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
         except ModuleNotFoundError as problem:

@@ -95,7 +95,7 @@ class Population:
 
     def several(self, randomness: Randomness) -> Integers:
         """A word a user, drawn in proportion to how often the user says it."""
-        halves = randomness.words(-(-self.users // 2), "word of the run").view(np.uint32)
+        halves = randomness.random_words(-(-self.users // 2), "word of the run").view(np.uint32)
         size = self._size_by_user
         chosen = (halves[: self.users] * size) >> np.uint64(32)
         drawn: Integers = self.spoken[self._first_by_user + chosen.astype(np.int64)]

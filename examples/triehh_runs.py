@@ -87,7 +87,7 @@ class ByPath:
     def passed(self, trie: Trie, word: Integers, voters: list[Integers]) -> Iterator[Bits]:
         for k in voters:
             open_ones = np.flatnonzero(k >= self.theta)
-            coins = self.randomness.words(len(open_ones), "path votes")
+            coins = self.randomness.random_words(len(open_ones), "path votes")
             bits = np.zeros(len(k), dtype=np.bool_)
             below = self.below[np.minimum(k[open_ones], len(self.below) - 1)]
             bits[open_ones] = coins < below
@@ -126,7 +126,9 @@ class ByPaper:
         parts: list[Integers] = []
         missing = self.batch
         while missing:
-            halves = self.randomness.words(-(-missing // 2), "batch").view(np.uint32)[:missing]
+            halves = self.randomness.random_words(-(-missing // 2), "batch").view(np.uint32)[
+                :missing
+            ]
             largest = (1 << 32) // self.users * self.users
             users = (halves[halves < largest] % np.uint32(self.users)).astype(np.int64)
             users = users[~self.drawn[users]]

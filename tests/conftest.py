@@ -218,7 +218,7 @@ class NoNoise:
 
     is_test = True
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
         return np.full(count, 2**64 - 1, dtype=np.uint64)
 
 

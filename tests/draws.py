@@ -1,11 +1,11 @@
-"""Words that a test deals, and the functions that draw, in a bare DuckDB."""
+"""Random words that a test deals, and the functions that draw, in a bare DuckDB."""
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
 from dphh.engines.duckdb.functions import register
-from dphh.udfs.draws.randomness import Randomness, Words
+from dphh.udfs.draws.randomness import Randomness, RandomWords
 from dphh.udfs.functions import functions
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ class Scripted:
         self.left = list(words)
         self.purposes: list[str] = []
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         assert count <= len(self.left), "more words were asked for than the script has"
         given, self.left = self.left[:count], self.left[count:]
         self.purposes.append(purpose)

@@ -1,9 +1,9 @@
 """The functions that queries call, each declared once: DuckDB and Spark register the same ones, and
-Polars calls them. A function `body` of `NAME` is `dphh_NAME` in a query.
+Polars calls them. In a query, the function of the name NAME is `dphh_NAME`.
 
 A function of whole users gets lists: a row has many users, and none of them is in another row. On
-DuckDB and Polars a run numbers its words, and a call gets some thousand rows; on Spark each row
-has a list of its own words, which its ids are indices in, and a call gets one row.
+DuckDB and Polars a run numbers its words, and a call gets some thousand rows. On Spark each row has
+a list of its own words, of which its word ids are indices, and a call gets one row.
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ from dphh.udfs.draws.noise import bin_of, noise_function
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.spurious import lifted_function
 from dphh.udfs.draws.subsets import report_function
-from dphh.udfs.draws.votes import WORD, vote_functions
+from dphh.udfs.draws.votes import UNSIGNED_64, vote_functions
 from dphh.udfs.kernel import whole_users
 
 LONG, TEXT = pa.int64(), pa.string()
-#: Arrow types of columns with one list in each row: numbers of all users of that row.
+#: Arrow types of columns with a list of integers in each row: those of all users of that row.
 INTS, LONGS = pa.list_(pa.int32()), pa.list_(pa.int64())
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """An argument whose value is the same in all rows: the function gets that value."""
+    """The kind of an argument with the same value in all rows: the function gets that value."""
 
     kind: pa.DataType
 
 
-#: An argument that is a `Lookup` of the driver, public or a secret of the run: a query has its
-#: number. An object that knows words by their spelling is turned into one by word ids.
+#: The kind of an argument that is an object of the driver, a `Lookup`: queries pass its number, and
+#: the function gets the object. If that has values by words' spellings, it gets values by word ids.
 LOOKUP = "lookup"
-#: An argument that is the row's list of words: the function gets the words that ids stand for.
-WORDS = "words"
-Argument = Any
+#: The kind of an argument by which the function gets the words that the row's word ids stand for.
+ROW_WORDS = "words"
+#: An Arrow type (of a column), `Fixed`, LOOKUP or ROW_WORDS.
+ArgumentKind = Any
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of Arrow columns to an Arrow column."""
+    """A function from Arrow columns to an Arrow column, with the types of both."""
 
     body: Callable[..., Any]
-    takes: tuple[Argument, ...]
+    takes: tuple[ArgumentKind, ...]
     gives: pa.DataType
-    #: Whether the keys in its result are word ids.
+    #: Whether the keys in the result are word ids.
     keys_are_words: bool = False
 
     @property
@@ -58,71 +59,88 @@ class Function:
         return INTS in self.takes or LONGS in self.takes
 
 
-def struct_list(**fields: pa.DataType) -> pa.DataType:
+def list_of_structs(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(list(fields.items())))
 
 
-WEIGHTS = struct_list(key=LONG, weight=LONG)
-USERS, KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
-COUNT = Fixed(pa.int32())
+KEY_WEIGHTS = list_of_structs(key=LONG, weight=LONG)
+#: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
+USERS_AND_IDS, USERS_AND_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
+ONE_INT = Fixed(pa.int32())
 #: The arguments of equal weights: max_items, grid_bits, salt.
-LEVEL = (COUNT, COUNT, LOOKUP)
-DRAWN = (Fixed(LONG), Fixed(TEXT))
-GRAM = struct_list(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
-ROW = struct_list(bin=LONG, grams=LONG, negatives=LONG, threshold=LONG)
+EQUAL_WEIGHTS = (ONE_INT, ONE_INT, LOOKUP)
+SIGMA_AND_PURPOSE = (Fixed(LONG), Fixed(TEXT))
+LIFTED_GRAMS = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
+ROWS_OF_CLASS = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
 
-def called_in(text: str) -> list[str]:
-    """The functions that a query calls, by their names without `dphh_`."""
+def functions_called_in(text: str) -> list[str]:
+    """The names, without `dphh_`, of the functions that a query calls."""
     return re.findall(r"\bdphh_(\w+)\(", text)
 
 
 def functions(randomness: Randomness) -> dict[str, Function]:
-    """All functions, by their names without `dphh_`. Those that draw draw from `randomness`: what
-    they give is written to a table before anything reads it."""
-    votes, word = vote_functions(randomness)
+    """All functions, by their names without `dphh_`. Some draw from `randomness`: what these give
+    must be written to a table before anything reads it."""
+    votes, random_word = vote_functions(randomness)
     absent = absent_functions(randomness)
     of = whole_users
     return {
         "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
-        "votes": Function(votes, (TEXT, LONG, Fixed(WORD), Fixed(LONG), Fixed(TEXT)), LONG),
-        "word": Function(word, (TEXT, Fixed(TEXT)), WORD),
+        "votes": Function(votes, (TEXT, LONG, Fixed(UNSIGNED_64), Fixed(LONG), Fixed(TEXT)), LONG),
+        "word": Function(random_word, (TEXT, Fixed(TEXT)), UNSIGNED_64),
         "report": Function(
             report_function(randomness),
-            (TEXT, LONG, Fixed(LONG), Fixed(LONG), Fixed(WORD), Fixed(TEXT)),
+            (TEXT, LONG, Fixed(LONG), Fixed(LONG), Fixed(UNSIGNED_64), Fixed(TEXT)),
             LONGS,
         ),
         "bin": Function(bin_of, (LONG, Fixed(LONG)), LONG),
         "absent_bins": Function(
-            absent.bins, (LONG, LONG, *DRAWN), struct_list(bin=LONG, grams=LONG)
+            absent.bins, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
-        "absent_negatives": Function(absent.negatives, (LONG, LONG, LONG, *DRAWN), LONG),
+        "absent_nonpositive": Function(
+            absent.nonpositive, (LONG, LONG, LONG, *SIGMA_AND_PURPOSE), LONG
+        ),
         "lifted_grams_of_class": Function(
-            absent.lifted_of_class, (LONG, ROW, LOOKUP, *DRAWN), GRAM
+            absent.draw_lifted_of_class,
+            (LONG, ROWS_OF_CLASS, LOOKUP, *SIGMA_AND_PURPOSE),
+            LIFTED_GRAMS,
         ),
         "lifted": Function(
             lifted_function(randomness),
             (LONG, LOOKUP, Fixed(LONG), Fixed(LONG), Fixed(TEXT)),
-            struct_list(position=LONG, key=LONG, noisy=LONG),
+            list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
-        "unreleased": Function(of.unreleased, (INTS, WORDS, LOOKUP), INTS),
-        "numbers_of_words": Function(of.numbers_of_words, (INTS, WORDS, LOOKUP), INTS),
+        "unreleased": Function(of.unreleased, (INTS, ROW_WORDS, LOOKUP), INTS),
+        "numbers_of_words": Function(of.numbers_of_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
-            of.pairs, (INTS, INTS, INTS, COUNT), pa.struct([("lengths", INTS), ("keys", LONGS)])
+            of.pairs, (INTS, INTS, INTS, ONE_INT), pa.struct([("lengths", INTS), ("keys", LONGS)])
         ),
         "keys_of_words": Function(
-            of.keys_of_words, (*USERS, WORDS, LOOKUP, COUNT, COUNT, LOOKUP), LONGS
+            of.keys_of_words, (*USERS_AND_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP), LONGS
         ),
         "contributions_of_words": Function(
-            of.contributions_of_words, (*USERS, WORDS, *LEVEL), WEIGHTS, keys_are_words=True
+            of.contributions_of_words,
+            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS),
+            KEY_WEIGHTS,
+            keys_are_words=True,
         ),
         "given_to_words": Function(
-            of.given_to_words, (*USERS, WORDS, *LEVEL, LOOKUP), WEIGHTS, keys_are_words=True
+            of.given_to_words,
+            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS, LOOKUP),
+            KEY_WEIGHTS,
+            keys_are_words=True,
         ),
         "weight": Function(of.weight_of, (LONG, Fixed(LONG), Fixed(LONG), Fixed(LONG)), LONG),
-        "contributions_of_grams": Function(of.contributions_of_grams, (*KEYS, *LEVEL), WEIGHTS),
-        "plain_contributions": Function(of.plain_contributions, (*KEYS, COUNT), WEIGHTS),
-        "shared_contributions": Function(of.shared_contributions, (*KEYS, LOOKUP, COUNT), WEIGHTS),
-        "counted": Function(of.counted_keys, (INTS, INTS, LOOKUP), WEIGHTS),
+        "contributions_of_grams": Function(
+            of.contributions_of_grams, (*USERS_AND_KEYS, *EQUAL_WEIGHTS), KEY_WEIGHTS
+        ),
+        "plain_contributions": Function(
+            of.plain_contributions, (*USERS_AND_KEYS, ONE_INT), KEY_WEIGHTS
+        ),
+        "shared_contributions": Function(
+            of.shared_contributions, (*USERS_AND_KEYS, LOOKUP, ONE_INT), KEY_WEIGHTS
+        ),
+        "counted": Function(of.counted_keys, (INTS, INTS, LOOKUP), KEY_WEIGHTS),
     }

@@ -106,7 +106,7 @@ class RecordingHost(Host):
         group, valid = self._put["classes"].columns
         # If all weights are at the threshold, round 1 shows nothing but noise: the lowest bin.
         bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
-        return {"class": group, "bin": bins, "grams": valid, "negatives": valid}
+        return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
 
     forecast_signs = forecast_rows
 

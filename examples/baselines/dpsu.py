@@ -100,7 +100,7 @@ def drawn(held: pl.DataFrame, level: SetUnionLevel, source: Randomness) -> pl.Da
     """The weighted Gaussian of DPSU: a user of n grams, at most max_items of them and those at
     random, gives 1 / sqrt(n) to each; the sums take noise, and pass at the threshold."""
     purpose = f"dpsu {level.level}"
-    order = pl.Series("draw", source.words(len(held), f"{purpose}/sample"))
+    order = pl.Series("draw", source.random_words(len(held), f"{purpose}/sample"))
     kept = held.with_columns(order).filter(
         pl.col("draw").rank("ordinal").over("user") <= level.max_items
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
-from dphh.udfs.draws.randomness import Randomness, join
+from dphh.udfs.draws.randomness import Randomness, join_random_words
 
 Cells = NDArray[np.uint16]
 Integers = NDArray[np.int64]
@@ -154,9 +154,9 @@ def draw_binomials(randomness: Randomness, coins: int, flip: int, count: int) ->
     heads = shorts(randomness, count, "sfp coins")
     drawn = table.guide[heads]
     open_ones = np.flatnonzero(drawn < 0)
-    tails = randomness.words(2 * len(open_ones), "sfp coins, further bits").reshape(-1, 2)
+    tails = randomness.random_words(2 * len(open_ones), "sfp coins, further bits").reshape(-1, 2)
     for i, tail in zip(open_ones.tolist(), tails, strict=True):
-        uniform = int(heads[i]) << _TAIL | join(tail)
+        uniform = int(heads[i]) << _TAIL | join_random_words(tail)
         drawn[i] = table.lowest + bisect_right(table.entries, uniform)
     return drawn
 
@@ -172,4 +172,4 @@ def _binomials_of(randomness: Randomness, coins: Integers, flip: int) -> Integer
 
 def shorts(randomness: Randomness, count: int, purpose: str) -> Cells:
     """Uniform 16-bit numbers, four a word."""
-    return randomness.words(-(-count // 4), purpose).view(np.uint16)[:count]
+    return randomness.random_words(-(-count // 4), purpose).view(np.uint16)[:count]

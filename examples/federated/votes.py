@@ -65,7 +65,7 @@ class Device:
         tails = 2**64 - ballot.numerator
         if tails <= 0 or math.log(2**64 / tails) > self.epsilon:
             raise ValueError("the coin falls on heads so often that a vote would show too much")
-        (word,) = SystemRandomness().words(1, "a device's coin")
+        (word,) = SystemRandomness().random_words(1, "a device's coin")
         below = ballot.level - 1
         if int(word) >= ballot.numerator or not self.tokens:
             return None

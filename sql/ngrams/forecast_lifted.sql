@@ -17,7 +17,7 @@ absent_rows AS (
             row(
                 absent_signs.bin,
                 absent_signs.grams,
-                absent_signs.negatives,
+                absent_signs.nonpositive,
                 thresholds.threshold
             )
         ) AS bins

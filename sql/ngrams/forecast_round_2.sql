@@ -2,7 +2,7 @@
 -- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
 -- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
--- that a user holds; absent_signs (class, bin, grams, negatives), of those that no user holds.
+-- that a user holds; absent_signs (class, bin, grams, nonpositive), of those that no user holds.
 CREATE TEMP TABLE round_2 AS
 WITH
 
@@ -43,5 +43,5 @@ SELECT key, class, bin, first, weight + dphh_noise(name, $sigma, $purpose || '/r
 FROM sums;
 
 CREATE TEMP TABLE absent_signs AS
-SELECT class, bin, grams, dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
+SELECT class, bin, grams, dphh_absent_nonpositive(class, bin, grams, $sigma, $purpose) AS nonpositive
 FROM absent;

@@ -5,15 +5,15 @@
 WITH
 
 parts AS (
-    SELECT class, bin, count(*) AS negatives
+    SELECT class, bin, count(*) AS nonpositive
     FROM round_2
     WHERE second <= 0 AND class >= 0
     GROUP BY class, bin
     UNION ALL
-    SELECT class, bin, negatives
+    SELECT class, bin, nonpositive
     FROM absent_signs
 )
 
-SELECT class, bin, CAST(sum(negatives) AS BIGINT) AS negatives
+SELECT class, bin, CAST(sum(nonpositive) AS BIGINT) AS nonpositive
 FROM parts
 GROUP BY class, bin;

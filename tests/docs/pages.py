@@ -93,7 +93,7 @@ class Running:
 def same_noise() -> Iterator[None]:
     """The same noise at every run, so that a page's releases are those that it shows."""
     seeded, drawn = SeededRandomness(5), SystemRandomness.words
-    SystemRandomness.words = lambda _, *asked: seeded.words(*asked)
+    SystemRandomness.random_words = lambda _, *asked: seeded.random_words(*asked)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -45,10 +45,10 @@ class AllHeads:
 
     is_test = False
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
         if purpose.startswith("trie/level"):
             return np.zeros(count, dtype=np.uint64)
-        return SystemRandomness().words(count, purpose, keys)
+        return SystemRandomness().random_words(count, purpose, keys)
 
 
 class Fatal:
@@ -62,11 +62,11 @@ class Fatal:
     def is_test(self) -> bool:
         return self.source.is_test
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
         if is_of(purpose, self.step):
             os.kill(self.run, signal.SIGKILL)
             time.sleep(60)  # a worker goes with the run
-        return self.source.words(count, purpose, keys)
+        return self.source.random_words(count, purpose, keys)
 
 
 def source_of(case: str) -> Randomness:

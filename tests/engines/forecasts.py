@@ -28,8 +28,8 @@ class Watched:
 
     def second_round(self, weights: Any, unit: int) -> Any:
         self.weights, self.unit_2 = weights, unit
-        self.negatives = self.rounds.second_round(weights, unit)
-        return self.negatives
+        self.nonpositive = self.rounds.second_round(weights, unit)
+        return self.nonpositive
 
     def passed(self, thresholds: Any) -> Any:
         self.thresholds = np.ones_like(thresholds) if self.low else thresholds
@@ -43,7 +43,7 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.first.counts, self.first.list_sizes, self.negatives)
+        tables = (self.first.counts, self.first.list_sizes, self.nonpositive)
         return [*(table.tolist() for table in tables), *_lists(vars(self.passing))]
 
 

@@ -29,9 +29,9 @@ class Quiet(NoNoise):
     def __init__(self, seed: int = 0) -> None:
         self._seeded = SeededRandomness(seed)
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
         spurious = "/spurious" in purpose or "/absent" in purpose
-        return (self._seeded if spurious else super()).words(count, purpose, keys)
+        return (self._seeded if spurious else super()).random_words(count, purpose, keys)
 
 
 def climbed(

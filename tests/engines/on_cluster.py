@@ -32,8 +32,8 @@ class LosesAnExecutor:
     def __init__(self, folder: Path) -> None:
         self.folder, self.seeded = folder, SeededRandomness(SEED)
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
-        drawn = self.seeded.words(count, purpose, keys)
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
+        drawn = self.seeded.random_words(count, purpose, keys)
         if purpose == LOST_IN and keys is not None and TaskContext.get() is not None:
             try:
                 (self.folder / "lost").touch(exist_ok=False)

@@ -276,4 +276,4 @@ class Plain:
         return found
 
     def _salt(self, purpose: str) -> int:
-        return int(self.randomness.words(1, f"{purpose}/salt")[0])
+        return int(self.randomness.random_words(1, f"{purpose}/salt")[0])

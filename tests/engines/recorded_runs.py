@@ -143,7 +143,7 @@ CASES = {
 #: By name; where they live is their own affair.
 DRAWING = (
     "draw_rounded_gaussian",
-    "draw_between",
+    "draw_noise_between",
     "draw_binomial",
     "draw_binomial_of_any_size",
     "draw_votes",
@@ -192,10 +192,10 @@ class Listening:
         self.is_test = is_test
         self._lock = threading.Lock()
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
         with self._lock:
             self._asked.words[purpose] += count
-        return self._source.words(count, purpose, keys)
+        return self._source.random_words(count, purpose, keys)
 
 
 @contextmanager

@@ -32,10 +32,10 @@ class ExactCounts:
     def __init__(self):
         self.others = SeededRandomness(5)
 
-    def words(self, count, purpose, keys=None):
+    def random_words(self, count, purpose, keys=None):
         if purpose.startswith("counts"):
             return np.full(count, 2**64 - 1, dtype=np.uint64)
-        return self.others.words(count, purpose, keys)
+        return self.others.random_words(count, purpose, keys)
 
 
 def held_by(tokens):

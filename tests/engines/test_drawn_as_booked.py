@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.randomness import ONCE_A_RUN
+from dphh.udfs.draws.randomness import PURPOSES_DRAWN_ONCE
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
 
@@ -143,7 +143,7 @@ def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
     """Of draws that are given to lie above something: how many above what."""
     found: Counter[int] = Counter()
     for draw in draws:
-        if draw.name == "draw_between" and draw.asked.get("end") is None:
+        if draw.name == "draw_noise_between" and draw.asked.get("end") is None:
             assert draw.asked["sigma"] == sigma_grid
             found[draw.asked["floor"]] += draw.asked["count"]
     return {floor: count for floor, count in found.items() if count}
@@ -322,7 +322,7 @@ def test_what_is_drawn_is_what_is_priced_booked_and_written(
     assert len(set(steps)) == len(steps)
     for purpose in run.asked.words:
         of = [step for step in steps if is_of(purpose, step)]
-        assert len(of) == (not any(is_of(purpose, once) for once in ONCE_A_RUN)), purpose
+        assert len(of) == (not any(is_of(purpose, once) for once in PURPOSES_DRAWN_ONCE)), purpose
     for draw in run.asked.draws:
         assert any(is_of(draw.purpose, step) for step in steps), draw
 

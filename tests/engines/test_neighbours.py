@@ -191,11 +191,11 @@ class InTheirSeat(SeededRandomness):
     def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
         return InTheirSeat, (self.seed,)
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
         if keys is not None:
             named = [key.replace("new", "\x1f0") for key in keys.to_pylist()]
             keys = pa.array(named, pa.string())
-        return super().words(count, purpose, keys)
+        return super().random_words(count, purpose, keys)
 
 
 letters = st.text(st.sampled_from("abc-"), max_size=4)

@@ -303,7 +303,7 @@ def check_rounds(told, found, passed, below):
     held, negative = (np.zeros_like(told.weights) for _ in range(2))
     for (group, column), (number, below_zero) in found.signs.items():
         held[group, column], negative[group, column] = number, below_zero
-    absent, absent_negative = told.first.counts - held, told.negatives - negative
+    absent, absent_negative = told.first.counts - held, told.nonpositive - negative
     assert (told.first.counts.sum(axis=1) == told.valid.sizes).all()
     assert (absent >= 0).all()
     assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
@@ -440,8 +440,8 @@ def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, 
 class BeginAlike(SeededRandomness):
     """All words have the same 16 leading bits, by which an engine first cuts a batch."""
 
-    def words(self, *asked):
-        return super().words(*asked) >> np.uint64(16)
+    def random_words(self, *asked):
+        return super().random_words(*asked) >> np.uint64(16)
 
 
 @pytest.mark.parametrize("draws", [SeededRandomness, BeginAlike])

@@ -155,9 +155,9 @@ class Dealt:
     def __init__(self, words: list[int]) -> None:
         self.dealt = words
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
         if purpose.endswith("/salt"):
-            return SystemRandomness().words(count, purpose, keys)
+            return SystemRandomness().random_words(count, purpose, keys)
         turns = -(-count // len(self.dealt))
         return np.array((self.dealt * turns)[:count], dtype=np.uint64)
 
@@ -285,7 +285,7 @@ from dphh.udfs.draws.subsets import (draw_subsets)
 from dphh.udfs.draws.votes import draw_votes
 
 source = RunRandomness(SystemRandomness())
-source.draw_once_by(b"k" * 32)
+source.set_secret_key(b"k" * 32)
 mechanism = subset_selection(100, 1.0)
 
 def drawn():

@@ -53,9 +53,9 @@ class NoneOf:
     def __init__(self, standing: Iterable[str]) -> None:
         self.standing = [*standing]
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
         assert not any(is_of(purpose, step) for step in self.standing), f"{purpose} is drawn again"
-        return SystemRandomness().words(count, purpose, keys)
+        return SystemRandomness().random_words(count, purpose, keys)
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ class DiesOnce:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
-        drawn = SystemRandomness().words(count, purpose, keys)
+    def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        drawn = SystemRandomness().random_words(count, purpose, keys)
         if count == 1 or "noise" not in purpose:
             return drawn
         from pyspark import TaskContext
@@ -143,7 +143,7 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
         def __init__(self, words: Any) -> None:
             self.drawn = words
 
-        def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
             return self.drawn
 
     found: list[int] = []

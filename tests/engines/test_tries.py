@@ -73,10 +73,10 @@ class BreaksInPass2:
 
     is_test = False
 
-    def words(self, count, purpose, keys=None):
+    def random_words(self, count, purpose, keys=None):
         if purpose.startswith("ldp_trie/pass 2"):
             raise RuntimeError
-        return SystemRandomness().words(count, purpose, keys)
+        return SystemRandomness().random_words(count, purpose, keys)
 
 
 def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledger: Ledger):

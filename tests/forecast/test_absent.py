@@ -12,7 +12,7 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
-from dphh.udfs.draws.absent import bins_of_class, lifted_of_class, negatives_of_row
+from dphh.udfs.draws.absent import draw_bins_of_class, draw_lifted_of_class, draw_nonpositive_of_row
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.recorded_runs import recorded
@@ -38,17 +38,21 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     valid, held, thresholds, law = small()
     supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
-    absent = np.array([bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
-    negatives = np.zeros_like(absent)
+    absent = np.array(
+        [draw_bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)]
+    )
+    nonpositive = np.zeros_like(absent)
     for (group, column), grams in np.ndenumerate(absent):
-        negatives[group, column] = negatives_of_row(group, column, int(grams), law, SYSTEM, purpose)
+        nonpositive[group, column] = draw_nonpositive_of_row(
+            group, column, int(grams), law, SYSTEM, purpose
+        )
     found: list[tuple[int, int, int, int]] = []
-    for group, of_class in enumerate(zip(absent, negatives, thresholds, strict=True)):
-        lifted = lifted_of_class(valid, group, *of_class, law, SYSTEM, purpose)
-        keys = lifted.proposed[~np.isin(lifted.proposed, held)][: len(lifted.bins)]
+    for group, of_class in enumerate(zip(absent, nonpositive, thresholds, strict=True)):
+        lifted = draw_lifted_of_class(valid, group, *of_class, law, SYSTEM, purpose)
+        keys = lifted.candidate_keys[~np.isin(lifted.candidate_keys, held)][: len(lifted.bins)]
         columns = (keys, lifted.bins, lifted.first, lifted.second)
         found += zip(*(column.tolist() for column in columns), strict=True)
-    return absent, negatives, found
+    return absent, nonpositive, found
 
 
 def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
@@ -59,12 +63,12 @@ def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int
         draw_rounded_gaussian(SYSTEM, SIGMA_GRID, len(keys), purpose) for _ in range(2)
     )
     at = valid.class_of(keys), law.bin_of(first)
-    absent, negatives = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
+    absent, nonpositive = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
     np.add.at(absent, at, 1)
-    np.add.at(negatives, at, second <= 0)
+    np.add.at(nonpositive, at, second <= 0)
     pass_ = second >= thresholds[at]
     columns = (keys[pass_], at[1][pass_], first[pass_], second[pass_])
-    return absent, negatives, list(zip(*(c.tolist() for c in columns), strict=True))
+    return absent, nonpositive, list(zip(*(c.tolist() for c in columns), strict=True))
 
 
 def alike(one: Counter[object], other: Counter[object]) -> float:
@@ -79,7 +83,7 @@ def alike(one: Counter[object], other: Counter[object]) -> float:
 
 def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram():
     """Planted bugs this catches: bins of absent grams left out; passing drawn from all of a row
-    after its negatives were drawn; noised weights of round 1 from outside the bin."""
+    after its nonpositive were drawn; noised weights of round 1 from outside the bin."""
     for _ in range(2):  # chance does once in a few hundred runs what fails; hardly thrice in a row
         with suppress(AssertionError):
             return compare_lazy_with_full()
@@ -93,7 +97,7 @@ def compare_lazy_with_full() -> None:
         lambda a, n, rows: len(rows),
         lambda a, n, rows: tuple(a.sum(0)[[0, 1, 2, 3]]),
         lambda a, n, rows: tuple(n.sum(1)),
-        lambda a, n, rows: (int(n.sum()), len(rows)),  # negatives and passing exclude each other
+        lambda a, n, rows: (int(n.sum()), len(rows)),  # nonpositive and passing exclude each other
     ):
         assert alike(Counter(say(*x) for x in lazy), Counter(say(*x) for x in full)) > 1e-4
     for say_row in (
@@ -130,7 +134,7 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
         group, column = map(int, draw.purpose.split()[-2:])
         chance = Fraction(above[int(thresholds[group, column])], above[1])
         assert draw.asked["p"] == chance
-    weights = [draw for draw in asked.draws if draw.name == "draw_between"]
+    weights = [draw for draw in asked.draws if draw.name == "draw_noise_between"]
     assert weights
     ends = [*law.starts.tolist(), law.noise.reach + 1]
     for draw in weights:

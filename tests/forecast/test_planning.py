@@ -114,9 +114,9 @@ def test_the_rule_of_signs_keeps_the_budget(nulls, planned, budget):
     number, tails = np.array(nulls), np.array(planned)
     spurious = []
     for _ in range(4_000):
-        negatives = rng.binomial(number, 0.5)
-        passing = 2 * tails_by_signs(tails, negatives, budget)
-        spurious.append(rng.binomial(number - negatives, passing).sum())
+        nonpositive = rng.binomial(number, 0.5)
+        passing = 2 * tails_by_signs(tails, nonpositive, budget)
+        spurious.append(rng.binomial(number - nonpositive, passing).sum())
     assert np.mean(spurious) <= budget + 4 * np.std(spurious) / len(spurious) ** 0.5
 
 

@@ -45,8 +45,8 @@ class Told:
     def second_round(self, weights: Integers, unit: int) -> Integers:
         self.units.append(unit)
         self.weights = weights
-        self.negatives = (self.counts * self.negative).astype(np.int64)
-        return self.negatives
+        self.nonpositive = (self.counts * self.negative).astype(np.int64)
+        return self.nonpositive
 
     def passed(self, thresholds: Integers) -> Passed:
         self.thresholds = thresholds
@@ -104,10 +104,10 @@ def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     chances = norm.sf((engine.thresholds - 0.5) / SIGMA)  # that noise reaches a row's threshold
     assert chances.max() <= 0.5 + 1e-9
     assert (engine.thresholds > 0).all()
-    assert (chances * engine.negatives).sum() <= budget / 2 * (1 + 1e-6)
+    assert (chances * engine.nonpositive).sum() <= budget / 2 * (1 + 1e-6)
     assert chances.max() > 0 and chances.max() <= max(budget / 2, 1e-9) * (1 + 1e-6)
     if negative:
-        assert (chances * engine.negatives).sum() >= 0.02 * budget / 2
+        assert (chances * engine.nonpositive).sum() >= 0.02 * budget / 2
 
 
 def test_scores_are_masses_in_plain_weights():

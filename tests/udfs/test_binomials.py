@@ -9,7 +9,7 @@ from scipy import stats
 
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.binomials import (
-    _accepts,
+    _accepts_by_digits,
     _verdicts,
     draw_binomial_of_any_size,
     draw_multinomial,
@@ -56,7 +56,7 @@ def test_a_proposal_is_accepted_just_where_integers_say_so() -> None:
             right = 1 if Fraction(2 * int(top) + 1, 2**65) < ratio / 2 else -1
             assert verdict in (0, right)
             uniform = (int(top) << 192) | 1 << 191
-            assert _accepts(n, p, mode, int(j), 0, uniform) == (right == 1)
+            assert _accepts_by_digits(n, p, mode, int(j), 0, uniform) == (right == 1)
 
 
 def test_a_uniform_within_the_margin_is_worked_out() -> None:
@@ -67,8 +67,8 @@ def test_a_uniform_within_the_margin_is_worked_out() -> None:
     assert _verdicts(n, p, mode, *at, np.array([top], dtype=np.uint64))[0] == 0
     edge = int(ratio * 2**256)
     near = 2**96
-    assert _accepts(n, p, mode, 20, 0, edge - near)
-    assert not _accepts(n, p, mode, 20, 0, edge + near)
+    assert _accepts_by_digits(n, p, mode, 20, 0, edge - near)
+    assert not _accepts_by_digits(n, p, mode, 20, 0, edge + near)
 
 
 def test_a_multinomial_shares_out_everything() -> None:

@@ -16,8 +16,8 @@ from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
-from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
-from dphh.udfs.draws.randomness import SystemRandomness, Words
+from dphh.udfs.draws.noise import draw_binomial, draw_noise_above, draw_rounded_gaussian
+from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
 from tests.draws import CHANCE, Scripted, register_draws
 
 SYSTEM = SystemRandomness()
@@ -62,10 +62,10 @@ def test_draws_follow_the_exact_distribution(sigma: int) -> None:
 class ThenZeros(Scripted):
     """Where the script's words do not decide, all that follow are 0."""
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         if "/word " in purpose:
             return np.zeros(count, dtype=np.uint64)
-        return super().words(count, purpose, keys)
+        return super().random_words(count, purpose, keys)
 
 
 @pytest.mark.parametrize("guided", [False, True])
@@ -73,7 +73,7 @@ class ThenZeros(Scripted):
 def test_inversion_is_the_definition(
     sigma: int, guided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_COUNT_FOR_GUIDE", 0 if guided else 2**63)
+    monkeypatch.setattr(module, "_DRAWS_BEFORE_GUIDE", 0 if guided else 2**63)
     tail_of = cache(rounded_gaussian(sigma).survival)
     draw = random.Random(sigma)
     positions = [draw.randrange(2**63) >> draw.choice([0, 0, 0, 3, 20, 40]) for _ in range(500)]
@@ -92,12 +92,12 @@ def test_inversion_is_the_definition(
 
 def test_the_guide_leaves_open_what_an_entry_may_reach() -> None:
     sampler = module._Sampler(rounded_gaussian(1000))
-    sampler.more = np.uint64(
+    sampler.error = np.uint64(
         (1 << int(sampler.shift)) - 1
     )  # nearly a bucket, so often into the next
     for entry in sampler.ascending[:: len(sampler.ascending) // 50]:
         assert sampler.guide[int(entry >> sampler.shift)] == -1
-        assert sampler.guide[int((entry + sampler.more) >> sampler.shift)] == -1
+        assert sampler.guide[int((entry + sampler.error) >> sampler.shift)] == -1
 
 
 def pieces(uniform: int, sign: int) -> list[int]:
@@ -147,7 +147,7 @@ def test_keys_decide_across_blocks_and_orders() -> None:
     [(5, -30), (5, -4), (5, 0), (5, 1), (5, 6), (5, 25), (12_000, 72_000)],
 )
 def test_noise_above_a_floor(sigma: int, floor: int) -> None:
-    drawn = draw_above(SYSTEM, sigma, floor, 30_000, "test")
+    drawn = draw_noise_above(SYSTEM, sigma, floor, 30_000, "test")
     assert drawn.min() >= floor
     step, whole = max(1, sigma // 60), tail(sigma, floor)
     edges = [
@@ -161,8 +161,8 @@ def test_noise_above_a_floor(sigma: int, floor: int) -> None:
 def test_noise_above_a_floor_that_is_out_of_reach() -> None:
     for floor in (15 * 100, 19 * 100 + 1, 10**9):
         with pytest.raises(UsageError, match="too small"):
-            draw_above(SYSTEM, 100, floor, 1, "test")
-    assert draw_above(SYSTEM, 100, 12 * 100, 1, "test").min() >= 1200
+            draw_noise_above(SYSTEM, 100, floor, 1, "test")
+    assert draw_noise_above(SYSTEM, 100, 12 * 100, 1, "test").min() >= 1200
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ class Counting(SystemRandomness):
     def __init__(self) -> None:
         self.rows = 0
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         self.rows += count
-        return super().words(count, purpose, keys)
+        return super().random_words(count, purpose, keys)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Words from the operating system, exact integers from words, and seeds for tests."""
+"""Random words from the operating system, exact integers from words, and seeds for tests."""
 
 import os
 
@@ -10,12 +10,12 @@ from scipy.stats import chisquare
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import (
-    ONCE_A_RUN,
+    PURPOSES_DRAWN_ONCE,
     Randomness,
     RunRandomness,
     SystemRandomness,
     uniform_below,
-    uniform_big,
+    uniform_big_integer,
 )
 from tests.draws import CHANCE, Scripted
 
@@ -24,7 +24,7 @@ SYSTEM = SystemRandomness()
 
 def test_system_words_are_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", lambda size: bytes(range(size)))
-    assert SYSTEM.words(3, "test").tobytes() == bytes(range(24))
+    assert SYSTEM.random_words(3, "test").tobytes() == bytes(range(24))
 
 
 @pytest.mark.parametrize("bound", [2, 7, 1024, 2**63 + 1, 2**64, 3 * 2**62])
@@ -54,17 +54,17 @@ def test_uniform_below_by_key_ignores_order() -> None:
 
 @pytest.mark.parametrize("bound", [5, 2**64, 2**64 + 1, 3 * 2**98, 2**256 - 189])
 def test_uniform_big_is_uniform(bound: int) -> None:
-    cells = [uniform_big(SYSTEM, bound, "test") * 5 // bound for _ in range(4000)]
+    cells = [uniform_big_integer(SYSTEM, bound, "test") * 5 // bound for _ in range(4000)]
     assert chisquare(np.bincount(cells, minlength=5)).pvalue > CHANCE
 
 
 def test_uniform_big_reaches_its_ends() -> None:
     top = 2**64 - 1
-    assert uniform_big(Scripted(), 1, "test") == 0
-    assert uniform_big(Scripted(top, top), 2**128, "test") == 2**128 - 1
-    assert uniform_big(Scripted(top, top, 0, 1 << 63), 2**65 + 1, "test") == 2
+    assert uniform_big_integer(Scripted(), 1, "test") == 0
+    assert uniform_big_integer(Scripted(top, top), 2**128, "test") == 2**128 - 1
+    assert uniform_big_integer(Scripted(top, top, 0, 1 << 63), 2**65 + 1, "test") == 2
     with pytest.raises(UsageError, match="bound"):
-        uniform_big(SYSTEM, 0, "test")
+        uniform_big_integer(SYSTEM, 0, "test")
 
 
 # What a run draws once
@@ -72,26 +72,26 @@ def test_uniform_big_reaches_its_ends() -> None:
 
 def of_run(key: bytes, source: Randomness = SYSTEM) -> RunRandomness:
     randomness = RunRandomness(source)
-    randomness.draw_once_by(key)
+    randomness.set_secret_key(key)
     return randomness
 
 
-@pytest.mark.parametrize("purpose", [*ONCE_A_RUN, f"{ONCE_A_RUN[0]}/2"])
+@pytest.mark.parametrize("purpose", [*PURPOSES_DRAWN_ONCE, f"{PURPOSES_DRAWN_ONCE[0]}/2"])
 def test_what_a_run_draws_once_follows_from_its_key_in_any_order(purpose: str) -> None:
     keys = pa.array(["a", "b", None, "", "ç", "a"])
-    drawn = of_run(b"k" * 32).words(6, purpose, keys)
-    turned = of_run(b"k" * 32).words(6, purpose, keys[::-1])
+    drawn = of_run(b"k" * 32).random_words(6, purpose, keys)
+    turned = of_run(b"k" * 32).random_words(6, purpose, keys[::-1])
     assert list(drawn) == list(turned)[::-1]
     assert drawn[0] == drawn[5]
     assert len(set(drawn)) == 5
-    other_run = of_run(b"l" * 32).words(6, purpose, keys)
-    other_purpose = of_run(b"k" * 32).words(6, f"{purpose}/3", keys)
+    other_run = of_run(b"l" * 32).random_words(6, purpose, keys)
+    other_purpose = of_run(b"k" * 32).random_words(6, f"{purpose}/3", keys)
     assert not set(drawn) & (set(other_run) | set(other_purpose))
 
 
 def test_words_that_are_drawn_once_are_uniform() -> None:
     keys = pa.array([str(number) for number in range(50_000)])
-    words = of_run(os.urandom(32)).words(50_000, ONCE_A_RUN[0], keys)
+    words = of_run(os.urandom(32)).random_words(50_000, PURPOSES_DRAWN_ONCE[0], keys)
     assert len(np.unique(words)) == 50_000
     for shift in range(0, 64, 8):
         counts = np.bincount((words >> np.uint64(shift)).astype(np.uint8), minlength=256)
@@ -100,21 +100,21 @@ def test_words_that_are_drawn_once_are_uniform() -> None:
 
 def test_what_is_drawn_once_is_not_drawn_without_key_or_names() -> None:
     with pytest.raises(UsageError, match="drawn once a run"):
-        RunRandomness(SYSTEM).words(1, ONCE_A_RUN[0], pa.array(["a"]))
+        RunRandomness(SYSTEM).random_words(1, PURPOSES_DRAWN_ONCE[0], pa.array(["a"]))
     with pytest.raises(UsageError, match="drawn once a run"):
-        of_run(bytes(32)).words(1, ONCE_A_RUN[0])
+        of_run(bytes(32)).random_words(1, PURPOSES_DRAWN_ONCE[0])
 
 
 def test_all_else_of_a_run_is_the_systems() -> None:
     keys = pa.array(["a", "b"])
-    for purpose in ("items/round 1", "trie/level 1/salt", f"not {ONCE_A_RUN[0]}"):
-        drawn = of_run(bytes(32)).words(2, purpose, keys)
-        assert not set(drawn) & set(of_run(bytes(32)).words(2, purpose, keys))
+    for purpose in ("items/round 1", "trie/level 1/salt", f"not {PURPOSES_DRAWN_ONCE[0]}"):
+        drawn = of_run(bytes(32)).random_words(2, purpose, keys)
+        assert not set(drawn) & set(of_run(bytes(32)).random_words(2, purpose, keys))
 
 
 def test_a_tests_words_are_its_own_in_a_run_too() -> None:
     keys = pa.array(["a", "b"])
-    for purpose in (ONCE_A_RUN[0], "trie/level 1"):
-        drawn = of_run(os.urandom(32), SeededRandomness(3)).words(2, purpose, keys)
-        assert list(drawn) == list(SeededRandomness(3).words(2, purpose, keys))
+    for purpose in (PURPOSES_DRAWN_ONCE[0], "trie/level 1"):
+        drawn = of_run(os.urandom(32), SeededRandomness(3)).random_words(2, purpose, keys)
+        assert list(drawn) == list(SeededRandomness(3).random_words(2, purpose, keys))
     assert of_run(bytes(32), SeededRandomness(3)).is_test

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
-from dphh.udfs.draws.randomness import SystemRandomness, Words
+from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
 from tests.draws import CHANCE
 
@@ -38,7 +38,7 @@ class Path:
         self.path = path
         self.asked = 0
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         start, self.asked = self.asked, self.asked + count
         if self.asked > len(self.path):
             raise Undecided(purpose)

@@ -9,7 +9,7 @@ from scipy.stats import binom, chisquare
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import votes as votes_module
-from dphh.udfs.draws.randomness import Randomness, SystemRandomness, Words
+from dphh.udfs.draws.randomness import Randomness, RandomWords, SystemRandomness
 from dphh.udfs.draws.votes import draw_votes, enough_users_to_pass
 from tests.draws import CHANCE
 
@@ -26,7 +26,7 @@ class Same:
         self.word = word
         self.asked: list[int] = []
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         assert keys is None or len(keys) == count
         self.asked.append(count)
         return np.full(count, self.word, dtype=np.uint64)
@@ -115,6 +115,6 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     users = rng.integers(0, 60, 300)
     keys = pa.array([f"group {i}" for i in range(300)])
     expected = draw_votes(SeededRandomness(1), users, 2**61, 5, "x", keys)
-    monkeypatch.setattr(votes_module, "_BLOCK", block)
+    monkeypatch.setattr(votes_module, "_COINS_AT_ONCE", block)
     assert draw_votes(SeededRandomness(1), users, 2**61, 5, "x", keys).tolist() == expected.tolist()
     assert sum(drawn(users.tolist(), 2**64 - 1, 5, Same(0))) == users[users >= 5].sum()

@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.draws.spurious import lifted_grams
+from dphh.udfs.draws.spurious import draw_lifted_grams
 
 WORDS = [f"w{i}" for i in range(5)]
 
@@ -124,7 +124,7 @@ def all_keys(valid):
 
 def drawn(valid, held, threshold):
     """Keys and noisy weights, as released_grams.sql takes them of what was lifted."""
-    lifted = lifted_grams(valid, len(held), SIGMA, threshold, SystemRandomness(), "test")
+    lifted = draw_lifted_grams(valid, len(held), SIGMA, threshold, SystemRandomness(), "test")
     return lifted.keys[~np.isin(lifted.keys, held)][: len(lifted.noisy)], lifted.noisy
 
 

@@ -1,4 +1,4 @@
-"""Draws the spurious grams of a forecast level: valid grams that no user holds but noise lifts.
+"""Draws the spurious grams of a forecast level: valid grams that pass by noise, held by no user.
 
 In both rounds every valid gram gets noise, held or not, and there are too many valid grams to list.
 A gram that no user holds is called absent. Its weight is 0, so its two noised weights are two
@@ -6,8 +6,8 @@ independent draws of the noise. The rounds use only its bin in round 1, its sign
 it passes, its key and both noised weights. So, for each class:
 
     bins: Multinomial(absent grams of the class, P[noise in bin]);
-    negatives of a row: Binomial(number in the bin, P[noise <= 0]);
-    passing, for a threshold t > 0: Binomial(number - negatives, P[noise >= t] / P[noise > 0]);
+    nonpositive of a row: Binomial(number in the bin, P[noise <= 0]);
+    passing, for a threshold t > 0: Binomial(number - nonpositive, P[noise >= t] / P[noise > 0]);
     which: keys drawn uniformly from the class, without replacement, among those no user holds;
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
@@ -29,57 +29,62 @@ import pyarrow as pa
 from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
 from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
-from dphh.udfs.draws.noise import draw_above, draw_between
+from dphh.udfs.draws.noise import draw_noise_above, draw_noise_between
 from dphh.udfs.draws.randomness import Randomness, uniform_below
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.text.hashes import Integers
 
 
-class Classes(Protocol):
-    """The valid grams of a level by class."""
+class ValidGramsByClass(Protocol):
+    """The valid grams of a level: how many each class has, and their keys by class and index."""
 
     @property
     def sizes(self) -> Integers: ...
 
-    def keys(self, group: int, indices: Integers) -> Integers: ...
+    def keys(self, class_number: int, indices: Integers) -> Integers: ...
 
 
-def bins_of_class(
-    group: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+def draw_bins_of_class(
+    class_number: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> list[int]:
-    """How many of a class's absent grams fall into each bin of round 1's noise."""
-    return draw_multinomial(randomness, absent, law.probability_units, f"{purpose}/absent {group}")
+    """Draws how many of a class's absent grams fall into each bin of round 1."""
+    return draw_multinomial(
+        randomness, absent, law.probability_units, f"{purpose}/absent {class_number}"
+    )
 
 
-def negatives_of_row(
-    group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+def draw_nonpositive_of_row(
+    class_number: int, bin_number: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
+    """Draws how many of a row's absent grams have noise of 0 or below in round 2."""
     if not absent:
         return 0
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
-    row = group * len(law.starts) + column
+    row = class_number * len(law.starts) + bin_number
     return draw_binomial_of_any_size(
         randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"
     )
 
 
 @dataclass(frozen=True)
-class Lifted:
-    """The bins and weights of a class's passing absent grams, before the held grams are known.
+class LiftedGramsOfClass:
+    """The absent grams of a class that pass: their bins and noised weights, and candidate keys,
+    drawn before it is known which of these some user holds.
 
-    The first absent key of `proposed` gets the first bin and weights, and so on. Any assignment
-    has the right distribution, since `proposed` is in random order.
+    The first absent key of `candidate_keys` gets the first bin and weights, and so on. Any
+    assignment has the right distribution, since the candidates are in random order.
     """
 
-    proposed: Integers
+    candidate_keys: Integers
     bins: Integers
     first: Integers
     second: Integers
 
-    def by_position(self) -> pa.StructArray:
-        """(position, key, bin, first, second) in the order drawn; spare keys have NULLs."""
-        more = pa.nulls(len(self.proposed) - len(self.bins), pa.int64())
-        values = {"position": np.arange(len(self.proposed)), "key": self.proposed} | {
+    def as_struct_array(self) -> pa.StructArray:
+        """A struct (position, key, bin, first, second) for each candidate key, in the order drawn;
+        those beyond the number that pass have NULLs."""
+        more = pa.nulls(len(self.candidate_keys) - len(self.bins), pa.int64())
+        values = {"position": np.arange(len(self.candidate_keys)), "key": self.candidate_keys} | {
             name: pa.concat_arrays([pa.array(some, pa.int64()), more])
             for name, some in (("bin", self.bins), ("first", self.first), ("second", self.second))
         }
@@ -88,50 +93,62 @@ class Lifted:
         )
 
 
-def lifted_of_class(
-    valid: Classes,
-    group: int,
+def draw_lifted_of_class(
+    valid: ValidGramsByClass,
+    class_number: int,
     absent: Integers,
-    negatives: Integers,
+    nonpositive: Integers,
     thresholds: Integers,
     law: Bins,
     randomness: Randomness,
     purpose: str,
-) -> Lifted:
-    """How many absent grams of a class pass, their noised weights, and candidate keys for them."""
+) -> LiftedGramsOfClass:
+    """Draws how many absent grams of a class pass, their noised weights, and candidate keys."""
     noise = law.noise
     positive = noise.survival(1)
-    # Beyond the noise table's reach, and where no gram is absent, none passes: nothing is drawn.
+    # Nothing is drawn for a threshold beyond the noise table or a row without absent grams.
     passing = np.zeros(len(absent), dtype=np.int64)
-    for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[column])
+    for bin_number in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
+        threshold = int(thresholds[bin_number])
         assert threshold > 0
-        passing[column] = draw_binomial_of_any_size(
+        passing[bin_number] = draw_binomial_of_any_size(
             randomness,
-            int(absent[column] - negatives[column]),
+            int(absent[bin_number] - nonpositive[bin_number]),
             Fraction(noise.survival(threshold), positive),
-            f"{purpose}/spurious {group} {column}",
+            f"{purpose}/spurious {class_number} {bin_number}",
         )
     nothing = np.empty(0, dtype=np.int64)
     if not passing.any():
-        return Lifted(nothing, nothing, nothing, nothing)
+        return LiftedGramsOfClass(nothing, nothing, nothing, nothing)
     first, second = [], []
-    for column in np.flatnonzero(passing).tolist():
-        name, number = f"{purpose}/spurious {group} {column}", int(passing[column])
-        start = int(law.starts[column])
-        after = int(law.starts[column + 1]) if column + 1 < len(passing) else noise.reach + 1
-        first.append(draw_between(randomness, noise.sigma, start, after, number, name))
-        second.append(draw_above(randomness, noise.sigma, int(thresholds[column]), number, name))
-    size, number, of_absent = int(valid.sizes[group]), int(passing.sum()), sum(absent.tolist())
-    indices = proposed(size, number, of_absent, randomness, f"{purpose}/spurious {group}/keys")
-    columns = np.repeat(np.arange(len(passing)), passing)
-    keys = valid.keys(group, indices)
-    return Lifted(keys, columns, np.concatenate(first), np.concatenate(second))
+    for bin_number in np.flatnonzero(passing).tolist():
+        name, number = f"{purpose}/spurious {class_number} {bin_number}", int(passing[bin_number])
+        start = int(law.starts[bin_number])
+        after = (
+            int(law.starts[bin_number + 1]) if bin_number + 1 < len(passing) else noise.reach + 1
+        )
+        first.append(draw_noise_between(randomness, noise.sigma, start, after, number, name))
+        second.append(
+            draw_noise_above(randomness, noise.sigma, int(thresholds[bin_number]), number, name)
+        )
+    size, number, of_absent = (
+        int(valid.sizes[class_number]),
+        int(passing.sum()),
+        sum(absent.tolist()),
+    )
+    indices = draw_candidates(
+        size, number, of_absent, randomness, f"{purpose}/spurious {class_number}/keys"
+    )
+    bin_numbers = np.repeat(np.arange(len(passing)), passing)
+    keys = valid.keys(class_number, indices)
+    return LiftedGramsOfClass(keys, bin_numbers, np.concatenate(first), np.concatenate(second))
 
 
-def proposed(size: int, number: int, absent: int, randomness: Randomness, purpose: str) -> Integers:
-    """Numbers below `size` in uniformly random order without repetition, enough to contain `number`
-    of the `absent` ones. The first `number` of these are a uniform choice.
+def draw_candidates(
+    size: int, number: int, absent: int, randomness: Randomness, purpose: str
+) -> Integers:
+    """Draws different indices below `size`, in uniformly random order: so many that at least
+    `number` of them are among the `absent` ones. The first `number` of these are a uniform choice.
 
     While fewer than `number` absent grams were drawn, each draw hits a new one with probability at
     least (absent - number + 1) / size. If the mean number of hits is m = 2 number + 710, there are
@@ -139,80 +156,89 @@ def proposed(size: int, number: int, absent: int, randomness: Randomness, purpos
     If that takes `size` draws or more, all numbers are returned in random order, so none is
     missing.
     """
-    draws = -(-(2 * number + _DRAWS_FOR_CERTAINTY) * size // (absent - number + 1))
+    draws = -(-(2 * number + _SPARE_HITS) * size // (absent - number + 1))
     if draws >= size:
-        return _in_random_order(size, randomness, purpose)
+        return _random_permutation(size, randomness, purpose)
     drawn = uniform_below(randomness, size, draws, purpose).astype(np.int64)
     _, first = np.unique(drawn, return_index=True)
     return drawn[np.sort(first)]
 
 
-#: 4 ln(2^256), rounded up.
-_DRAWS_FOR_CERTAINTY = 710
+#: 4 ln(2^256), rounded up: with so many more hits on average, too few have a probability below
+#: 2^-256.
+_SPARE_HITS = 710
 
 
-def _in_random_order(count: int, randomness: Randomness, purpose: str) -> Integers:
+def _random_permutation(count: int, randomness: Randomness, purpose: str) -> Integers:
     """A uniformly random permutation of the numbers below `count`: sorts random words, drawn again
     until no two are equal."""
     while True:
-        words = randomness.words(count, purpose)
+        words = randomness.random_words(count, purpose)
         order = np.argsort(words)
         if (np.diff(words[order]) > 0).all():
             return order
 
 
 class AbsentFunctions(NamedTuple):
-    """The draws for absent grams as functions over Arrow columns, of one row for each class or
-    row: so the rows are few."""
+    """The draws for absent grams as functions over Arrow columns. A column has one value for each
+    class, or for each row (a class and a bin): few."""
 
     bins: Any
-    negatives: Any
-    lifted_of_class: Any
+    nonpositive: Any
+    draw_lifted_of_class: Any
 
 
 def absent_functions(randomness: Randomness) -> AbsentFunctions:
-    def absent_bins(groups: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
+    def absent_bins(class_numbers: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
         """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
         into each bin of round 1."""
         law = bins(sigma)
         fallen = [
-            bins_of_class(group, absent, law, randomness, purpose)
-            for group, absent in zip(groups.to_pylist(), grams.to_pylist(), strict=True)
+            draw_bins_of_class(class_number, absent, law, randomness, purpose)
+            for class_number, absent in zip(
+                class_numbers.to_pylist(), grams.to_pylist(), strict=True
+            )
         ]
         columns = [np.tile(np.arange(len(law.starts)), len(fallen)), np.array(fallen).ravel()]
-        pairs = pa.StructArray.from_arrays([*map(_numbers, columns)], ["bin", "grams"])
+        pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
         return lists_of(np.full(len(fallen), len(law.starts)), pairs)
 
-    def negatives(groups: Any, columns: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
-        """`dphh_absent_negatives(class, bin, grams, sigma, purpose)`: how many of a row's absent
-        grams are at 0 or below in round 2."""
+    def nonpositive(
+        class_numbers: Any, bin_numbers: Any, grams: Any, sigma: int, purpose: str
+    ) -> pa.Array:
+        """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
+        grams have noise of 0 or below in round 2."""
         law = bins(sigma)
-        rows = zip(*(column.to_pylist() for column in (groups, columns, grams)), strict=True)
-        return _numbers(
+        rows = zip(
+            *(column.to_pylist() for column in (class_numbers, bin_numbers, grams)), strict=True
+        )
+        return _int64_array(
             [
-                negatives_of_row(group, column, absent, law, randomness, purpose)
-                for group, column, absent in rows
+                draw_nonpositive_of_row(class_number, bin_number, absent, law, randomness, purpose)
+                for class_number, bin_number, absent in rows
             ]
         )
 
-    def lifted(groups: Any, rows: Any, valid: Classes, sigma: int, purpose: str) -> pa.Array:
-        """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `lifted_of_class`, of
-        the (bin, grams, negatives, threshold) of a class's rows."""
+    def lifted(
+        class_numbers: Any, rows: Any, valid: ValidGramsByClass, sigma: int, purpose: str
+    ) -> pa.Array:
+        """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted_of_class`
+        for each class; `rows` are its (bin, grams, nonpositive, threshold)."""
         law, made = bins(sigma), []
-        for group, unsorted in zip(groups.to_pylist(), rows.to_pylist(), strict=True):
+        for class_number, unsorted in zip(class_numbers.to_pylist(), rows.to_pylist(), strict=True):
             of_class = sorted(unsorted, key=lambda row: row["bin"])
-            absent, negatives, thresholds = (
+            absent, nonpositive, thresholds = (
                 np.array([row[name] for row in of_class], dtype=np.int64)
-                for name in ("grams", "negatives", "threshold")
+                for name in ("grams", "nonpositive", "threshold")
             )
-            drawn = lifted_of_class(
-                valid, group, absent, negatives, thresholds, law, randomness, purpose
+            drawn = draw_lifted_of_class(
+                valid, class_number, absent, nonpositive, thresholds, law, randomness, purpose
             )
-            made.append(drawn.by_position())
+            made.append(drawn.as_struct_array())
         return lists_of(np.array([len(each) for each in made], np.int64), pa.concat_arrays(made))
 
-    return AbsentFunctions(absent_bins, negatives, lifted)
+    return AbsentFunctions(absent_bins, nonpositive, lifted)
 
 
-def _numbers(values: Any) -> pa.Array:
+def _int64_array(values: Any) -> pa.Array:
     return pa.array(values, pa.int64())

@@ -1,4 +1,4 @@
-"""Binomial draws of any size, exact: how many grams that no user holds fall into each bin of noise.
+"""Exact binomial draws of any size, such as how many absent grams fall into each bin of noise.
 
 Narrow binomials are drawn by `noise.draw_binomial`, from a table. Wide ones are drawn by rejection.
 Let f be the probabilities, m the mode, v = n p (1 - p). By Chebyshev's inequality two thirds of the
@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.udfs.draws.noise import draw_binomial
-from dphh.udfs.draws.randomness import Randomness, join
+from dphh.udfs.draws.randomness import Randomness, join_random_words
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-LARGEST_TABLED_VARIANCE = 256  # the largest variance for which a table is used
+LARGEST_TABLED_VARIANCE = 256  # of a binomial that is drawn from a table; others by rejection
 _PROPOSALS_AT_ONCE = 64
 _DECIMAL_CONTEXT = Context(prec=80)
-_SMALL_FACTORIAL = 256  # factorials below this are computed exactly
+_EXACT_FACTORIALS_BELOW = 256  # larger ones come from Stirling's series
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING_COEFFICIENTS = tuple(
     Fraction(*number) / (2 * j * (2 * j - 1))
@@ -59,7 +59,8 @@ _STIRLING_COEFFICIENTS = tuple(
 
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
-    """One draw of Binomial(n, p), to within 2^-150 in total variation, for n up to 2^62."""
+    """One draw of Binomial(n, p) for n up to 2^62. Its distribution is within 2^-150 of the exact
+    one, in total variation."""
     if n * p * (1 - p) <= LARGEST_TABLED_VARIANCE:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
@@ -68,7 +69,7 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
     attempt = 0
     while True:
         attempt += 1
-        words = randomness.words(3 * _PROPOSALS_AT_ONCE, f"{purpose}/{attempt}").reshape(
+        words = randomness.random_words(3 * _PROPOSALS_AT_ONCE, f"{purpose}/{attempt}").reshape(
             3, _PROPOSALS_AT_ONCE
         )
         block = _trailing_zeros(words[1])
@@ -79,32 +80,33 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
         for at, verdict in zip(there.tolist(), verdicts.tolist(), strict=True):
             accepted = verdict > 0
             if verdict == 0:
-                more = randomness.words(3, f"{purpose}/{attempt}/{at}")
-                uniform = (int(words[2][at]) << 192) | join(more)
-                accepted = _accepts(n, p, mode, int(k[at]), int(block[at]), uniform)
+                more = randomness.random_words(3, f"{purpose}/{attempt}/{at}")
+                uniform = (int(words[2][at]) << 192) | join_random_words(more)
+                accepted = _accepts_by_digits(n, p, mode, int(k[at]), int(block[at]), uniform)
             if accepted:
                 return mode + int(k[at])
 
 
 def draw_multinomial(
-    randomness: Randomness, n: int, shares: tuple[int, ...], purpose: str
+    randomness: Randomness, n: int, proportions: tuple[int, ...], purpose: str
 ) -> list[int]:
-    """One multinomial draw of `n` over bins in proportion to `shares`, bin by bin as binomials."""
-    left, total = n, sum(shares)
+    """Draws into which bins `n` things fall, with probabilities in these `proportions`: one
+    binomial draw for each bin."""
+    left, total = n, sum(proportions)
     drawn = []
-    for index, share in enumerate(shares):
-        p = Fraction(share, total) if share else Fraction(0)
+    for index, proportion in enumerate(proportions):
+        p = Fraction(proportion, total) if proportion else Fraction(0)
         drawn.append(
             draw_binomial_of_any_size(randomness, left, p, f"{purpose}/{index}") if left else 0
         )
-        left, total = left - drawn[-1], total - share
+        left, total = left - drawn[-1], total - proportion
     return drawn
 
 
 def _verdicts(
     n: int, p: Fraction, mode: int, k: Integers, block: Integers, tops: NDArray[np.uint64]
 ) -> Integers:
-    """For each proposal: 1 if it is certainly accepted, -1 if certainly not, 0 if undecided."""
+    """For each proposal: 1 if floats surely accept it, -1 if they surely reject it, else 0."""
     up, down = (mode + k).astype(np.float64), (n - mode - k).astype(np.float64)
     m, rest, step = float(mode), float(n - mode), k.astype(np.float64)
     odds = log(p.numerator) - log(p.denominator - p.numerator)
@@ -124,7 +126,7 @@ def _verdicts(
         return np.where(clear & (np.abs(uniform - logarithm) > margin), verdict, 0)
 
 
-def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
+def _accepts_by_digits(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
     with localcontext(_DECIMAL_CONTEXT):
         logarithm = (
             _log_factorial(mode)
@@ -138,25 +140,25 @@ def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -
 
 
 def _log_factorial(x: int) -> Decimal:
-    if x < _SMALL_FACTORIAL:
+    if x < _EXACT_FACTORIALS_BELOW:
         return Decimal(factorial(x)).ln()
     exact = Decimal(x)
     series = sum(
         Decimal(c.numerator) / c.denominator / exact ** (2 * j - 1)
         for j, c in enumerate(_STIRLING_COEFFICIENTS, start=1)
     )
-    # ln sqrt(2 pi) cancels between the two factorials above and the two below.
+    # ln sqrt(2 pi) cancels in `_accepts_by_digits`, unless a factorial there is exact.
     return (exact + Decimal("0.5")) * exact.ln() - exact + series + _HALF_LOG_TWO_PI
 
 
-#: 100 digits: needed where one factorial is exact and another comes from the series.
+#: ln sqrt(2 pi) to 100 digits.
 _HALF_LOG_TWO_PI = Decimal(
     "0.91893853320467274178032973640561763986139747363778341281715154048276569592726039769474329863595419762"
 )
 
 
 def _trailing_zeros(words: NDArray[np.uint64]) -> Integers:
-    """The number of zero bits at each word's end; 64 for a word of 0."""
+    """The number of zero bits at the end of each random word; 64 for a word of 0."""
     lowest = words & (~words + np.uint64(1))
     return np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64))).astype(
         np.int64

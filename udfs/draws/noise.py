@@ -1,14 +1,14 @@
-"""Noise: exact draws from the rounded Gaussian's table, with no float and no NumPy generator.
+"""Draws noise from the rounded Gaussian's table: exactly, without floats or NumPy's generator.
 
-Inversion. Let t(k) be the table's P(noise >= k) in units of 2^-256. One bit is the sign. The
-other 63 bits of a word, continued by three more words, are a uniform integer U < 2^255, and the
+Inversion. Let t(k) be the table's P(noise >= k) in units of 2^-256. One bit of a random word is the
+sign. Its other 63 bits, continued by three more words, are a uniform integer U < 2^255, and the
 magnitude is the number of k >= 1 with U < t(k): it is at least k with probability t(k) / 2^255,
 twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 for either sign,
 and 0 has the rest, 1 - 2 t(1) / 2^256: the table's own probabilities.
 
-The three further words matter only if the 63 bits are too close to the leading bits of some t(k)
-to decide (`RoundedGaussian.leading_bits`). They are drawn only then, which gives the same
-distribution as drawing them always.
+The three further words matter only if the 63 bits are too close to the leading bits of some t(k) to
+decide (`RoundedGaussian.leading_bits`). They are drawn only then, which gives the same distribution
+as if they were always drawn.
 """
 
 from __future__ import annotations
@@ -28,19 +28,26 @@ from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.forecast_rounds import bins
 from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
-from dphh.udfs.draws.randomness import Randomness, Words, check_keys, join, uniform_big
+from dphh.udfs.draws.randomness import (
+    Randomness,
+    RandomWords,
+    check_keys,
+    join_random_words,
+    uniform_big_integer,
+)
 
 Integers = NDArray[np.int64]
 
-_BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
-_COUNT_FOR_GUIDE = 1 << 17  # draws from one table, after which its guide is worth building
-_REMAINING_BITS = BITS - 64  # bits of an entry below its top word
+_DRAWS_AT_ONCE = 1 << 16  # intermediate arrays of so many stay in the processor's cache
+_DRAWS_BEFORE_GUIDE = 1 << 17  # from one table, after which its guide is worth building
+_REMAINING_BITS = BITS - 64  # bits of an entry after its first 64
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
-_LARGEST_VARIANCE = 1 << 30
+_LARGEST_BINOMIAL_VARIANCE = 1 << 30
 
 
 class _Sampler:
-    """The leading words of one sigma's table, prepared for inverting many words at a time.
+    """Draws noise of one sigma: inverts many random words at a time, by the first 64 bits of the
+    table's entries.
 
     A few draws use binary search. For many, a guide divides the range of the 63 bits into equal
     buckets: it has the magnitude of each bucket that no entry falls into, and marks the others,
@@ -49,8 +56,8 @@ class _Sampler:
 
     def __init__(self, table: RoundedGaussian) -> None:
         self.table = table
-        self.ascending, more = table.leading_bits
-        self.more = np.uint64(more)
+        self.ascending, error = table.leading_bits
+        self.error = np.uint64(error)
         guide_bits = min(max(table.sigma.bit_length() + 6, 12), 20)
         self.shift = np.uint64(63 - guide_bits)
         self.buckets = 1 << guide_bits
@@ -59,18 +66,18 @@ class _Sampler:
     @cached_property
     def guide(self) -> NDArray[np.int32]:
         first = (self.ascending >> self.shift).astype(np.intp)
-        last = ((self.ascending + self.more) >> self.shift).astype(np.intp)
+        last = ((self.ascending + self.error) >> self.shift).astype(np.intp)
         entries = np.bincount(first, minlength=self.buckets)
         guide = (len(first) - np.cumsum(entries)).astype(np.int32)
         guide[first] = guide[last] = -1
         return guide
 
     def invert(
-        self, words: Words, randomness: Randomness, purpose: str, keys: pa.Array | None
+        self, words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
         position = words >> np.uint64(1)
         self.drawn += len(words)
-        if self.drawn < _COUNT_FOR_GUIDE:
+        if self.drawn < _DRAWS_BEFORE_GUIDE:
             magnitude, rows = self._search_table(position)
         else:
             magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
@@ -85,33 +92,35 @@ class _Sampler:
         noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
         return noise
 
-    def _search_table(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
-        """Magnitudes, and the indices where the 63 bits do not decide."""
+    def _search_table(self, position: RandomWords) -> tuple[Integers, NDArray[np.intp]]:
+        """The magnitudes, and the indices of those that the 63 bits do not decide."""
         below = np.searchsorted(self.ascending, position, side="right")
         # The first entry is 0, so `below` is at least 1.
-        near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)
+        near = np.flatnonzero(position - self.ascending[below - 1] <= self.error)
         return len(self.ascending) - below, near
 
     def _settle_undecided(
         self,
-        tops: Words,
+        tops: RandomWords,
         rows: NDArray[np.intp],
         randomness: Randomness,
         purpose: str,
         keys: pa.Array | None,
     ) -> list[int]:
-        """Magnitudes where 63 bits do not decide: compares all 255 bits with full entries."""
+        """The magnitudes that 63 bits do not decide: compares all 255 bits with full entries."""
         named = None if keys is None else keys.take(pa.array(rows))
-        more = [randomness.words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
+        more = [randomness.random_words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
         settled = []
         for i, top in enumerate(tops):
-            uniform = int(top) << _REMAINING_BITS | join(np.array([words[i] for words in more]))
-            # Past t(1) this is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
+            uniform = int(top) << _REMAINING_BITS | join_random_words(
+                np.array([words[i] for words in more])
+            )
+            # From t(1) on it is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
             settled.append(self.table.largest_with_survival_above(uniform))
         return settled
 
 
-@lru_cache(maxsize=8, typed=True)  # typed: as `rounded_gaussian` is
+@lru_cache(maxsize=8, typed=True)  # typed, as the cache of `rounded_gaussian`
 def _sampler(sigma: int) -> _Sampler:
     return _Sampler(rounded_gaussian(sigma))
 
@@ -127,25 +136,25 @@ def draw_rounded_gaussian(
     sampler = _sampler(sigma)
     check_keys(count, keys)
     noise = np.empty(count, dtype=np.int64)
-    for start in range(0, count, _BLOCK):
-        stop = min(start + _BLOCK, count)
+    for start in range(0, count, _DRAWS_AT_ONCE):
+        stop = min(start + _DRAWS_AT_ONCE, count)
         named = None if keys is None else keys[start:stop]
-        words = randomness.words(stop - start, purpose, named)
+        words = randomness.random_words(stop - start, purpose, named)
         noise[start:stop] = sampler.invert(words, randomness, purpose, named)
     return noise
 
 
-def draw_above(
+def draw_noise_above(
     randomness: Randomness, sigma: int, floor: int, count: int, purpose: str
 ) -> Integers:
     """`count` independent draws of round(N(0, sigma^2)), given that it is at least `floor`."""
-    return draw_between(randomness, sigma, floor, None, count, purpose)
+    return draw_noise_between(randomness, sigma, floor, None, count, purpose)
 
 
-def draw_between(
+def draw_noise_between(
     randomness: Randomness, sigma: int, floor: int, end: int | None, count: int, purpose: str
 ) -> Integers:
-    """`count` independent draws, given that the noise is at least `floor` and less than `end`.
+    """`count` independent draws of the noise, given that it is at least `floor` and below `end`.
 
     Exact inversion within the table: a uniform integer between survival(end) and survival(floor).
     Conditioning divides the table's distance by the probability of the condition; a result above
@@ -160,7 +169,7 @@ def draw_between(
             "draws (below about 2^-150); use a larger sigma or a wider range"
         )
     draws = (
-        table.largest_with_survival_above(beyond + uniform_big(randomness, whole, purpose))
+        table.largest_with_survival_above(beyond + uniform_big_integer(randomness, whole, purpose))
         for _ in range(count)
     )
     return np.fromiter(draws, np.int64, count)
@@ -183,7 +192,7 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     """
     if n < 0 or not 0 <= p <= 1:
         raise UsageError("a binomial needs n >= 0 trials and a probability from 0 to 1")
-    if n * p * (1 - p) > _LARGEST_VARIANCE:
+    if n * p * (1 - p) > _LARGEST_BINOMIAL_VARIANCE:
         raise UsageError("a binomial with a variance above 2^30 is too wide to tabulate")
     if p in (0, 1):
         return n * int(p)
@@ -192,15 +201,15 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
         total += weight
         values.append(k)
         cumulative.append(total)
-    return values[bisect_right(cumulative, uniform_big(randomness, total, purpose))]
+    return values[bisect_right(cumulative, uniform_big_integer(randomness, total, purpose))]
 
 
 def noise_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_noise(key, sigma, purpose)` over columns of Arrow.
+    """`dphh_noise(key, sigma, purpose)` over Arrow columns: one draw of noise for each row.
 
-    One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other,
-    lest the row lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the
-    result to a table before anything reads it: a view or a relation that runs again draws again.
+    `key` names the row and is for tests alone; a NULL key is a key like any other, lest the row
+    lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the result to a
+    table before anything reads it: a view or a relation that runs again draws again.
     """
 
     def noise(key: pa.ChunkedArray, sigma: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
@@ -219,12 +228,12 @@ def noise_function(randomness: Randomness) -> Callable[..., Any]:
 
 
 def bin_of(noisy: Any, sigma: int) -> pa.Array:
-    """`dphh_bin(noisy, sigma)`: in which bin of round 1 of the forecast ladder a weight falls."""
+    """`dphh_bin(noisy, sigma)`: the bin of each noised weight of the forecast ladder's round 1."""
     return pa.array(bins(sigma).bin_of(noisy.to_numpy()))
 
 
 def _single_value(column: pa.ChunkedArray, name: str) -> Any:
-    """The one value of a column. A second value could draw noise of another scale than priced."""
+    """The one value of a column. With a second one, noise could differ from what was priced."""
     value = column[0].as_py()
     if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):
         raise UsageError(f"the {name} of noise must be one constant and not NULL")

@@ -1,9 +1,9 @@
 """The source of all randomness that affects privacy: the operating system.
 
-`os.urandom` gives 40 to 48 million 64-bit words a second on the machine where this was written,
-about what the rest of this folder can use. A generator in user space (AES-CTR) is several times
-faster, but has a state that a fork copies, threads race for and a core dump discloses. So dphh has
-none: every word comes from the kernel.
+A random word is a uniform 64-bit integer. `os.urandom` gives 40 to 48 million a second on the
+machine where this was written, about what the rest of this folder can use. A generator in user
+space (AES-CTR) is several times faster, but has a state that a fork copies, threads race for and a
+core dump discloses. So dphh has none: every random word comes from the kernel.
 """
 
 from __future__ import annotations
@@ -20,50 +20,52 @@ from numpy.typing import NDArray
 from dphh.errors import UsageError
 
 Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
-_WORD_VALUES = 1 << 64
+RandomWords = NDArray[np.uint64]
+_RANDOM_WORD_VALUES = 1 << 64
 
 
 class Randomness(Protocol):
-    """A source of uniform 64-bit words."""
+    """A source of random words: uniform 64-bit integers."""
 
     @property
     def is_test(self) -> bool:
-        """Whether the words are predictable, so that nothing drawn from them is private."""
+        """Whether random words are predictable, so that nothing drawn from them is private."""
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
-        """`count` independent uniform words (the array may be read-only).
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
+        """`count` independent random words (the array may be read-only).
 
-        `keys`, one for each word, name what the words are for. The system's generator ignores them.
+        `keys`, one for each random word, name what it is for. The system's generator ignores them.
         What a run draws once is a function of them (`RunRandomness`). A test's generator computes
-        each word from its seed, `purpose` and the key alone, so that engines which order their
-        rows differently agree.
+        each random word from its seed, `purpose` and the key alone, so that engines which order
+        their rows differently agree.
         """
 
 
 class SystemRandomness:
-    """The operating system's generator. It keeps no state here, so forks and threads are safe."""
+    """The operating system's generator. This process keeps no state of it, so forks and threads are
+    safe."""
 
     is_test = False
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         check_keys(count, keys)
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-#: The purposes of two kinds of draws: each user's one sequence in `trie`, and the order in which
+#: The purposes of two draws: which one sequence counts for each user of `trie`, and in which order
 #: `ldp_trie` asks users.
 ONE_SEQUENCE, SEATS = "one sequence a user", "ldp_trie/seats"
-#: What a run draws once. A run that resumes after its process was killed must draw it again alike.
-ONCE_A_RUN = (ONE_SEQUENCE, SEATS)
+#: The purposes for which a run has one set of random words: it gets the same ones again if it
+#: resumes after its process was killed.
+PURPOSES_DRAWN_ONCE = (ONE_SEQUENCE, SEATS)
 
 
 class RunRandomness:
-    """The randomness of one run: that of `source`, except for what the run draws once.
+    """The random words of one run: those of `source`, except for PURPOSES_DRAWN_ONCE.
 
-    Those words are a keyed hash (BLAKE2b) of the purpose and the key they are drawn for. The hash's
-    secret key comes from the system, and stays in the ledger until the run is settled. A test's
-    words are functions of its seed already, so they stay as they are.
+    The words for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are
+    drawn for. The hash's secret key comes from the system, and stays in the ledger until the run is
+    settled. A test's random words are functions of its seed already, so they stay as they are.
     """
 
     def __init__(self, source: Randomness) -> None:
@@ -74,17 +76,17 @@ class RunRandomness:
     def is_test(self) -> bool:
         return self.source.is_test
 
-    def draw_once_by(self, key: bytes) -> None:
+    def set_secret_key(self, key: bytes) -> None:
         self._key = key
 
-    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
-        if self.is_test or not once_a_run(purpose):
-            return self.source.words(count, purpose, keys)
+    def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
+        if self.is_test or not is_drawn_once(purpose):
+            return self.source.random_words(count, purpose, keys)
         check_keys(count, keys)
         if self._key is None or keys is None:
             raise UsageError(
-                f"words for {purpose!r} are drawn once a run: they need keys, and the run's secret "
-                "key, which exists once the run has begun; draw them after that"
+                f"random words for {purpose!r} are drawn once a run: they need keys, and the run's "
+                "secret key, which exists once the run has begun; draw them after that"
             )
         start = blake2b(f"{len(purpose)}:{purpose}:".encode(), key=self._key, digest_size=8)
         digests = bytearray()
@@ -95,25 +97,26 @@ class RunRandomness:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
 
-def once_a_run(purpose: str) -> bool:
-    """Whether a run draws this once. `uniform_below` appends the number of an attempt."""
-    return any(purpose == once or purpose.startswith(f"{once}/") for once in ONCE_A_RUN)
+def is_drawn_once(purpose: str) -> bool:
+    """Whether a run draws once for this purpose, to which `uniform_below` may have appended the
+    number of an attempt."""
+    return any(purpose == once or purpose.startswith(f"{once}/") for once in PURPOSES_DRAWN_ONCE)
 
 
-def wants_keys(randomness: Randomness, purpose: str) -> bool:
-    """Whether words depend on their keys; the system's do not."""
-    return randomness.is_test or once_a_run(purpose)
+def needs_keys(randomness: Randomness, purpose: str) -> bool:
+    """Whether random words depend on their keys, as the system's do not."""
+    return randomness.is_test or is_drawn_once(purpose)
 
 
-def keys_if_wanted(key: pa.Array, randomness: Randomness, purpose: str) -> pa.Array | None:
-    """The keys, if the words depend on them; the system's do not."""
-    return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None
+def keys_if_needed(key: pa.Array, randomness: Randomness, purpose: str) -> pa.Array | None:
+    """The keys as texts if random words depend on them (`needs_keys`), else None."""
+    return pa.array(key.to_pylist(), pa.string()) if needs_keys(randomness, purpose) else None
 
 
 def check_keys(count: int, keys: pa.Array | None) -> None:
-    """Check that there is one key for each word, or no keys at all."""
+    """Check that there is one key for each random word, or no keys at all."""
     if count < 0:
-        raise UsageError(f"cannot draw {count} words")
+        raise UsageError(f"cannot draw {count} random words")
     if keys is not None and len(keys) != count:
         raise UsageError(
             f"keys: found {len(keys)} for {count} draws; "
@@ -123,25 +126,25 @@ def check_keys(count: int, keys: pa.Array | None) -> None:
 
 def uniform_below(
     randomness: Randomness, bound: int, count: int, purpose: str, keys: pa.Array | None = None
-) -> Words:
+) -> RandomWords:
     """`count` integers, each exactly uniform on 0, ..., bound - 1, for 1 <= bound <= 2^64.
 
-    By rejection: a word is accepted if it is below the largest multiple of `bound` up to 2^64, so
-    that all remainders have equally many words. At least half of all words are accepted.
+    By rejection: a random word is accepted if it is below the largest multiple of `bound` up to
+    2^64, so that all remainders are equally likely. At least half of all words are accepted.
     """
-    if not 1 <= bound <= _WORD_VALUES:
+    if not 1 <= bound <= _RANDOM_WORD_VALUES:
         raise UsageError(f"a bound must be from 1 to 2^64, not {bound}")
-    words = randomness.words(count, purpose, keys)
-    surplus = _WORD_VALUES % bound
+    words = randomness.random_words(count, purpose, keys)
+    surplus = _RANDOM_WORD_VALUES % bound
     if surplus == 0:  # a power of two: every word is accepted
         return words & np.uint64(bound - 1)
-    largest = np.uint64(_WORD_VALUES - surplus - 1)
+    largest = np.uint64(_RANDOM_WORD_VALUES - surplus - 1)
     values = words % np.uint64(bound)
     pending = np.flatnonzero(words > largest)
     attempt = 1
     while len(pending):
         attempt += 1
-        again = randomness.words(
+        again = randomness.random_words(
             len(pending), f"{purpose}/{attempt}", None if keys is None else keys.take(pending)
         )
         values[pending] = again % np.uint64(bound)
@@ -149,7 +152,7 @@ def uniform_below(
     return values
 
 
-def uniform_big(randomness: Randomness, bound: int, purpose: str) -> int:
+def uniform_big_integer(randomness: Randomness, bound: int, purpose: str) -> int:
     """One integer, exactly uniform on 0, ..., bound - 1, for a `bound` of any size.
 
     By rejection: as many bits as `bound - 1` has are drawn until they are below `bound`, at most
@@ -160,20 +163,21 @@ def uniform_big(randomness: Randomness, bound: int, purpose: str) -> int:
     bits = (bound - 1).bit_length()
     count = -(-bits // 64)
     while True:
-        value = join(randomness.words(count, purpose)) >> (64 * count - bits)
+        value = join_random_words(randomness.random_words(count, purpose)) >> (64 * count - bits)
         if value < bound:
             return value
 
 
-def join(words: Words) -> int:
-    """Words as one integer, the first word most significant."""
+def join_random_words(words: RandomWords) -> int:
+    """One integer with the bits of these random words, the first word most significant."""
     return int.from_bytes(words.astype(">u8").tobytes(), "big")
 
 
 def numbered_keys(
     keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
 ) -> pa.Array:
-    """For a test's randomness: one key for each of the `counts` words that each row takes."""
+    """Keys for rows that take several random words each, `counts` of them: for a row's key, that
+    key with a number, from `first` on."""
     names = keys.take(pa.array(rows)).to_pylist()
     return pa.array(
         [

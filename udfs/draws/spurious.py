@@ -1,4 +1,4 @@
-"""Spurious n-grams of DPNE: valid grams that no user keeps but that noise lifts over the threshold.
+"""Spurious n-grams of DPNE: valid grams that no user keeps, and that noise lifts to the threshold.
 
 DPNE's histogram H_k contains every valid gram, most of them with weight 0. They are too many to
 list, and leaving them out would reveal which valid grams some user keeps. So their number is drawn
@@ -20,15 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.absent import proposed
-from dphh.udfs.draws.noise import draw_above, draw_binomial
+from dphh.udfs.draws.absent import draw_candidates
+from dphh.udfs.draws.noise import draw_binomial, draw_noise_above
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.text.hashes import Integers
 
 
-class Grams(Protocol):
-    """V_k: counted, and indexed without listing it."""
+class ValidGrams(Protocol):
+    """V_k, the valid grams: how many, and their keys by index. They are never listed."""
 
     def __len__(self) -> int: ...
 
@@ -37,43 +37,49 @@ class Grams(Protocol):
 
 @dataclass(frozen=True)
 class LiftedGrams:
-    """The spurious grams of a level, before it is known which valid grams some user keeps.
+    """The noised weights of a level's spurious grams, and candidate keys for them, drawn before it
+    is known which of these some user keeps.
 
-    `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
-    that no user keeps gets the first noised weight, the second such key the second, and so on.
+    `keys` are distinct valid grams in the order drawn, more than there are noised weights. The
+    first key that no user keeps gets the first noised weight, the second such key the second, and
+    so on.
     """
 
     keys: Integers
     noisy: Integers
 
-    def by_position(self) -> pa.StructArray:
-        """(position, key, noisy) in the order drawn; spare keys have a NULL weight."""
+    def as_struct_array(self) -> pa.StructArray:
+        """A struct (position, key, noisy) for each candidate key, in the order drawn; those beyond
+        the number of noised weights have a NULL."""
         more = len(self.keys) - len(self.noisy)
         noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
         columns = [pa.array(np.arange(len(self.keys))), pa.array(self.keys, pa.int64()), noisy]
         return pa.StructArray.from_arrays(columns, ["position", "key", "noisy"])
 
 
-def lifted_grams(
-    valid: Grams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
+def draw_lifted_grams(
+    valid: ValidGrams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
 ) -> LiftedGrams:
-    """The spurious grams if users keep `kept` of the valid grams: how many of the others noise of
-    this sigma lifts to the threshold, their noised weights, and candidate keys."""
+    """Draws how many valid grams noise lifts to the threshold, of all but the `kept` ones that some
+    user keeps; their noised weights; and candidate keys for them."""
     absent = len(valid) - kept
     tail = rounded_gaussian(sigma).tail(threshold)
     number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
-    noisy = draw_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
+    noisy = draw_noise_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
     if not number:
         return LiftedGrams(noisy, noisy)
-    chosen = proposed(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
+    chosen = draw_candidates(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
     return LiftedGrams(valid.keys(chosen), noisy)
 
 
 def lifted_function(randomness: Randomness) -> Callable[..., pa.Array]:
-    def lifted(kept: Any, valid: Grams, sigma: int, threshold: int, purpose: str) -> pa.Array:
-        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, of one row."""
+    def lifted(kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str) -> pa.Array:
+        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: the
+        spurious grams of a level, `LiftedGrams.as_struct_array`."""
         (held,) = kept.to_pylist()
-        drawn = lifted_grams(valid, held, sigma, threshold, randomness, purpose).by_position()
+        drawn = draw_lifted_grams(
+            valid, held, sigma, threshold, randomness, purpose
+        ).as_struct_array()
         return lists_of(np.array([len(drawn)]), drawn)
 
     return lifted

@@ -1,6 +1,6 @@
 """Draws reports by subset selection: d of s values (`dphh.privacy.subset_selection`).
 
-The draws are exact: p is a multiple of 2^-64, and values come from whole words by rejection. A
+The draws are exact: p is a multiple of 2^-64, and values come from random words by rejection. A
 client draws d of the other s-1 values at once, and redraws each duplicate from the same s-1. The
 procedure is symmetric under any permutation of the other values, so all sets of the final size are
 equally likely.
@@ -21,7 +21,7 @@ from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import (
     Randomness,
     check_keys,
-    keys_if_wanted,
+    keys_if_needed,
     numbered_keys,
     uniform_below,
 )
@@ -29,7 +29,7 @@ from dphh.udfs.kernel.lists import lists_of
 
 Integers = NDArray[np.int64]
 
-_BLOCK = 1 << 19  # values drawn at a time: the intermediate arrays stay in the processor's cache
+_VALUES_AT_ONCE = 1 << 19  # intermediate arrays of so many stay in the processor's cache
 
 
 def draw_subsets(
@@ -41,13 +41,14 @@ def draw_subsets(
 ) -> Integers:
     """One report for each value: row i has `size` different values, in ascending order.
 
-    (Ascending, so that the own value's position discloses nothing.) `keys`, one for each value, are
-    for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
-    is done in blocks; beyond the result itself, only some blocks are in memory.
+    (Ascending, so that the place of the user's own value discloses nothing.) `keys`, one for each
+    value, are for tests: a test's randomness then draws each report from seed, purpose and key
+    alone. The work is done in blocks of values; beyond the result itself, only some blocks are in
+    memory.
     """
     held = _checked_values(values, mechanism, keys)
     reports = np.empty((len(held), mechanism.size), dtype=np.int64)
-    rows = max(_BLOCK // mechanism.size, 1)
+    rows = max(_VALUES_AT_ONCE // mechanism.size, 1)
     for start in range(0, len(held), rows):
         block = slice(start, start + rows)
         named = None if keys is None else keys[block]
@@ -58,7 +59,7 @@ def draw_subsets(
 def _checked_values(
     values: Integers, mechanism: SubsetSelection, keys: pa.Array | None
 ) -> Integers:
-    """The values, if all lie in the domain and there is a key for each."""
+    """The values as an array, after a check that all lie in the domain and each has a key."""
     held = np.asarray(values, dtype=np.int64)
     if held.ndim != 1:
         raise UsageError(f"values must be one array, found {held.ndim} dimensions")
@@ -77,7 +78,7 @@ def _draw_block(
     reports: Integers,
 ) -> None:
     def others(rows: Integers, count: NDArray[np.int64], attempt: int) -> Integers:
-        """`count` uniform values for each of the rows, none of them the row's own value."""
+        """`count` uniform values for each of the rows, none of which is the row's own value."""
         named = None if keys is None else numbered_keys(keys, rows, count)
         total = int(count.sum())
         drawn = uniform_below(
@@ -88,7 +89,7 @@ def _draw_block(
 
     rows = np.arange(len(held), dtype=np.int64)
     reports[:] = others(rows, np.full(len(rows), mechanism.size), 1).reshape(reports.shape)
-    coins = randomness.words(len(held), f"{purpose}/own", keys)
+    coins = randomness.random_words(len(held), f"{purpose}/own", keys)
     own = coins < np.uint64(mechanism.numerator)
     reports[own, 0] = held[own]
     reports.sort(axis=1)
@@ -106,10 +107,10 @@ def _draw_block(
 
 
 def report_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_report(key, value, domain, size, numerator, purpose)` over Arrow columns.
+    """`dphh_report(key, value, domain, size, numerator, purpose)` over Arrow columns: one report
+    for each row, a list of values in ascending order.
 
-    One report for each row, a list of values in ascending order. Write the result to a table before
-    anything reads it.
+    Write the result to a table before anything reads it.
     """
 
     def report(
@@ -120,7 +121,7 @@ def report_function(randomness: Randomness) -> Callable[..., Any]:
                 "a value to report must not be NULL; give 'nothing' a value of its own"
             )
         mechanism = SubsetSelection(domain, size, int(numerator))
-        named = keys_if_wanted(key, randomness, purpose)
+        named = keys_if_needed(key, randomness, purpose)
         drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
         return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())
 

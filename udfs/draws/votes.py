@@ -1,9 +1,9 @@
-"""Votes by Bernoulli sampling: of the k users who would cast the same vote, how many toss heads.
+"""Draws votes by Bernoulli sampling: how many of the k users who would cast the same vote do so.
 
 TrieHH samples users at every level. The number of votes for a prefix that k users hold is
 Binomial(k, p), independent of all other prefixes: the same distribution as one coin for each user,
 drawn after grouping instead of before. The coins are exact: p is a multiple of 2^-64, and a coin is
-heads if a uniform 64-bit word is below p 2^64.
+heads if a random word, a uniform 64-bit integer, is below p 2^64.
 
 Two shortcuts depend on k alone. If k < theta, the votes cannot reach theta: the result is 0,
 without coins. If P[Binomial(k, p) < theta] <= 2^-500, the result is theta, without coins. For each
@@ -25,21 +25,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.udfs.draws.randomness import Randomness, keys_if_wanted, numbered_keys
+from dphh.udfs.draws.randomness import Randomness, keys_if_needed, numbered_keys
 
 Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
-Draw = Callable[..., Any]
-#: A word of 64 bits in Arrow: Spark has no unsigned integers.
-WORD = pa.decimal128(20, 0)
-#: The log of the probability that is treated as 0: 2^-500.
-_LOG_OF_NEVER = -500 * log(2.0)
-#: Coins tossed at a time.
-_BLOCK = 1 << 22
+ArrowFunction = Callable[..., Any]
+#: The Arrow type of unsigned integers of 64 bits, such as random words: Spark has none of its own.
+UNSIGNED_64 = pa.decimal128(20, 0)
+#: ln(2^-500): a probability of 2^-500 or less is treated as 0.
+_LOG_OF_NEGLIGIBLE = -500 * log(2.0)
+_COINS_AT_ONCE = 1 << 22
 
 
 def enough_users_to_pass(numerator: int, theta: int) -> int:
-    """The least k (or a little more) with P[Binomial(k, p) < theta] <= 2^-500, p = numerator/2^64.
+    """The number of users from which theta votes are taken as certain: the least k, or a little
+    more, with P[Binomial(k, p) < theta] <= 2^-500, where p = numerator / 2^64.
 
     Chernoff: P[X <= a] <= exp(-mu + a + a log(mu / a)) for a < mu = k p, with a = theta - 1.
     """
@@ -53,12 +53,12 @@ def enough_users_to_pass(numerator: int, theta: int) -> int:
         return -mu + a + (a * log(mu / a) if a else 0.0)
 
     high = max(2 * theta, 2)
-    while bound(high) > _LOG_OF_NEVER - 1.0:  # a margin far above rounding errors
+    while bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= _LOG_OF_NEVER - 1.0 else (middle, high)
+        low, high = (low, middle) if bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0 else (middle, high)
     return high
 
 
@@ -70,7 +70,8 @@ def draw_votes(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """The votes of each group of `users`, with coins only if both sides of theta are possible."""
+    """How many votes each group casts, where `users` are the groups' sizes. Coins are tossed only
+    if both fewer than theta votes and theta votes are possible."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(users), dtype=np.int64)
@@ -89,46 +90,49 @@ def toss_coins(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many of each group of `users` toss heads: one coin for each user, in blocks."""
+    """How many users of each group toss heads, where `users` are the groups' sizes. Each user has
+    one coin; _COINS_AT_ONCE or so are tossed at a time."""
     heads = np.zeros(len(users), dtype=np.int64)
     heads_below = np.uint64(numerator)
-    large = users > _BLOCK
+    large = users > _COINS_AT_ONCE
     for group in np.flatnonzero(large).tolist():
-        for first in range(0, int(users[group]), _BLOCK):
-            count = min(_BLOCK, int(users[group]) - first)
+        for first in range(0, int(users[group]), _COINS_AT_ONCE):
+            count = min(_COINS_AT_ONCE, int(users[group]) - first)
             named = None if keys is None else numbered_keys(keys, [group], [count], first)
-            heads[group] += np.count_nonzero(randomness.words(count, purpose, named) < heads_below)
+            heads[group] += np.count_nonzero(
+                randomness.random_words(count, purpose, named) < heads_below
+            )
     small = np.flatnonzero(~large & (users > 0))
     ends = np.cumsum(users[small])
     start = 0
     while start < len(small):
-        # As many groups as fit a block.
+        # As many groups as have _COINS_AT_ONCE users together.
         before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + _BLOCK, side="right"))
+        stop = int(np.searchsorted(ends, before + _COINS_AT_ONCE, side="right"))
         groups = small[start:stop]
         sizes = users[groups]
         named = None if keys is None else numbered_keys(keys, groups, sizes)
-        coins = randomness.words(int(sizes.sum()), purpose, named) < heads_below
+        coins = randomness.random_words(int(sizes.sum()), purpose, named) < heads_below
         firsts = np.cumsum(sizes) - sizes
         heads[groups] = np.add.reduceat(coins, firsts, dtype=np.int64)
         start = stop
     return heads
 
 
-def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
-    """`dphh_votes(key, users, numerator, theta, purpose)` and `dphh_word(key, purpose)` over Arrow.
+def vote_functions(randomness: Randomness) -> tuple[ArrowFunction, ArrowFunction]:
+    """`dphh_votes(key, users, numerator, theta, purpose)`, the number of votes of each row, and
+    `dphh_word(key, purpose)`, a random word for each row, over Arrow columns.
 
-    One draw for each row. Write the result to a table before anything reads it. `dphh_word` is a
-    uniform 64-bit word for each row.
+    Write the result to a table before anything reads it.
     """
 
     def votes(key: Any, users: Any, numerator: Decimal, theta: int, purpose: str) -> pa.Array:
-        names = keys_if_wanted(key, randomness, purpose)
+        names = keys_if_needed(key, randomness, purpose)
         held = users.to_numpy()
         return pa.array(draw_votes(randomness, held, int(numerator), theta, purpose, names))
 
-    def word(key: Any, purpose: str) -> pa.Array:
-        names = keys_if_wanted(key, randomness, purpose)
-        return pa.array(randomness.words(len(key), purpose, names)).cast(WORD)
+    def random_word(key: Any, purpose: str) -> pa.Array:
+        names = keys_if_needed(key, randomness, purpose)
+        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UNSIGNED_64)
 
-    return votes, word
+    return votes, random_word

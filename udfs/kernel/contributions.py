@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dphh.privacy.forecast_rounds import round_2_weights
 from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
-from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
+from dphh.udfs.text.hashes import Hashes, Integers, mixed, of_numbers
 
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
 PIECE_SIZE = 1 << 17
@@ -76,7 +76,7 @@ class EqualWeights:
     weights: Integers
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
-    hashed: Callable[[Integers], Words] = of_numbers
+    hashed: Callable[[Integers], Hashes] = of_numbers
     #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
     keeps_zeros: bool = False
 
@@ -94,8 +94,8 @@ class EqualWeights:
 
 
 def priorities_of(
-    held: HeldKeys, over: Integers, salt: int, hashed: Callable[[Integers], Words]
-) -> Words:
+    held: HeldKeys, over: Integers, salt: int, hashed: Callable[[Integers], Hashes]
+) -> Hashes:
     """The rank of each of these pairs in its user's own order, a hash of _PRIORITY_BITS bits."""
     users = mixed(of_numbers(held.user_hashes), salt)
     priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
@@ -117,7 +117,7 @@ class RelativeWeights:
     salt: int
     #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
     w: Integers
-    hashed: Callable[[Integers], Words] = of_numbers
+    hashed: Callable[[Integers], Hashes] = of_numbers
     keeps_zeros: bool = True
 
     def __call__(self, held: HeldKeys) -> Integers:
@@ -139,7 +139,7 @@ def equal_weights(
     max_items: int,
     grid_bits: int,
     salt: int,
-    hashed: Callable[[Integers], Words] = of_numbers,
+    hashed: Callable[[Integers], Hashes] = of_numbers,
     keeps_zeros: bool = False,
 ) -> EqualWeights:
     """Make the rule from a level's parameters."""
@@ -235,7 +235,7 @@ def first_of_each(ascending: Any) -> Integers:
     return np.flatnonzero(new)
 
 
-def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) -> NDArray[np.bool_]:
+def below_cut(owner: Integers, priorities: Hashes, number: Integers, cap: int) -> NDArray[np.bool_]:
     """Which keys of these over-full users hash below their owner's (cap + 1)st smallest hash.
 
     These are `cap` keys of each user, or fewer where hashes are equal.
@@ -250,7 +250,7 @@ def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) ->
 
 
 def _smallest_hashes(
-    owner: Integers, priorities: Words, number: Integers, cap: int
+    owner: Integers, priorities: Hashes, number: Integers, cap: int
 ) -> tuple[Integers, Integers]:
     """Indices of keys of which each user has the cap + 1 smallest hashes, and how many of them the
     user has. The others need no sorting.

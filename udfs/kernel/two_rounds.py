@@ -28,7 +28,7 @@ from dphh.udfs.kernel.contributions import (
     priorities_of,
 )
 from dphh.udfs.kernel.positions import ReleasedKeys, of_words
-from dphh.udfs.text.hashes import Integers, Words
+from dphh.udfs.text.hashes import Hashes, Integers
 
 #: Planned weights g of round 2 are below 3,500.
 MOST_WEIGHT = 1 << 12
@@ -94,7 +94,7 @@ def keys_of_listed_words(
     user_hashes: Integers,
     lengths: Integers,
     ids: Any,
-    hashes: Words,
+    hashes: Hashes,
     keys_by_id: Integers,
     listed: int,
     max_items: int,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
-from dphh.udfs.text.hashes import Words, of_spellings
+from dphh.udfs.text.hashes import Hashes, of_spellings
 
 
 class WordIds(Protocol):
@@ -28,7 +28,7 @@ class WordIds(Protocol):
 
     def spelled(self, ids: Any) -> pa.Array: ...
 
-    def hashes(self) -> Words:
+    def hashes(self) -> Hashes:
         """The hash of each word's spelling, by its id; one more element for id -1."""
         ...
 
@@ -50,7 +50,7 @@ class WordsOfRow:
     def spelled(self, ids: Any) -> pa.Array:
         return self.words.take(pa.array(ids))
 
-    def hashes(self) -> Words:
+    def hashes(self) -> Hashes:
         return np.append(of_spellings(self.words), np.uint64(0))
 
 

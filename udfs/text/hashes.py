@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 #: How many bytes are hashed at a time.
 _BYTES_A_STEP = 8
 
 
-def mixed(words: Any, salt: int = 0) -> Words:
+def mixed(words: Any, salt: int = 0) -> Hashes:
     """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): mixes all bits of each word."""
-    found: Words = words + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
+    found: Hashes = words + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
     shifted = found >> np.uint64(30)
     found ^= shifted
     found *= np.uint64(0xBF58476D1CE4E5B9)
@@ -31,11 +31,11 @@ def mixed(words: Any, salt: int = 0) -> Words:
     return found
 
 
-def of_numbers(numbers: Any) -> Words:
+def of_numbers(numbers: Any) -> Hashes:
     return np.ascontiguousarray(numbers, dtype=np.int64).view(np.uint64)
 
 
-def of_spellings(texts: Any) -> Words:
+def of_spellings(texts: Any) -> Hashes:
     """A hash of each text's bytes, computed for all texts together, eight bytes a step."""
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Words, of_spellings
+from dphh.udfs.text.hashes import Hashes, of_spellings
 from dphh.udfs.text.short_words import ShortWords, views_of
 
 Ids = NDArray[np.int32]
@@ -35,7 +35,7 @@ class Vocabulary:
     """An exact mapping, shared by threads: Polars categories with a name unique to the run."""
 
     def __init__(self) -> None:
-        self._hashes: Words = np.empty(0, dtype=np.uint64)
+        self._hashes: Hashes = np.empty(0, dtype=np.uint64)
         self._count, self._met = 0, 0
         self._lock = Lock()
         #: The spellings of a closed vocabulary, by word id.
@@ -119,7 +119,7 @@ class Vocabulary:
         ids: Ids = np.append(alike, -1).astype(np.int32).take(at.to_numpy())
         return ids
 
-    def _ids_with_hashes(self, sought: Words) -> NDArray[np.int64]:
+    def _ids_with_hashes(self, sought: Hashes) -> NDArray[np.int64]:
         """The ids of the words with these hashes, in ascending order: two may have the same."""
         known, ids = self.hashes()[:-1], [np.empty(0, dtype=np.int64)]
         for start in range(0, len(known) if len(sought) else 0, SPELLED_AT_ONCE):
@@ -142,7 +142,7 @@ class Vocabulary:
     def __len__(self) -> int:
         return self._count
 
-    def hashes(self) -> Words:
+    def hashes(self) -> Hashes:
         """The hash of each word's spelling, by word id; one more element for id -1."""
         with self._lock:
             known, count = max(len(self._hashes) - 1, 0), len(self)

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from dphh.udfs.functions import LOOKUP, WORDS, Argument, Fixed, Function
+from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Fixed, Function
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordIds
 
@@ -62,12 +62,12 @@ def register_arrow(
     )
 
 
-def type_name(kind: Argument) -> str:
+def type_name(kind: ArgumentKind) -> str:
     """DuckDB's name for the type of an argument or of a function's result."""
     if isinstance(kind, Fixed):
         return type_name(kind.kind)
     if isinstance(kind, str):
-        return {LOOKUP: "INTEGER", WORDS: "VARCHAR[]"}[kind]
+        return {LOOKUP: "INTEGER", ROW_WORDS: "VARCHAR[]"}[kind]
     if pa.types.is_list(kind):
         return f"{type_name(kind.value_type)}[]"
     if pa.types.is_struct(kind):
@@ -78,8 +78,8 @@ def type_name(kind: Argument) -> str:
 def _function_of_columns(
     function: Function, words: WordIds, objects: list[Any]
 ) -> Callable[..., pa.Array]:
-    def argument(kind: Argument, column: Any) -> Any:
-        if kind == WORDS:
+    def argument(kind: ArgumentKind, column: Any) -> Any:
+        if kind == ROW_WORDS:
             return words
         if kind == LOOKUP:
             number = column[0].as_py()

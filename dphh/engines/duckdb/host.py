@@ -17,7 +17,7 @@ from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.host import Limits, Lookup
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import called_in
+from dphh.udfs.functions import functions_called_in
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -56,7 +56,7 @@ class DuckDBHost(OneProcessHost):
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
         values = self._values(parameters)
         text = query(step)
-        called = (self.functions.get(name) for name in called_in(text))
+        called = (self.functions.get(name) for name in functions_called_in(text))
         of_users = any(function is not None and function.takes_users for function in called)
         in_parallel = self._run_in_parallel() if of_users else nullcontext()
         with hide_duckdb_errors(step), in_parallel:

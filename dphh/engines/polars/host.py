@@ -22,8 +22,8 @@ from dphh.engines.host import Limits, Lookup
 from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import Randomness, wants_keys
-from dphh.udfs.functions import LOOKUP, WORDS, Fixed
+from dphh.udfs.draws.randomness import Randomness, needs_keys
+from dphh.udfs.functions import LOOKUP, ROW_WORDS, Fixed
 from dphh.udfs.kernel.reading import Reading
 
 USERS_SCHEMA = {
@@ -107,8 +107,10 @@ class PolarsHost(OneProcessHost):
         names of columns, and values where the function takes one value for all rows."""
         function = self.functions[name]
         given = iter(arguments)
-        known: list[Any] = [self.words if kind == WORDS else next(given) for kind in function.takes]
-        is_one = [kind in (WORDS, LOOKUP) or isinstance(kind, Fixed) for kind in function.takes]
+        known: list[Any] = [
+            self.words if kind == ROW_WORDS else next(given) for kind in function.takes
+        ]
+        is_one = [kind in (ROW_WORDS, LOOKUP) or isinstance(kind, Fixed) for kind in function.takes]
         each = list(zip(known, is_one, strict=True))
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
         newest = pl.CompatLevel.newest()
@@ -141,7 +143,7 @@ class PolarsHost(OneProcessHost):
 
     def draw_names(self, users: pl.Series, purpose: str) -> Any:
         """The user ids, if a test's random numbers depend on them; else None."""
-        if not wants_keys(self.randomness, purpose):
+        if not needs_keys(self.randomness, purpose):
             return None
         return users.to_arrow().cast(pa.string())
 

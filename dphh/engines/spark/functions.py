@@ -24,7 +24,7 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.functions import INTS, LONGS, LOOKUP, WORDS, Argument, Fixed, Function
+from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Fixed, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import WordsOfRow
@@ -109,8 +109,8 @@ def _call_with_blocks(
     for row in range(len(columns[0])):
         of_row = [column.slice(row, 1) for column in columns]
         words = None
-        if WORDS in function.takes:
-            place = function.takes.index(WORDS)
+        if ROW_WORDS in function.takes:
+            place = function.takes.index(ROW_WORDS)
             words = HeldWords(of_row[place].flatten(), _numbers_from_bytes(of_row[place - 1], INTS))
         arguments = zip(function.takes, of_row, strict=True)
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
@@ -125,9 +125,9 @@ def _call_with_blocks(
 
 
 def _argument(
-    kind: Argument, column: Any, words: HeldWords | None, objects: Sequence[Broadcast]
+    kind: ArgumentKind, column: Any, words: HeldWords | None, objects: Sequence[Broadcast]
 ) -> Any:
-    if kind == WORDS:
+    if kind == ROW_WORDS:
         return words
     if kind == LOOKUP:
         return _lookup_value(column, words, objects)

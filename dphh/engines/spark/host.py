@@ -35,7 +35,7 @@ from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import called_in, functions
+from dphh.udfs.functions import functions, functions_called_in
 from dphh.udfs.kernel.reading import Reading
 from dphh.wording.warned import warn
 
@@ -179,7 +179,7 @@ class SparkHost(Host):
                 if given.value is not None:
                     objects.append(Broadcast(self.spark, name, given.value))
                     self.when_closed(objects[-1].destroy)
-        for name in dict.fromkeys(called_in(text)):
+        for name in dict.fromkeys(functions_called_in(text)):
             if name in self._functions:
                 register(self.spark, name, self._functions[name], objects)
         return places

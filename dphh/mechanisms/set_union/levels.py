@@ -140,7 +140,7 @@ def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:
 
 def drawn_salt(host: Host, purpose: str) -> Lookup:
     """A salt of 64 random bits. It decides which keys of an over-full user count."""
-    return Lookup(int(host.randomness.words(1, f"{purpose}/salt")[0]))
+    return Lookup(int(host.randomness.random_words(1, f"{purpose}/salt")[0]))
 
 
 def _lookup_of_released(released: Any) -> Lookup:

@@ -65,7 +65,7 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
     if names is not None:
         named = [f"{SEPARATOR}{number}" for number in range(made_up)]
         names = pa.concat_arrays([names, pa.array(named, pa.string())])
-    draws = host.randomness.words(users.height + made_up, purpose, names)
+    draws = host.randomness.random_words(users.height + made_up, purpose, names)
     nulls = pl.DataFrame({"user_id": [None] * made_up}, schema=users.schema)
     everyone = pl.concat([users, nulls]).with_columns(draw=pl.Series(draws, dtype=pl.UInt64))
     in_order = everyone.sort("draw", "user_id").with_columns(
@@ -94,7 +94,7 @@ def ldp_choice(
         "ldp_choice", _next_prefixes(host, first_seat, last_seat, level, characters)
     )
     names = _names_of_reports(host, held["seat"], held["value"])
-    draws = host.randomness.words(held.height, f"{purpose}/sample", names)
+    draws = host.randomness.random_words(held.height, f"{purpose}/sample", names)
     rank = -pl.col("times") if sampling == "greedy" else pl.lit(0)
     drawn = held.with_columns(rank=rank, draw=pl.Series(draws, dtype=pl.UInt64))
     in_order = drawn.sort("seat", "rank", "draw", "value")

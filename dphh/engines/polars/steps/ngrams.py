@@ -237,13 +237,13 @@ def forecast_round_2(
     noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
 
     absent = host.tables["absent"]
-    negatives = pl.Series([], dtype=pl.Int64)
+    nonpositive = pl.Series([], dtype=pl.Int64)
     if absent.height:
         columns = (absent[name].to_arrow() for name in (*ROW_COLUMNS, "grams"))
-        negatives = pl.Series(host.functions["absent_negatives"].body(*columns, sigma, purpose))
+        nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
     return {
         "round_2": noised.rename({"noisy": "second"}),
-        "absent_signs": absent.with_columns(negatives=negatives),
+        "absent_signs": absent.with_columns(nonpositive=nonpositive),
     }
 
 
@@ -253,9 +253,9 @@ def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
     of 0 or less."""
     in_classes = host.table("round_2").filter(pl.col("class") >= 0)
     held = in_classes.filter(pl.col("second") <= 0).group_by(ROW_COLUMNS)
-    absent = host.table("absent_signs").select(*ROW_COLUMNS, "negatives")
-    parts = pl.concat([held.agg(negatives=pl.len().cast(pl.Int64)), absent])
-    return parts.group_by(ROW_COLUMNS).agg(pl.col("negatives").sum())
+    absent = host.table("absent_signs").select(*ROW_COLUMNS, "nonpositive")
+    parts = pl.concat([held.agg(nonpositive=pl.len().cast(pl.Int64)), absent])
+    return parts.group_by(ROW_COLUMNS).agg(pl.col("nonpositive").sum())
 
 
 @step
@@ -263,7 +263,7 @@ def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, *
     """(class, position, key, bin, first, second): absent grams that noise lifts to a threshold."""
     rows = host.table("absent_signs").join(host.table("thresholds"), on=ROW_COLUMNS)
     of_classes = rows.group_by("class", maintain_order=True).agg(
-        rows=pl.struct("bin", "grams", "negatives", "threshold")
+        rows=pl.struct("bin", "grams", "nonpositive", "threshold")
     )
     absent = host.collect("forecast_lifted", of_classes)
     drawn = host.functions["lifted_grams_of_class"].body(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dphh.engines.polars.steps import step
 from dphh.errors import CorpusError
 from dphh.rows.user import ROWS_WITHOUT_USER
-from dphh.udfs.draws.randomness import wants_keys
+from dphh.udfs.draws.randomness import needs_keys
 from dphh.udfs.draws.votes import draw_votes
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
     names = host.draw_names(users["user_id"], purpose)
-    words = pl.Series(host.randomness.words(users.height, purpose, names), dtype=pl.UInt64)
+    words = pl.Series(host.randomness.random_words(users.height, purpose, names), dtype=pl.UInt64)
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
     places = users["rows"].cum_sum() - users["rows"] + words % users["rows"]
@@ -118,7 +118,7 @@ def trie_level(host: PolarsHost, *, level: int, numerator: int, theta: int, purp
         numerator,
         theta,
         purpose,
-        _names_of_prefixes(eligible) if wants_keys(host.randomness, purpose) else None,
+        _names_of_prefixes(eligible) if needs_keys(host.randomness, purpose) else None,
     )
     return {"votes": eligible.with_columns(votes=pl.Series(votes, dtype=pl.Int64))}
 
@@ -151,7 +151,7 @@ def trie_batch_level(
     if names is not None:
         without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
         names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])
-    draws = host.randomness.words(users, purpose, names)
+    draws = host.randomness.random_words(users, purpose, names)
     drawn = np.argsort(draws, kind="stable")[:batch]
     voters = one_each[drawn[drawn < one_each.height]].lazy()
 

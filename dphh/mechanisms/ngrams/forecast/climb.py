@@ -138,8 +138,8 @@ class Step:
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
-        negatives = view.partition.summed(rounds.second_round(weights, second_unit))
-        tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
+        nonpositive = view.partition.summed(rounds.second_round(weights, second_unit))
+        tails = tails_by_signs(plan.tails, nonpositive.ravel(), budget)
         passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
         group = self.valid.class_of(passed.keys)

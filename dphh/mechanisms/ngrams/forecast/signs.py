@@ -38,12 +38,12 @@ from dphh.privacy.forecast_rounds import Floats, Integers
 MOST_TAIL = 0.5
 
 
-def tails_by_signs(planned: Floats, negatives: Integers, budget: float) -> Floats:
-    """Scale the planned tail probabilities of all rows so that the budget holds. `negatives`: how
+def tails_by_signs(planned: Floats, nonpositive: Integers, budget: float) -> Floats:
+    """Scale the planned tail probabilities of all rows so that the budget holds. `nonpositive`: how
     many valid grams of each row have a noised weight of 0 or less."""
     most = planned.max(initial=0.0)
     if most == 0:
         return planned
-    r = budget / (2 * (planned * negatives).sum() + 2 * most)
+    r = budget / (2 * (planned * nonpositive).sum() + 2 * most)
     tails: Floats = np.minimum(r * planned, MOST_TAIL)
     return tails

@@ -75,8 +75,8 @@ class TwoRounds:
         self.host.bring("g", "forecast_weights", to="positions")
         # the weight of each gram's row, at the users
         self.host.run("forecast_round_2", norm=unit, **self._noise())
-        # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, negatives)
-        return self._as_matrix(self.host.take("forecast_signs"), "negatives")
+        # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
+        return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
 
     def passed(self, thresholds: Integers) -> Passed:
         others = self.valid.others
