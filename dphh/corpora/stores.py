@@ -33,7 +33,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
         if (file := extension_file("httpfs")) is not None:
             con.execute(f"LOAD {literal(str(file))}")
         else:
-            con.execute("INSTALL httpfs")  # does nothing if it is installed
+            con.execute("INSTALL httpfs")  # does nothing if the extension is installed
             con.execute("LOAD httpfs")
     except duckdb.Error as problem:
         raise CorpusError(

@@ -42,7 +42,7 @@ def schema_of_table(corpus: Corpus) -> Any:
     source = corpus.source
     with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
-            for option, column in corpus.columns_of_user:  # in Arrow's schema JSON is text
+            for option, column in corpus.columns_of_user:  # Arrow's schema has JSON as text
                 kinds = dict(zip(source.columns, map(str, source.types), strict=True))
                 if kinds.get(column) == "JSON":
                     raise CorpusError(

@@ -82,7 +82,7 @@ def _take_lock(path: Path, flags: int = 0) -> int | None:
     lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # it is taken, or the file system has no locks
+    except OSError:  # the lock is taken, or the file system has no locks
         os.close(lock)
         return None
     return lock

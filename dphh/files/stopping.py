@@ -18,11 +18,11 @@ from types import FrameType
 
 from dphh.files import private_folder
 
-#: How many seconds after a signal the process is ended at the latest. Containers get ten.
+#: How many seconds after a signal the process is ended at the latest. Containers are given ten.
 PATIENCE = 6.0
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
-#: Signals that asked this process to end, in order of arrival.
+#: The numbers of the signals that asked this process to end, in order of arrival.
 _received_signals: list[int] = []
 
 

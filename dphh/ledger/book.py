@@ -60,7 +60,8 @@ MOST_ATTEMPTS = 20
 
 
 class Ledger(Accounts):
-    """One SQLite file. Each method is one transaction, safe among any number of processes.
+    """A ledger in one SQLite file. Each method is one transaction, safe among any number of
+    processes.
 
     With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
     that it names, and from the account. Other runs are not found.

@@ -31,7 +31,7 @@ from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.wording.options import check_choice
 
-#: The rule by which a cap is kept.
+#: The rule of a cap: how the costs of several runs are added up.
 Kept = Literal["divergence", "sums"]
 RULES: tuple[Kept, ...] = get_args(Kept)
 
@@ -282,7 +282,7 @@ def allowed(cap: Cap) -> Amounts:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
         return cap.epsilon + gained / (order - 1)
 
-    from scipy.optimize import minimize_scalar  # slow to import, and only caps need it
+    from scipy.optimize import minimize_scalar  # SciPy is slow to import, and only caps need it
 
     best = minimize_scalar(
         lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"

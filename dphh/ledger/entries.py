@@ -100,15 +100,15 @@ class Entry:
     epsilon: float
     delta: float
     state: Literal["running", "failed", "settled"]
-    when: datetime  # the day on which it was booked
-    changed: datetime  # the day on which it came into its state
-    who: str  # the login name under which it was asked for: a note, not a proof
-    analyst: str | None  # the analyst who asked for it at the gateway
+    when: datetime  # the day on which the run was booked
+    changed: datetime  # the day on which the run came into its state
+    who: str  # the login name under which the run was asked for: a note, not a proof
+    analyst: str | None  # the analyst who asked for the run at the gateway
     #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
     files: str = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The values of RUN_COLUMNS, among others."""
+        """The run's values for RUN_COLUMNS, among others."""
         return {
             **vars(self),
             "accounts": json.dumps(self.accounts),
@@ -124,13 +124,13 @@ class Entry:
 class Change:
     """One change that an owner made: of a cap, a share, a token, declared groups or a corpus."""
 
-    when: datetime  # the day
-    who: str  # the login name
+    when: datetime  # the day of the change
+    who: str  # the login name under which it was made
     what: str
     account: str | None  # None for a token, which is for all of an analyst's shares
     analyst: str | None
-    was: str | None  # None: there was none
-    now: str | None  # None: there is none any more
+    was: str | None  # what was in force before; None: nothing
+    now: str | None  # what is in force since; None: nothing
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "when": self.when.isoformat()}

@@ -72,7 +72,7 @@ def files_state(corpus: Corpus) -> str:
         return ""
     found = set()
     for file in (file for place in corpus.where for file in files_named(place)):
-        with suppress(OSError):  # removed since it was listed, or a dangling link
+        with suppress(OSError):  # the file was removed since it was listed, or is a dangling link
             status = os.stat(file)
             found.add((os.path.realpath(file), status.st_size, status.st_mtime_ns))
     return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]

@@ -105,7 +105,7 @@ class FoundCounts:
 
     #: Sigma divided by a user's L2 norm, as priced.
     relative_sigma: float
-    #: K; if fewer keys are found, K is their number.
+    #: K: a user who holds more found keys adds less than one user to each.
     max_items: int
     confidence: float = 0.95
     #: For tries: count users with a sequence that begins with the key, or is the key.

@@ -40,7 +40,7 @@ LARGE_TEXT_WORDS = 1_000_000
 ITEM, COUNT = "item", "count"
 #: A larger count is lowered to this one, so that sums of counts stay far below 2^64.
 _LARGEST_COUNT = 2**52
-#: The memory for DuckDB, which writes the rest to disk.
+#: DuckDB counts in this much memory, and writes the rest to disk.
 _LIMITS = Limits(memory="1GB")
 #: The version of the counting queries; counts that another version cached are not used.
 _FORMAT_OF_COUNTS = 4

@@ -191,13 +191,13 @@ def check_types(where: str, types: Mapping[str, str]) -> None:
     plain = asked.sql.removeprefix("try")  # try() would hide a constant that does not fit
     try:
         with duckdb.connect() as con:
-            con.execute("PRAGMA disable_optimizer")  # it would skip comparisons with a known NULL
+            con.execute("PRAGMA disable_optimizer")  # which skips comparisons with a known NULL
             con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
             asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
             ((kind, _),) = con.execute(asking).fetchall()
     except duckdb.Error as problem:
         said = str(problem).partition("\n")[0]
-        if any("ENUM" in types[column] for column in asked.columns):  # its values are data
+        if any("ENUM" in types[column] for column in asked.columns):  # an ENUM's values are data
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":

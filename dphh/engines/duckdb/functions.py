@@ -38,7 +38,7 @@ def register(
 
 
 def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
-    """Register `dphh_spelled(key)`: the word with this id."""
+    """Register `dphh_spelled(key)`, which gives the word with this id."""
 
     def spelled(keys: Any) -> pa.Array:
         return words.spelled(one_array(keys).to_numpy())
@@ -86,12 +86,12 @@ def _function_of_columns(
             return None if number is None else objects[number]
         return column[0].as_py() if isinstance(kind, Fixed) else column
 
-    def called(*columns: Any) -> pa.Array:
+    def apply_to_columns(*columns: Any) -> pa.Array:
         if not len(columns[0]):
             return pa.array([], function.gives)
         return function.body(*map(argument, function.takes, columns))
 
-    called.__signature__ = Signature(  # type: ignore[attr-defined]
+    apply_to_columns.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]
     )
-    return called
+    return apply_to_columns

@@ -173,7 +173,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
-    """Refuse them because other engines read them: the same request would give another release."""
+    """Refuse files that only other engines read: one request would give different releases."""
     for file in files:
         name = Path(file).name
         if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:

@@ -70,7 +70,7 @@ class RunFolder:
         there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
         files, path = self._file_system_and_path(self.path)
         files.mkdirs(path, there)
-        files.setPermission(path, there)  # also if the umask removed a bit
+        files.setPermission(path, there)  # mkdirs obeys the umask, which may have removed a bit
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path, options = f"{self.path}/{name}", _WRITE_OPTIONS

@@ -45,11 +45,12 @@ def register(
     call = _call_with_blocks if function.takes_users else _call_with_columns
     gives = _type_of_result(function) if function.takes_users else function.gives
 
-    def called(*columns: pa.Array) -> pa.Array:
+    def call_on_executor(*columns: pa.Array) -> pa.Array:
         _exempt_modules_from_collection()
         return call(function, columns, objects)
 
-    register_arrow(spark, f"dphh_{name}", called, from_arrow_type(gives).simpleString())
+    kind = from_arrow_type(gives).simpleString()
+    register_arrow(spark, f"dphh_{name}", call_on_executor, kind)
 
 
 def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) -> None:
@@ -199,12 +200,12 @@ def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if kind in _NUMBER_FORMATS else kind
 
 
-#: Not empty if this process has exempted its modules.
+#: Not empty if this process has exempted its modules from garbage collection.
 _is_exempt: list[bool] = []
 
 
 def _exempt_modules_from_collection() -> None:
-    """Take what modules hold out of Python's garbage collection. PySpark starts one after each
+    """Exempt what modules hold from Python's garbage collection. PySpark starts one after each
     task, and with NumPy, Arrow, Polars and DuckDB it takes 50 ms of processor time."""
     if not _is_exempt:
         _is_exempt.append(True)

@@ -39,7 +39,7 @@ from dphh.udfs.functions import functions, functions_called_in
 from dphh.udfs.kernel.reading import Reading
 from dphh.wording.warned import warn
 
-#: What the levels rely on, whatever a cluster's defaults are.
+#: Settings that the levels rely on, whatever a cluster's defaults are.
 _SESSION_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
@@ -79,7 +79,7 @@ class SparkHost(Host):
         self._closing_actions: list[Any] = []
         quiet_py4j()
         self.owner, self._started = find_spark(corpus, limits)
-        # Views, functions and settings of its own, on the same executors.
+        # The run's own session has its own views, functions and settings, on the same executors.
         self.spark = self.owner.newSession()
         self._context: Any = self.owner.sparkContext
         self._described = self._context.getLocalProperty("spark.job.description")

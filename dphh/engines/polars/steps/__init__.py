@@ -11,7 +11,7 @@ from typing import Any
 
 from dphh.folders import import_folder
 
-#: Each step by its name.
+#: For each step, by its name: the function that runs it.
 STEPS: dict[str, Callable[..., Any]] = {}
 
 

@@ -34,7 +34,7 @@ def contents_of_users(host: PolarsHost) -> Tables:
 
 
 def refuse_null_users(users: pl.Series) -> None:
-    """Refuse rows without a user among those that a step reads."""
+    """Refuse NULL among the users of the rows that a step reads."""
     if users.null_count():
         raise CorpusError(ROWS_WITHOUT_USER)
 
@@ -104,7 +104,7 @@ def more_users(host: PolarsHost, *, users: int) -> pl.LazyFrame:
 
 @step
 def trie_level(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
-    """Algorithm 2. Each eligible user tosses a new coin at this level; heads are votes. One draw
+    """Algorithm 2: each eligible user tosses a new coin at this level; heads are votes. One draw
     gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
     The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
     32 bits.)"""
