@@ -29,7 +29,7 @@ from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import Release
-from dphh.rows.user import ROWS_WITHOUT_USER, unit_and_columns
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, visible_text, wrapped
 from dphh.wording.options import respell_options
@@ -105,8 +105,8 @@ def _check_columns(corpus: Corpus) -> None:
         host = open_host("duckdb", corpus, SystemRandomness(), Limits())
         if corpus.content.null_users == "refuse" and host.has_rows_without_user():
             click.echo(
-                f"note: {respell_options(ROWS_WITHOUT_USER, as_flag)}; until then each run is "
-                "refused",
+                f"note: {respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)}; until then each run "
+                "is refused",
                 err=True,
             )
         host.close()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UnreachableError
 from dphh.files.paths import files_named, is_remote
-from dphh.rows.user import NOT_A_USER_TYPE
+from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.wording.options import did_you_mean
 
 #: An error about a missing column lists at most this many columns of the corpus.
@@ -64,7 +64,7 @@ def refuse_unclear_columns(corpus: Corpus) -> None:
                 continue  # a column of NULLs alone fits every kind
             if kind != found.setdefault(column, kind):
                 both = f"{found[column]} in one file and {kind} in another"
-                raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=both))
+                raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=both))
 
 
 def _kind_of_user_type(kind: pa.DataType) -> str:

@@ -25,7 +25,7 @@ from dphh.corpora.files import (
 )
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.stores import hide_progress_bar, reach_stores
-from dphh.corpora.tables import JSON_USER_ERROR
+from dphh.corpora.tables import JSON_USER_MARK
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, parquet_pattern
@@ -153,7 +153,7 @@ def _json_user_sql(column: str) -> str:
     be two users, and 2.0^53 and 2.0^53 + 1 one."""
     return (
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
-        f"THEN error({literal(JSON_USER_ERROR)}) ELSE {column} ->> '$' END AS {column}"
+        f"THEN error({literal(JSON_USER_MARK)}) ELSE {column} ->> '$' END AS {column}"
     )
 
 

@@ -16,8 +16,8 @@ from dphh.corpora.files import refuse_duplicate_columns
 from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
-from dphh.rows.content import NOT_UTF8
-from dphh.rows.user import NOT_A_USER_TYPE
+from dphh.rows.content import NOT_UTF8_MESSAGE
+from dphh.rows.user import USER_TYPE_MESSAGE
 
 #: How many rows of a text file or a query are in memory at a time. Few, because what an engine
 #: makes of texts takes several times their memory.
@@ -26,9 +26,9 @@ ROWS_AT_A_TIME = 8_192
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
-#: The text of the error that a query raises for a line of JSON with a refused type of user id.
-JSON_USER_ERROR = "dphh: no user id"
-_WRONG_FIELD_COUNT = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
+#: The mark in an error that a query raises for a line of JSON with a refused type of user id.
+JSON_USER_MARK = "dphh: no user id"
+_FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
 def has_rows_in_memory(corpus: Corpus) -> bool:
@@ -46,7 +46,7 @@ def schema_of_table(corpus: Corpus) -> Any:
                 kinds = dict(zip(source.columns, map(str, source.types), strict=True))
                 if kinds.get(column) == "JSON":
                     raise CorpusError(
-                        NOT_A_USER_TYPE.format(option=option, column=column, kind="JSON")
+                        USER_TYPE_MESSAGE.format(option=option, column=column, kind="JSON")
                     )
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
@@ -59,7 +59,7 @@ def schema_of_table(corpus: Corpus) -> Any:
     for option, column in corpus.columns_of_user:
         # An engine may see how values are stored, and equal values may be stored differently.
         if column in schema.names and _may_differ_as_stored(kind := schema.field(column).type):
-            raise CorpusError(NOT_A_USER_TYPE.format(option=option, column=column, kind=kind))
+            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
             raise CorpusError(
@@ -90,7 +90,7 @@ def rows_of_table(corpus: Corpus) -> Any:
     try:  # engines crash on Arrow strings that are not UTF-8
         table.validate(full=True)
     except pa.ArrowInvalid:
-        raise CorpusError(NOT_UTF8) from None
+        raise CorpusError(NOT_UTF8_MESSAGE) from None
     return table
 
 
@@ -138,7 +138,7 @@ def _without_view_type(kind: Any) -> Any:
 def bad_line_message(said: str) -> str | None:
     """Our message for DuckDB's error about a line that it cannot read, without the line's text;
     None for other errors."""
-    if JSON_USER_ERROR in said:
+    if JSON_USER_MARK in said:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "
             "list; write user ids as text or as whole numbers, so that equal users are spelled "
@@ -146,7 +146,7 @@ def bad_line_message(said: str) -> str | None:
         )
     if (found := _BAD_LINE.search(said)) is None:
         return None
-    fields = _WRONG_FIELD_COUNT.search(said)
+    fields = _FIELD_COUNTS_PATTERN.search(said)
     why = f" ({fields[0]})" if fields else ""
     return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/corpus.md)"
 

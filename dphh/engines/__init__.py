@@ -10,7 +10,7 @@ from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.rows.content import Content
-from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 from dphh.udfs.text.tokens import tokens_of as tokens_by_duckdb
 
@@ -67,7 +67,7 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
     depends on no user's rows, however many requests are made.
     """
     if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-        raise CorpusError(f"{ROWS_WITHOUT_USER}. Nothing was spent")
+        raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")
 
 
 def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:

@@ -17,16 +17,16 @@ import duckdb
 
 from dphh.corpora.tables import bad_line_message
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
-from dphh.rows.content import NOT_UTF8, TOKEN_TOO_LONG
-from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.rows.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import place_for
 
 #: Marks that dphh's own SQL and functions put into errors, and the message in place of such an
 #: error.
 MESSAGE_OF_MARK = {
-    "dphh: too long": TOKEN_TOO_LONG,
-    "dphh: not UTF-8": NOT_UTF8,
-    "dphh: NULL user": ROWS_WITHOUT_USER,
+    "dphh: too long": TOKEN_TOO_LONG_MESSAGE,
+    "dphh: not UTF-8": NOT_UTF8_MESSAGE,
+    "dphh: NULL user": ROWS_WITHOUT_USER_MESSAGE,
 }
 
 
@@ -86,7 +86,7 @@ class EngineFailures:
         if (line := bad_line_message(said)) is not None:
             return line
         foreign = self.not_utf8 is not None and self.not_utf8.search(said)
-        return NOT_UTF8 if foreign else None
+        return NOT_UTF8_MESSAGE if foreign else None
 
 
 _DUCKDB_FAILURES = EngineFailures(

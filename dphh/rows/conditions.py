@@ -96,7 +96,7 @@ def checked_condition(where: str) -> Condition:
         again, _ = _parse_condition(con, written)
     columns = dict.fromkeys(_columns_in(tree))
     if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
-        raise _refusal("a name that DuckDB does not read as it writes it")
+        raise _condition_error("a name that DuckDB does not read as it writes it")
     if not columns:
         raise UsageError(
             "where: the condition names no column; name one, such as where=\"country = 'DE'\""
@@ -113,13 +113,13 @@ def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[s
     node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
     more = [name for name, value in node.items() if value and name not in _ALLOWED_FIELDS_OF_SELECT]
     if not node or more or node["from_table"].get("type") != "BASE_TABLE":
-        raise _refusal("more than a condition" if node else "more than one statement")
+        raise _condition_error("more than a condition" if node else "more than one statement")
     if node.get("cte_map", {}).get("map") or node.get("aggregate_handling") != "STANDARD_HANDLING":
-        raise _refusal("more than a condition")
+        raise _condition_error("more than a condition")
     tree: dict[str, Any] = node["where_clause"]
     for each in _all_nodes(tree):
         if (what := _forbidden_part(each)) is not None:
-            raise _refusal(what)
+            raise _condition_error(what)
     deserialized = "SELECT json_deserialize_sql($1::VARCHAR)"
     written = _query_one_text(con, deserialized, json.dumps(parsed))
     return tree, written.partition(" WHERE ")[2]
@@ -135,7 +135,7 @@ def _query_one_text(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> st
     return str(found)
 
 
-def _refusal(what: str) -> UsageError:
+def _condition_error(what: str) -> UsageError:
     return UsageError(
         f"where: found {what}; a row is kept or left out by its own values alone, so a condition "
         "is columns, constants, comparisons and functions of one row (docs/corpus.md)"

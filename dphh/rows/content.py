@@ -36,16 +36,16 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
-# Messages of errors that engines raise.
-TOKEN_TOO_LONG = (
+# Messages of engines' errors.
+TOKEN_TOO_LONG_MESSAGE = (
     "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
     "too_long='truncate' or 'drop'"
 )
-NOT_UTF8 = (
+NOT_UTF8_MESSAGE = (
     "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
     "(whose undecodable values are ignored), or repair it"
 )
-NOT_A_GROUP_TYPE = (
+GROUP_TYPE_MESSAGE = (
     "by: {column!r} is {kind}, which groups cannot have; name a column of "
     "texts, whole numbers, dates or booleans, or cast it to text"
 )

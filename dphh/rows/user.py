@@ -8,12 +8,12 @@ from dphh.errors import UsageError
 
 #: A privacy statement about a frame, a relation or a view holds on this condition on its rows.
 CONDITION_ON_ROWS = "each row was made from rows of its own user"
-#: Message: the type of a user column has equal values of two spellings, such as 0.0 and -0.0.
-NOT_A_USER_TYPE = (
+#: For a user column of a type whose equal values may have two spellings, such as 0.0 and -0.0.
+USER_TYPE_MESSAGE = (
     "{option}: column {column} is {kind}; cast it to text or to an integer in a view, so that "
     "equal users are spelled equally"
 )
-ROWS_WITHOUT_USER = (
+ROWS_WITHOUT_USER_MESSAGE = (
     "user: found rows with a NULL user id, and dphh cannot bound what they add; "
     "null_users='drop' leaves them out, or give each row a user id"
 )

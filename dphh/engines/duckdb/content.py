@@ -16,8 +16,8 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
 from dphh.rows.conditions import check_patterns, check_types, checked_condition
-from dphh.rows.content import NOT_A_GROUP_TYPE, Content
-from dphh.rows.user import NOT_A_USER_TYPE
+from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
+from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.sql import query
 
 ROWS_TABLE = "corpus_rows"
@@ -101,7 +101,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     for option, column in corpus.columns_of_user:
         if not _USER_ID_TYPE.fullmatch(types[column]):
             raise CorpusError(
-                NOT_A_USER_TYPE.format(option=option, column=column, kind=types[column])
+                USER_TYPE_MESSAGE.format(option=option, column=column, kind=types[column])
             )
     if len(corpus.user) == 1:
         return f"CAST({identifier(corpus.user[0])} AS VARCHAR)"
@@ -143,7 +143,7 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
     if by is None:
         return "CAST(NULL AS VARCHAR)"
     if not GROUP_TYPE.fullmatch(types[by]):
-        raise CorpusError(NOT_A_GROUP_TYPE.format(column=by, kind=types[by]))
+        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=types[by]))
     return f"CAST({identifier(by)} AS VARCHAR)"
 
 

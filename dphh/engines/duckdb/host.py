@@ -124,7 +124,7 @@ class DuckDBHost(OneProcessHost):
     def drop(self, *tables: str) -> None:
         for table in tables:
             self.con.execute(f"DROP TABLE IF EXISTS {table}")
-            self.forget_brought(table)
+            self.forget_brought_values(table)
 
 
 def prepare_one_ahead(rows: Iterator[pa.Table]) -> Iterator[pa.Table]:

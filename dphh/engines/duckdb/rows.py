@@ -21,7 +21,7 @@ from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.host import Host, Limits, Lookup
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
-from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import functions
@@ -43,11 +43,11 @@ _BYTES_OF_UNIT = {
     unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
 }
 _PROCESS_MEMORY_FILE = Path("/proc/self/statm")
-DISK_RAN_OUT = (
+DISK_ERROR_MESSAGE = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
     "raise the memory limit"
 )
-MEMORY_RAN_OUT = (
+NO_MEMORY_MESSAGE = (
     "this machine has no memory left in the step 'gather_texts': free some, or run on a machine "
     "with more"
 )
@@ -121,7 +121,7 @@ class Rows:
                     self.con.remove_function("dphh_gathered")
                     self.con.execute("DROP TABLE IF EXISTS handed")
         if gathering.holds_null_users:
-            raise CorpusError(ROWS_WITHOUT_USER)
+            raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
         return _rows_of(gathering)
 
@@ -157,7 +157,7 @@ class OneProcessHost(Host):
         value = parameter.value
         return value.by_id(self.words) if hasattr(value, "by_id") else value
 
-    def forget_brought(self, table: str) -> None:
+    def forget_brought_values(self, table: str) -> None:
         """Forget the values that were brought to a table that is dropped or replaced."""
         self._brought = {
             name: (to, value) for name, (to, value) in self._brought.items() if to != table
@@ -179,9 +179,9 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         if gathering.disk_error is None:
             raise
         why = gathering.disk_error.strerror
-        raise EngineOutOfMemory(DISK_RAN_OUT.format(why=why)) from None
+        raise EngineOutOfMemory(DISK_ERROR_MESSAGE.format(why=why)) from None
     except MemoryError:  # NumPy's message has the size of an array, which is private
-        raise EngineOutOfMemory(MEMORY_RAN_OUT) from None
+        raise EngineOutOfMemory(NO_MEMORY_MESSAGE) from None
 
 
 def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:

@@ -100,7 +100,7 @@ class PolarsHost(OneProcessHost):
     def drop(self, *tables: str) -> None:
         for table in tables:
             self.tables.pop(table, None)
-            self.forget_brought(table)
+            self.forget_brought_values(table)
 
     def call(self, name: str, *arguments: Any) -> pl.Expr:
         """An expression that applies a function of `udfs/` to batches of rows. Its arguments are

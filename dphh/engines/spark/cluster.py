@@ -46,7 +46,7 @@ _JAVA_OPTIONS = " ".join((
     # Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 ))  # fmt: skip
-_WORKER_FAULT = re.compile(
+_WORKER_FAULT_PATTERN = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
 #: The ids of Spark's applications whose workers were checked.
@@ -166,7 +166,7 @@ def check_workers(spark: SparkSession) -> None:
         asked = rows.mapInArrow(version_of_worker, "version string").distinct().collect()
         lacks = [f"dphh is {there} there" for (there,) in asked if there != version("dphh")]
     except (PySparkException, Py4JError) as problem:
-        cause = _WORKER_FAULT.search(str(problem))
+        cause = _WORKER_FAULT_PATTERN.search(str(problem))
         lacks = [cause[0] if cause else type(problem).__name__]
     if lacks:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"

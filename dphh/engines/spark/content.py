@@ -37,8 +37,8 @@ from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_named
 from dphh.rows.conditions import check_patterns
-from dphh.rows.content import NOT_A_GROUP_TYPE, Content
-from dphh.rows.user import NOT_A_USER_TYPE
+from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
+from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.udfs.text.tokens import tokens_of
 
 ROWS_VIEW = "corpus_rows"
@@ -228,7 +228,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
         text, kind = identifier(column), types[column]
         if not is_text(kind) and not isinstance(kind, (*GROUP_TYPES, DecimalType)):
             raise CorpusError(
-                NOT_A_USER_TYPE.format(option=option, column=column, kind=kind.simpleString())
+                USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind.simpleString())
             )
         texts.append(f"checked({text})" if is_text(kind) else f"CAST({text} AS STRING)")
     if len(texts) == 1:
@@ -249,7 +249,7 @@ def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
     if is_text(kind):
         return f"checked({identifier(by)})"
     if not isinstance(kind, GROUP_TYPES):
-        raise CorpusError(NOT_A_GROUP_TYPE.format(column=by, kind=kind.simpleString()))
+        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=kind.simpleString()))
     return f"CAST({identifier(by)} AS STRING)"
 
 

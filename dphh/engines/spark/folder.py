@@ -30,7 +30,7 @@ _WRITE_OPTIONS = {
 }
 #: On this machine no network carries the tables: reading more bytes costs less than compression.
 _LOCAL_WRITE_OPTIONS = {"compression": "uncompressed"}
-_WANTED_FOLDER = (
+_FOLDER_DESCRIPTION = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
 )
@@ -50,7 +50,7 @@ class RunFolder:
                 raise UsageError(
                     f"{FOLDER_SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose "
                     "executors share no folder with this machine; pass --conf "
-                    f"{FOLDER_SETTING}=URL of {_WANTED_FOLDER}"
+                    f"{FOLDER_SETTING}=URL of {_FOLDER_DESCRIPTION}"
                 )
             self._local = PrivateFolder()
             self.path = f"file://{self._local.path}"
@@ -116,12 +116,12 @@ def _check_shared(folder: RunFolder, parent: str, spark: SparkSession) -> None:
         raise UsageError(
             f"{FOLDER_SETTING}: executors wrote {rows} rows below {parent}, and {found} of them "
             "were found there: they do not all see one folder; set it to the URL of "
-            f"{_WANTED_FOLDER}"
+            f"{_FOLDER_DESCRIPTION}"
         )
 
 
 def _unwritable_error(parent: str, problem: BaseException) -> UsageError:
     return UsageError(
         f"{FOLDER_SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set "
-        f"it to the URL of {_WANTED_FOLDER}"
+        f"it to the URL of {_FOLDER_DESCRIPTION}"
     )

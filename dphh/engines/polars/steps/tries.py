@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.steps import step
 from dphh.errors import CorpusError
-from dphh.rows.user import ROWS_WITHOUT_USER
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.draws.randomness import needs_keys
 from dphh.udfs.draws.votes import draw_votes
 
@@ -36,7 +36,7 @@ def contents_of_users(host: PolarsHost) -> Tables:
 def refuse_null_users(users: pl.Series) -> None:
     """Refuse NULL among the users of the rows that a step reads."""
     if users.null_count():
-        raise CorpusError(ROWS_WITHOUT_USER)
+        raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
 
 
 @step
