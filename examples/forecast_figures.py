@@ -107,7 +107,7 @@ def dpne(decay: float) -> dict[str, Any]:
     return {"method": "dpne", "decay": decay}
 
 
-def plain(rows: Any) -> Any:
+def plain(rows: Any, *_: Any) -> Any:
     from dphh.mechanisms.ngrams.forecast.plan_round import WEIGHTS
 
     return np.full(len(rows.n), int(np.argmin(np.abs(WEIGHTS - 1))))
@@ -120,17 +120,15 @@ PARTS: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.climb.blurred": lambda by_bin: by_bin
     },
     "saturation": {"dphh.mechanisms.ngrams.forecast.climb.saturation": lambda _: lambda g: g},
-    "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.STEP": 1.0},
-    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.PASSES": 20},
+    "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},
+    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.EM_PASSES": 20},
     "solved weights: plain ones": {
-        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.weights": lambda rows, _: (
-            plain(rows)
-        ),
+        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.best_weights": plain,
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": plain,
     },
     "adaptive shares: even ones": {
         "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round": lambda shares, *_: (
-            shares.even() if shares.after else shares.left - shares.first_round()
+            shares.even() if shares.levels_after else shares.left - shares.first_round()
         )
     },
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Lookup
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
 from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
@@ -99,7 +99,7 @@ class RecordingHost(Host):
     def released_grams(self, threshold: int) -> ResultColumns:
         keys = self._valid.keys(np.arange(len(self._valid)))
         # Only grams that begin or end with gram 0, so that some valid grams are not released.
-        keys = keys[(keys >> PAIR_BITS == 0) | (keys % 2**PAIR_BITS == 0)]
+        keys = keys[(keys >> GRAM_NUMBER_BITS == 0) | (keys % 2**GRAM_NUMBER_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
     def forecast_rows(self) -> ResultColumns:

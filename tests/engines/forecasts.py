@@ -9,7 +9,7 @@ import numpy as np
 
 from dphh import Plan
 from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.forecast.climb import LevelToRun
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from tests.engines.levels import host_on, unstored
 
@@ -57,13 +57,13 @@ def _lists(columns: Mapping[str, Any]) -> list[Any]:
 def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> Any:
     """The levels of a run, and those that have two rounds as they were watched."""
     seen: list[Watched] = []
-    shipped = Step.run
+    shipped = LevelToRun.run
 
-    def run(step: Step, rounds: Any) -> Any:
+    def run(step: LevelToRun, rounds: Any) -> Any:
         seen.append(Watched(rounds, low))
         return shipped(step, seen[-1])
 
-    with patch.object(Step, "run", run), host_on(engine, plan.corpus, randomness) as host:
+    with patch.object(LevelToRun, "run", run), host_on(engine, plan.corpus, randomness) as host:
         return [*ngrams_levels(plan.price, host, unstored, " ")], seen
 
 

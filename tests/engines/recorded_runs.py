@@ -22,7 +22,7 @@ from unittest.mock import patch
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
-from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.forecast.climb import LevelToRun
 from dphh.testing import SeededRandomness
 from tests.engines.forecasts import Watched
 from tests.engines.ladders import Gram, grams_of
@@ -220,9 +220,9 @@ def recorded(engine: str) -> Iterator[Asked]:
 
         return listened
 
-    run, keep_level = Step.run, Ledger.keep_level
+    run, keep_level = LevelToRun.run, Ledger.keep_level
 
-    def watched(self: Step, rounds: Any) -> Any:
+    def watched(self: LevelToRun, rounds: Any) -> Any:
         assert self.level not in asked.rounds
         asked.rounds[self.level] = Watched(rounds)
         return run(self, asked.rounds[self.level])
@@ -231,7 +231,10 @@ def recorded(engine: str) -> Iterator[Asked]:
         asked.steps.append(step)
         return keep_level(self, hold, step, data)
 
-    patches = [patch.object(Step, "run", watched), patch.object(Ledger, "keep_level", keeping)]
+    patches = [
+        patch.object(LevelToRun, "run", watched),
+        patch.object(Ledger, "keep_level", keeping),
+    ]
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "dphh"]
     for name in DRAWING:
         (function,) = {vars(m)[name] for m in modules if name in vars(m)}

@@ -56,7 +56,7 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
             told = way.forecasts[way.part_of_class[of_class]]
             assert told == pytest.approx(np.exp(0.5 * (forecast + 1)))
     for way in valid.partitions:
-        assert way.summed(valid.sizes).sum() == len(pairs)
+        assert way.sums_of_parts(valid.sizes).sum() == len(pairs)
         assert len(np.unique(way.forecasts)) == len(way.forecasts)
     for key, of_class in zip(expected, plain.class_of(np.array([*expected])).tolist(), strict=True):
         assert plain.forecasts[of_class] == pytest.approx(np.exp(0.5 * (expected[key][1] + 1)))
@@ -93,7 +93,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
     engine = Foretold(way)
-    climb_start(60, masses, 0.8, 3, 1.0, 0.01, 2**13).step(lift).run(engine)
+    climb_start(60, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

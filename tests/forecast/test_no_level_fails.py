@@ -85,7 +85,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
-        while climb.top.level < levels and len((step := climb.step()).valid):
+        while climb.top.level < levels and len((step := climb.next_level()).valid):
             host.draw_users(step.valid, seed + step.level)
             released = step.run(TwoRounds(host, "test"))
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
 from dphh.privacy.forecast_rounds import (
     LIST_SIZE_BINS,
     bins,
@@ -70,7 +70,7 @@ def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon):
 
 
 WORDS = 6
-KEYS = np.array([a << PAIR_BITS | b for a in range(WORDS) for b in range(WORDS)])
+KEYS = np.array([a << GRAM_NUMBER_BITS | b for a in range(WORDS) for b in range(WORDS)])
 Lists = list[list[int]]
 lists_of_users = st.lists(st.lists(st.integers(0, WORDS * WORDS - 1)), max_size=6)
 small_units = st.integers(1, 5_000)

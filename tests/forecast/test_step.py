@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.mechanisms.ngrams.forecast.climb import Climb, FirstRound, Passed, Step, climb_start
+from dphh.mechanisms.ngrams.forecast.climb import (
+    Climb,
+    FirstRound,
+    LevelToRun,
+    PassedGrams,
+    climb_start,
+)
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import Floats, ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers
 from dphh.privacy.forecast_rounds import Bins
 
 SIGMA = 2**13
@@ -48,7 +54,7 @@ class Told:
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
         return self.nonpositive
 
-    def passed(self, thresholds: Integers) -> Passed:
+    def passed(self, thresholds: Integers) -> PassedGrams:
         self.thresholds = thresholds
         group = self.valid.class_of(KEYS)
         self.masses = self.valid.forecasts[group]
@@ -56,11 +62,11 @@ class Told:
         column = self.law.bin_of(first)
         weights = self.weights[group, column] / 64
         second = (self.masses * weights * self.units[1]).astype(np.int64)
-        return Passed(KEYS, column, first, second)
+        return PassedGrams(KEYS, column, first, second)
 
 
 #: Three grams that come out, as heavy as is forecasts_and_bound.
-KEYS = np.array([0 << PAIR_BITS | 1, 1 << PAIR_BITS | 0, 1 << PAIR_BITS | 2])
+KEYS = np.array([0 << GRAM_NUMBER_BITS | 1, 1 << GRAM_NUMBER_BITS | 0, 1 << GRAM_NUMBER_BITS | 2])
 
 
 def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
@@ -72,7 +78,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
     """What it reports is what later levels and the ledger take for drawn."""
     engine = Told()
     climb = start(levels, left, mu)
-    released = climb.step().run(engine)
+    released = climb.next_level().run(engine)
     first, second = released.shares
     assert first == pytest.approx(Shares(left, 2, levels).first_round())
     assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
@@ -87,7 +93,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
 def test_the_last_level_takes_what_is_left():
     climb, spent = start(levels=3), 0.0
     for _ in range(2):
-        released = climb.step().run(Told())
+        released = climb.next_level().run(Told())
         spent += sum(released.shares)
         climb = climb.after(released)
     assert spent == pytest.approx(0.8)
@@ -99,7 +105,7 @@ def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
     (`mechanisms/ngrams/forecast/signs.py`)."""
     engine = Told(negative=negative)
-    start(spurious=spurious).step().run(engine)
+    start(spurious=spurious).next_level().run(engine)
     budget = spurious * len(MASSES)
     chances = norm.sf((engine.thresholds - 0.5) / SIGMA)  # that noise reaches a row's threshold
     assert chances.max() <= 0.5 + 1e-9
@@ -114,7 +120,7 @@ def test_scores_are_masses_in_plain_weights():
     """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
     weight, where lists are so long that a weight takes from nobody."""
     engine = Told(lists=[0] * 18 + [10_000])
-    released = start().step().run(engine)
+    released = start().next_level().run(engine)
     assert released.keys.tolist() == KEYS.tolist()
     assert released.masses == pytest.approx(engine.masses, rel=0.02)
     group = engine.valid.class_of(KEYS)
@@ -133,12 +139,12 @@ def test_list_sizes_that_noise_may_have_made_are_none():
 
 def step_with(users_of_three: int) -> Told:
     engine = Told(lists=[0, 0, users_of_three] + [0] * 16)
-    start().step().run(engine)
+    start().next_level().run(engine)
     return engine
 
 
 def test_what_is_journalled_of_a_level_comes_back_as_it_was():
-    released = start().step().run(Told())
+    released = start().next_level().run(Told())
     table = released.to_table()
     back = type(released).from_table(table.take(np.arange(table.num_rows)[::-1]))
     assert back.keys.tolist() == released.keys.tolist()
@@ -148,12 +154,12 @@ def test_what_is_journalled_of_a_level_comes_back_as_it_was():
 
 def test_levels_climb_one_by_one():
     climb = start()
-    step = climb.step()
-    assert isinstance(step, Step)
-    assert (step.level, step.below, step.largest) == (2, len(MASSES), MASSES.sum())
+    step = climb.next_level()
+    assert isinstance(step, LevelToRun)
+    assert (step.level, step.below, step.largest_mass) == (2, len(MASSES), MASSES.sum())
     released = step.run(Told())
-    above = climb.after(released).step()
+    above = climb.after(released).next_level()
     assert (above.level, above.below) == (3, len(KEYS))
-    assert above.largest == pytest.approx(released.masses.sum())
+    assert above.largest_mass == pytest.approx(released.masses.sum())
     assert (above.mu, above.sigma_grid, above.spurious) == (step.mu, SIGMA, step.spurious)
     assert above.shares == replace(step.shares, level=3, left=climb.left - sum(released.shares))

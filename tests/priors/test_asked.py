@@ -138,7 +138,7 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
     said = " ".join(plan.describe().split())
     assert "the promise does not cover the prior's text" in said
     assert f"4 listed words (SHA-256 {digest})" in said
-    assert "at most b are expected to be held by no user" in said
+    assert "the expected number that no user holds is at most 1" in said
     manifest = plan.run(ledger=ledger).manifest
     assert manifest["parameters"]["prior"] == digest
     assert manifest["prior"]["words"] == 4

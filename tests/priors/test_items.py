@@ -45,7 +45,7 @@ def test_a_prior_costs_what_set_union_in_two_rounds_costs(private):
     assert compose(price.events).delta(2.0) <= 1e-8
     assert price.privacy.both_directions and "prior.md" in price.privacy.theorem
     assert sum(event.delta for event in price.events if isinstance(event, DeltaEvent)) <= 0.26e-8
-    assert "held by no user" in price.privacy.caveats[-1]
+    assert "that no user holds" in price.privacy.caveats[-1]
 
 
 def test_a_prior_is_not_taken_beside_another_method(private):

@@ -19,7 +19,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     ValidGrams,
     first_rung,
     next_rung,
-    spelled,
+    texts_of_grams,
     valid_grams,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -65,7 +65,7 @@ def climbed(sets, pruning):
 
 
 def in_words(rung, vocabulary):
-    _, tokens = spelled(rung, vocabulary, " ")
+    _, tokens = texts_of_grams(rung, vocabulary, " ")
     return [tuple(gram) for gram in tokens.to_pylist()]
 
 

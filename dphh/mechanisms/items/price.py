@@ -19,7 +19,7 @@ from dphh.mechanisms.counts.price import ItemsOption, checked_items, price_count
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTER_THEOREM,
     price_forecast,
-    spurious_words,
+    spurious_words_caveat,
     users_needed_for_words,
 )
 from dphh.mechanisms.set_union.price import METHODS, Method, price_set_union
@@ -131,7 +131,7 @@ def _price_with_prior(
             adjacency=ADJACENCY,
             theorem=THEOREM_WITH_LIST + counting.theorem,
             delta_shares=delta_shares,
-            caveats=(given.caveat, spurious_words(f"{MOST_SPURIOUS_SHARE:g}")),
+            caveats=(given.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")),
         ),
         finds=replace(users_needed_for_words(levels), users_by_length=()),
         events=events,

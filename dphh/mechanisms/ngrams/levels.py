@@ -18,7 +18,7 @@ from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
-from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, spelled
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
 from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
 from dphh.price import Price
@@ -26,11 +26,11 @@ from dphh.udfs.kernel.reading import ReadWords
 
 
 def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
-    climb = forecast_levels if price.method == "forecast" else ladder_levels
-    return climb(price, host, once, joiner)
+    levels = forecast_levels if price.method == "forecast" else dpne_levels
+    return levels(price, host, once, joiner)
 
 
-def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def dpne_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     host.gather("users", ReadWords(ends=True))
@@ -61,7 +61,7 @@ def ladder_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()[order]
-        items, tokens = spelled(ladder.top, vocabulary, joiner)
+        items, tokens = texts_of_grams(ladder.top, vocabulary, joiner)
         yield LevelDone(level, scored_rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
@@ -71,7 +71,7 @@ def draw_grams(
     """The level above a ladder of releases: an Arrow table (key, noisy) of the valid grams that
     passed, including those that no user holds."""
     host = placed.host
-    placed.climb(ladder)
+    placed.place_rungs(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     host.run("grams_level", **bounding_parameters(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps

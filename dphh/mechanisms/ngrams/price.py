@@ -16,7 +16,7 @@ from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.ngrams.forecast.price import (
     THEOREM_WITH_LIST,
     price_forecast,
-    spurious_words,
+    spurious_words_caveat,
     users_needed_for_words,
 )
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
@@ -28,19 +28,20 @@ Method = Literal["forecast", "dpne"]
 METHODS = get_args(Method)
 HELP = {
     "max_n": "The longest n-gram, in tokens.",
-    "max_items": "Different words that a user counts for.",
+    "max_items": "The most words that a user counts for.",
     "method": "forecast, or the paper's dpne.",
-    "pruning": "Of dpne: ends of a gram that must be found.",
+    "pruning": "For dpne: which ends of a gram must be found.",
     **PRIOR_HELP,
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
     **BUDGET_HELP,
     "spurious": "The share of finds that may be held by no user.",
-    "decay": "Of dpne: each length's noise over the last.",
-    "shares": "Of dpne: each length's share of the budget.",
+    "decay": "For dpne: a length's noise over the one before.",
+    "shares": "For dpne: each length's share of the budget.",
 }
 LONGEST_NGRAM = 100
-#: The noise's table still reaches a tail of this times 2^-31, which |S_{k-1}| / |V_k| may be.
+#: The least `spurious`. |S_{k-1}| / |V_k| may be as little as 2^-31, and the noise's table still
+#: reaches a tail of this times 2^-31.
 LEAST_SPURIOUS = 1e-12
 
 THEOREMS = {"forecast": FORECAST_THEOREM, "dpne": DPNE_THEOREM}
@@ -136,7 +137,7 @@ def price_ngrams(
             adjacency=ADJACENCY,
             theorem=(THEOREMS[method] if given is None else THEOREM_WITH_LIST) + counting.theorem,
             delta_shares=delta_shares,
-            caveats=() if given is None else (given.caveat, spurious_words("`spurious`")),
+            caveats=() if given is None else (given.caveat, spurious_words_caveat("`spurious`")),
         ),
         finds=found,
         events=events,
@@ -194,7 +195,7 @@ def _check_ladder_options(
 def _refuse_dpne_options(
     max_items: int | Sequence[int], pruning: str, decay: float, shares: Sequence[float] | None
 ) -> None:
-    """What DPNE alone asks for is refused, rather than left unused."""
+    """Refuse options that only DPNE uses, rather than ignore them."""
     asked = {
         "max_items": not isinstance(max_items, int),
         "pruning": pruning != "both",

@@ -1,8 +1,8 @@
-"""The forecast ladder above level 1: two rounds a level; the driver sees public numbers alone.
+"""The forecast ladder above level 1: two rounds a level; this module sees public numbers alone.
 
-forecast classes -> round 1 -> prior -> shares, weights and thresholds -> round 2 ->
-the rule of signs -> release -> masses, the next level's forecast. `docs/ngrams.md` has the
-privacy statement; `dphh.privacy.forecast` the arithmetic.
+forecast classes -> round 1 -> distributions of masses -> shares, weights and thresholds ->
+round 2 -> the rule of signs -> release -> masses, the next level's forecast. `docs/ngrams.md` has
+the privacy statement; `dphh.privacy.forecast_rounds` the arithmetic.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.forecast.masses import (
-    Prior,
+    MassDistributions,
     blurred,
     deconvolved,
     estimated_masses,
     mass_grid,
-    precision_weighted,
+    precision_weighted_mean,
 )
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import Shares
@@ -40,14 +40,15 @@ PLAIN_WEIGHT = 64
 
 @dataclass(frozen=True)
 class FirstRound:
-    """How many valid grams of each class fall into each bin of round 1, and noised list sizes."""
+    """What round 1 shows: how many valid grams of each class fall into each bin, and the noised
+    numbers of users by how many grams they hold."""
 
     counts: Integers
     list_sizes: Integers
 
 
 @dataclass(frozen=True)
-class Passed:
+class PassedGrams:
     """The grams that a level releases, including spurious ones, ascending by key."""
 
     keys: Integers
@@ -57,21 +58,21 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class OtherPassed:
+class PassedUnlistedWords:
     """The released words that the list lacks, in ascending order of their spelling."""
 
     words: Any
-    #: Whether round 1 released it.
+    #: 1 for each word that round 1 released, 0 for the others.
     early: Integers
     first: Integers
     second: Integers
 
 
 @dataclass(frozen=True)
-class PassedWords(Passed):
+class PassedWords(PassedGrams):
     """What level 1 releases: listed words, and words that the list lacks."""
 
-    others: OtherPassed
+    others: PassedUnlistedWords
 
 
 class Rounds(Protocol):
@@ -80,14 +81,15 @@ class Rounds(Protocol):
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
-        """Takes weights by (class, bin). Returns how many valid grams of each are at 0 or below."""
+        """Takes weights by (class, bin). Returns how many valid grams of each have a noised
+        weight of 0 or less."""
         ...
 
-    def passed(self, thresholds: Integers) -> Passed: ...
+    def passed(self, thresholds: Integers) -> PassedGrams: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class LevelToRun:
     """One level, before its rounds: everything in it follows from earlier releases."""
 
     level: int
@@ -95,13 +97,13 @@ class Step:
     below: int
     valid: ValidClasses
     #: No gram's mass is more than this.
-    largest: float
+    largest_mass: float
     shares: Shares
     #: 1 / sigma of the Gaussian mechanism to which all rounds of the run compose.
     mu: float
     #: E[spurious grams] is at most this share of `below`.
     spurious: float
-    #: The noise's table, in grid units.
+    #: The noise's sigma, in grid units.
     sigma_grid: int
 
     def run(self, rounds: Rounds) -> Any:
@@ -113,33 +115,34 @@ class Step:
 
         first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
-        # A noised number of users that an empty bin could easily have counts as 0.
+        # A noised number of users counts as 0 if noise alone could easily reach it.
         seen_lists = seen.list_sizes / list_size_weight(first_unit)
         lists = np.where(seen.list_sizes > 2 * self.sigma_grid, seen_lists, 0.0)
-        budget, saturated = self.budget(seen.counts), saturation(lists)
+        most_spurious, saturated = self.most_spurious(seen.counts), saturation(lists)
         views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
 
         @cache
-        def planned(place: int, budget: float, share: float) -> RoundPlan:
+        def planned(place: int, most_spurious: float, share: float) -> RoundPlan:
             view, sigma = views[place], 1 / (self.mu * share**0.5)
-            of_way = view.partition.summed(nulls).ravel()
-            posterior = blurred(view.prior.by_bin).reshape(of_way.size, -1)
+            of_way = view.partition.sums_of_parts(nulls).ravel()
+            posterior = blurred(view.distributions.by_bin).reshape(of_way.size, -1)
             rows = view.counts.ravel(), of_way, posterior
-            return plan_round(*rows, view.prior.masses, sigma, budget, saturated)
+            return plan_round(*rows, view.distributions.masses, sigma, most_spurious, saturated)
 
         # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
         even, places = self.shares.even(), range(len(views))
-        place = max(places, key=lambda place: planned(place, budget, even).finds)
-        budget = self.budget_after_planning(budget, planned(place, budget, even).finds)
-        second_share = self.second_share(partial(planned, place, budget))
-        view, plan = views[place], planned(place, budget, second_share)
+        place = max(places, key=lambda place: planned(place, most_spurious, even).finds)
+        finds = planned(place, most_spurious, even).finds
+        most_spurious = self.most_spurious_after_planning(most_spurious, finds)
+        second_share = self.second_share(partial(planned, place, most_spurious))
+        view, plan = views[place], planned(place, most_spurious, second_share)
         merged, shape = view.partition.part_of_class, view.counts.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
-        nonpositive = view.partition.summed(rounds.second_round(weights, second_unit))
-        tails = tails_by_signs(plan.tails, nonpositive.ravel(), budget)
+        nonpositive = view.partition.sums_of_parts(rounds.second_round(weights, second_unit))
+        tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
         passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
         group = self.valid.class_of(passed.keys)
@@ -150,13 +153,14 @@ class Step:
             seen_first,
             saturated(weights[group, passed.bins] / PLAIN_WEIGHT),
             sigmas,
-            view.prior.by_class,
-            view.prior.masses,
+            view.distributions.by_class,
+            view.distributions.masses,
             merged[group],
         )
         others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
         shares = first_share, second_share
-        return self.released(LevelOutcome(passed, masses, others, shares, plan.finds, budget))
+        outcome = LevelOutcome(passed, masses, others, shares, plan.finds, most_spurious)
+        return self.released(outcome)
 
     def released(self, ran: LevelOutcome) -> Any:
         return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
@@ -165,29 +169,30 @@ class Step:
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
     ) -> list[PartitionView]:
         """What round 1 shows of the classes, for each partition of them."""
-        forecasts, largest = self.forecasts_and_bound(lists)
-        grid = mass_grid(first_sigma, largest)
+        forecasts, largest_mass = self.forecasts_and_bound(lists)
+        grid = mass_grid(first_sigma, largest_mass)
         partitions = self.valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),)
         views = []
         for partition in partitions:
-            seen = partition.summed(counts.astype(np.float64))
-            prior = deconvolved(seen, partition.forecasts, grid, seen_first * grid / first_sigma)
-            views.append(PartitionView(partition, seen, prior))
+            seen = partition.sums_of_parts(counts.astype(np.float64))
+            shown = seen_first * grid / first_sigma
+            distributions = deconvolved(seen, partition.forecasts, grid, shown)
+            views.append(PartitionView(partition, seen, distributions))
         return views
 
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """The forecast mass of each class, and an upper bound on all masses. `lists`: the noised
         numbers of users by how many grams they hold."""
-        return self.valid.forecasts, self.largest
+        return self.valid.forecasts, self.largest_mass
 
-    def budget(self, counts: Integers) -> float:
+    def most_spurious(self, counts: Integers) -> float:
         """The largest allowed expected number of spurious grams, from what round 1 has shown."""
         return self.spurious * self.below
 
-    def budget_after_planning(self, budget: float, finds: float) -> float:
-        """The budget of spurious grams once it is known how many finds the first budget lets
-        expect."""
-        return budget
+    def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
+        """The final bound on spurious grams. `finds`: how many finds are expected with the bound
+        `most_spurious`."""
+        return most_spurious
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         even = self.shares.even()
@@ -195,18 +200,18 @@ class Step:
 
     def _masses_of_unlisted_words(
         self,
-        passed: Passed,
+        passed: PassedGrams,
         first_unit: int,
         second_unit: int,
         saturated: Saturation,
         sigmas: tuple[float, float],
     ) -> Floats:
-        """The masses of words that the list lacks, estimated without a prior: they passed
+        """The masses of words that the list lacks, by their noised weights alone: they passed
         thresholds."""
         if not isinstance(passed, PassedWords) or self.valid.others is None:
             return np.empty(0)
         others, weight = passed.others, np.array([self.valid.others.weight / PLAIN_WEIGHT])
-        return precision_weighted(
+        return precision_weighted_mean(
             others.first / first_unit,
             others.second / second_unit,
             (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5,
@@ -217,12 +222,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class PartitionView:
-    """Classes in one partition: the number of grams in each bin, and the masses that follow from
-    it."""
+    """What round 1 shows of one partition of the classes: the number of grams in each bin, and the
+    distributions of masses that follow from it."""
 
     partition: Partition
     counts: Floats
-    prior: Prior
+    distributions: MassDistributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,12 +236,12 @@ class LevelOutcome:
     words that the list lacks, the shares of mu^2 that were spent, the expected number of finds, and
     the bound on the expected number of spurious ones."""
 
-    passed: Passed
+    passed: PassedGrams
     masses: Floats
     others: Floats
     shares: tuple[float, float]
     finds: float
-    budget: float
+    most_spurious: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +255,8 @@ class ForecastRelease:
     predicted: float
 
     def to_table(self) -> Any:
-        """Columns key, mass, as the journal stores it; negative keys stand for values that belong
-        to no gram."""
+        """Columns key, mass, as the journal stores it. The keys -1, -2 and -3 stand for the shares
+        and the expected finds."""
         said = np.array([-1, -2, -3])
         numbers = np.array([*self.shares, self.predicted])
         return pa.table(
@@ -277,22 +282,22 @@ class Climb:
     top: Rung
     words: Rung
     masses: Floats
-    #: Of the level below the top.
+    #: The masses of the level below the top.
     masses_before: Floats
-    #: Part of mu^2.
+    #: The part of mu^2 that is left.
     left: float
     levels: int
     mu: float
     spurious: float
     sigma_grid: int
 
-    def step(self, lift: Lift | None = None) -> Step:
+    def next_level(self, lift: Lift | None = None) -> LevelToRun:
         """The next level. `lift`: the public text's lifts for it, if there is a prior."""
-        return Step(
+        return LevelToRun(
             level=self.top.level + 1,
             below=len(self.top),
             valid=valid_classes(self.top, self.masses, self.masses_before, lift),
-            largest=float(self.masses.sum()),
+            largest_mass=float(self.masses.sum()),
             shares=Shares(self.left, self.top.level + 1, self.levels),
             mu=self.mu,
             spurious=self.spurious,

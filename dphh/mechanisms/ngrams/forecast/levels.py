@@ -1,4 +1,4 @@
-"""`ngrams`, the forecast ladder: how its levels follow one another."""
+"""Runs the levels of the forecast ladder, one after another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from dphh.columns import SCORED
 from dphh.engines.host import Host, Once
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, climb_start
-from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, climb_start
+from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_level_to_run
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
 from dphh.mechanisms.ngrams.ladder.lift import public_lift
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
-from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, spelled
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, texts_of_grams
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
 from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
 from dphh.price import Price
@@ -60,7 +60,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
     if price.prior is None:
-        rounds = WordsRounds.of(price)
+        rounds = WordsRounds.from_price(price)
         drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
         words = _levels_of_words(rounds, drawn, max_n)
     else:
@@ -74,7 +74,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     if not above:
         return
     ladder = first_ladder(found.words, "both")
-    run = climb_start(
+    climb = climb_start(
         len(found),
         found.masses,
         1 - found.budget_used / max_n,
@@ -84,26 +84,28 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         above[0].sigma_grid,
     )
     placed = PlacedRungs(host)
-    numbers = None if price.prior is None else _numbers_of(price.prior, found.words)
+    numbers = None if price.prior is None else _numbers_of_prior_words(price.prior, found.words)
     for planned in above:
         lift = None
         if price.prior is not None and numbers is not None:
             lift = public_lift(price.prior, numbers, ladder.rungs)
-        step = run.step(lift)
-        if len(step.valid) == 0:  # no gram below was released, so none is valid: no text is read
+        level_to_run = climb.next_level(lift)
+        if (
+            len(level_to_run.valid) == 0
+        ):  # no gram below was released, so none is valid: no text is read
             yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
-        table = once(purpose, partial(draw_level, placed, step, ladder, purpose))
+        table = once(purpose, partial(draw_level, placed, level_to_run, ladder, purpose))
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
-        level = _level_as_run(planned, released_grams, len(step.valid))
-        run = run.after(released_grams)
-        spelling = spelled(ladder.top, found.words, joiner)
+        level = _level_as_run(planned, released_grams, len(level_to_run.valid))
+        climb = climb.after(released_grams)
+        spelling = texts_of_grams(ladder.top, found.words, joiner)
         yield LevelDone(level, scored_rows(level.level, *spelling, released_grams.masses, 0))
 
 
-def _numbers_of(prior: Prior, words: Any) -> Integers:
+def _numbers_of_prior_words(prior: Prior, words: Any) -> Integers:
     """For each word of a prior, its number among the released words, or -1."""
     numbers = pc.index_in(prior.vocabulary.cast(words.type), value_set=words).fill_null(-1)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -112,16 +114,18 @@ def _numbers_of(prior: Prior, words: Any) -> Integers:
 def levels_by_list(
     price: Price, host: Host, once: Once, lengths: int
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
-    """With a prior: both rounds in one step, within an even share."""
+    """Level 1 with a prior: both rounds as one draw, within an even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     prior = price.prior
-    step = words_step(level, prior, lengths, 1 / level.total_sigma)
+    level_to_run = words_level_to_run(level, prior, lengths, 1 / level.total_sigma)
     purpose = "ngrams/forecast, level 1"
     words = prior.vocabulary
-    table = once(purpose, partial(draw_words_by_list, host, step, words, level.max_items, purpose))
+    table = once(
+        purpose, partial(draw_words_by_list, host, level_to_run, words, level.max_items, purpose)
+    )
     found = WordsRelease.from_table(table)
-    done = replace(level, spurious_words=found.budget)
+    done = replace(level, spurious_words=found.most_spurious)
     released = scored_rows(1, found.words, as_single_tokens(found.words), found.masses, 0)
     yield LevelDone(done, released), ReleasedWords(found.words, found.masses, 1.0)
 
@@ -144,31 +148,33 @@ def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 
 
-def draw_level(placed: PlacedRungs, step: Step, ladder: Ladder, purpose: str) -> Any:
+def draw_level(placed: PlacedRungs, level_to_run: LevelToRun, ladder: Ladder, purpose: str) -> Any:
     """Draw both rounds of the level above this ladder: a `ForecastRelease` as a table."""
-    placed.climb(ladder)
+    placed.place_rungs(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
-    return _in_two_rounds(placed.host, step, purpose)
+    return _drawn_in_two_rounds(placed.host, level_to_run, purpose)
 
 
-def draw_words_by_list(host: Host, step: Step, words: Any, max_items: int, purpose: str) -> Any:
+def draw_words_by_list(
+    host: Host, level_to_run: LevelToRun, words: Any, max_items: int, purpose: str
+) -> Any:
     """Both rounds of level 1 with a list of words: a `WordsRelease` as a table."""
     numbers = pa.array(np.arange(len(words), dtype=np.int64))
     host.put("listed", pa.table({"word": words.cast(pa.string()), "key": numbers}))
     host.run("other_words", others=len(words))
     # other_words (word, key), of the words that the list lacks
     host.bring("keys", "keys_by_list", to="users")
-    # the key of each word, at the users
+    # brought to users: each word's key
     salt = drawn_salt(host, purpose)
     host.run("positions_of_listed", others=len(words), max_items=max_items, salt=salt)
     # positions (user_hashes, lengths, keys)
-    released = _in_two_rounds(host, step, purpose)
+    released = _drawn_in_two_rounds(host, level_to_run, purpose)
     host.drop("positions", "listed")
     return released
 
 
-def _in_two_rounds(host: Host, step: Step, purpose: str) -> Any:
+def _drawn_in_two_rounds(host: Host, level_to_run: LevelToRun, purpose: str) -> Any:
     rounds = TwoRounds(host, purpose)
-    released = step.run(rounds).to_table()
+    released = level_to_run.run(rounds).to_table()
     rounds.close()
     return released

@@ -13,35 +13,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, PassedWords, Step
+from dphh.mechanisms.ngrams.forecast.climb import (
+    PLAIN_WEIGHT,
+    LevelOutcome,
+    LevelToRun,
+    PassedWords,
+)
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
-from dphh.mechanisms.ngrams.ladder.lift import STEP
+from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, Floats
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
-#: A word is taken as held if its noised weight in round 1 is at least this many deviations.
+#: A word is taken as held if its noised weight in round 1 is at least this many standard deviations
+#: of the noise.
 HELD_DEVIATIONS = 6.0
 #: No forecast is less, since its logarithm is taken.
 _LEAST_FORECAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class WordsStep(Step):
+class WordsLevelToRun(LevelToRun):
     """Level 1, before its rounds: everything in it follows from the plan and the prior."""
 
-    #: Of the list, as Arrow has them.
+    #: The words of the list, as an Arrow array.
     words: Any
 
     def released(self, ran: LevelOutcome) -> WordsRelease:
         listed = self.words.take(pa.array(ran.passed.keys))
         assert isinstance(ran.passed, PassedWords)
         words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])
-        return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.budget)
+        return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.most_spurious)
 
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no
@@ -49,25 +55,27 @@ class WordsStep(Step):
         total = float((lists * LIST_SIZE_BINS**0.5).sum())
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
-    def budget(self, counts: Integers) -> float:
+    def most_spurious(self, counts: Integers) -> float:
         return max(1.0, self.spurious * float(counts[:, BIN_EDGES >= HELD_DEVIATIONS].sum()))
 
-    def budget_after_planning(self, budget: float, finds: float) -> float:
-        return max(budget, self.spurious * finds)
+    def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
+        return max(most_spurious, self.spurious * finds)
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         return self.shares.even()
 
 
-def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) -> WordsStep:
+def words_level_to_run(
+    level: ListedWordsLevel, prior: Prior, levels: int, mu: float
+) -> WordsLevelToRun:
     others = RuleForUnlisted(
         level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
     )
-    return WordsStep(
+    return WordsLevelToRun(
         level=1,
         below=0,
         valid=classes_of_listed_words(prior.counts[0], prior.total, others),
-        largest=0.0,
+        largest_mass=0.0,
         shares=Shares(1.0, 1, levels),
         mu=mu,
         spurious=level.spurious,
@@ -82,17 +90,18 @@ def classes_of_listed_words(
     """The classes of listed words, from their counts in a public text of `public_total` words.
 
     A word of the list is its number there, and as a valid gram the pair of the empty gram, number
-    0, and itself: so its key is its number. The class is floor(ln share / STEP), the forecast the
-    public share of the class's middle. Keys from the list's length on are words that it lacks.
+    0, and itself: so its key is its number. The class is floor(ln share / LOG_STEP), the forecast
+    is the public share at the class's middle. Keys from the list's length on are words that it
+    lacks.
     """
-    step = np.floor(np.log(public_counts / public_total) / STEP).astype(np.int64)
+    step = np.floor(np.log(public_counts / public_total) / LOG_STEP).astype(np.int64)
     lowest = int(step.min())
     group = step - lowest
     sizes = np.bincount(group)
     return ValidClasses(
         left=np.zeros(len(public_counts), dtype=np.int64),
         right=group,
-        forecasts=np.exp(STEP * (np.arange(len(sizes)) + lowest + 0.5)),
+        forecasts=np.exp(LOG_STEP * (np.arange(len(sizes)) + lowest + 0.5)),
         blocks=ValidGrams(
             ending=np.zeros(1, dtype=np.int64),
             beginning=np.argsort(group, kind="stable"),
@@ -113,20 +122,20 @@ class WordsRelease:
 
     words: Any
     masses: Floats
-    budget: float
+    most_spurious: float
 
     def to_table(self) -> Any:
-        """Columns word, mass, as the journal stores it; the row of the empty word has the
-        budget."""
+        """Columns word, mass, as the journal stores it; the row of the empty word has the bound
+        on spurious words."""
         words = pa.concat_arrays([self.words, pa.array([""], self.words.type)])
-        return pa.table({"word": words, "mass": np.append(self.masses, self.budget)})
+        return pa.table({"word": words, "mass": np.append(self.masses, self.most_spurious)})
 
     @classmethod
     def from_table(cls, table: Any) -> WordsRelease:
         is_word = pc.not_equal(table.column("word"), "")
-        (budget,) = table.filter(pc.invert(is_word)).column("mass").to_pylist()
+        (most_spurious,) = table.filter(pc.invert(is_word)).column("mass").to_pylist()
         table = table.filter(is_word).sort_by("word").combine_chunks()
         words = table.column("word").cast(pa.string()).combine_chunks()
         if isinstance(words, pa.ChunkedArray):
             words = words.chunk(0) if words.num_chunks else pa.array([], pa.string())
-        return cls(words, table.column("mass").to_numpy(), budget)
+        return cls(words, table.column("mass").to_numpy(), most_spurious)

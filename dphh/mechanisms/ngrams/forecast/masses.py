@@ -13,7 +13,7 @@ import numpy as np
 from dphh.privacy.forecast_rounds import BIN_EDGES, Floats, Integers
 from dphh.privacy.special import ndtr
 
-#: Between neighbouring masses of the grid, in nats.
+#: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
 MASS_STEP = 0.25
 #: The least mass of the grid after 0, in sigmas of round 1. A smaller one is too
 #: close to 0 to be distinguished from it.
@@ -22,12 +22,13 @@ EM_PASSES = 60
 #: EM is smoothed: the average of neighbouring masses' shares counts as much as this many grams.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
-#: The prior is used for estimates that are at most this many of their standard deviations above 0.
-PRIOR_WITHIN = 5.0
+#: Only estimates that are at most this many of their standard deviations above 0 are corrected by
+#: the distribution of masses in their class.
+CORRECTED_DEVIATIONS = 5.0
 
 
 @dataclass(frozen=True)
-class Prior:
+class MassDistributions:
     """A grid of masses (the first is 0, for absent grams), the distribution of masses in each
     class, and the posterior in each of its bins."""
 
@@ -45,8 +46,11 @@ def mass_grid(sigma: float, largest: float) -> Floats:
     return grid
 
 
-def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats) -> Prior:
-    """EM on the histogram of each class; `seen` is how many sigmas of round 1 a mass shows as."""
+def deconvolved(
+    counts: Floats, forecasts: Floats, masses: Floats, seen: Floats
+) -> MassDistributions:
+    """The distributions of masses, by EM on the histogram of each class. `seen`: for each mass, how
+    many sigmas of round 1 it adds to the noised weight."""
     likelihood = np.diff(ndtr(np.r_[BIN_EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
     prior = _first_guess(forecasts, masses)
     total = counts.sum(1, keepdims=True)
@@ -61,7 +65,7 @@ def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats)
         prior /= prior.sum(1, keepdims=True)
     by_bin = prior[:, None, :] * likelihood.T[None, :, :]
     by_bin /= by_bin.sum(2, keepdims=True)
-    return Prior(masses, prior, by_bin)
+    return MassDistributions(masses, prior, by_bin)
 
 
 def blurred(by_bin: Floats) -> Floats:
@@ -95,12 +99,13 @@ def estimated_masses(
     group: Integers,
 ) -> Floats:
     """The posterior means of masses. `first`, `second`: both rounds' noised weights, in users.
-    `seen_*`: the weight that a mass of 1 has in each round."""
-    mean, deviation = precision_weighted(first, second, seen_first, seen_second, sigmas)
+    `seen_*`: the weight that a mass of 1 has in each round. `prior`: the distribution of masses in
+    each class. `group`: each gram's class."""
+    mean, deviation = precision_weighted_mean(first, second, seen_first, seen_second, sigmas)
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
         part = np.arange(start, min(start + (1 << 14), len(mean)))
-        part = part[mean[part] <= PRIOR_WITHIN * deviation[part]]
+        part = part[mean[part] <= CORRECTED_DEVIATIONS * deviation[part]]
         away = (mean[part, None] - masses[None, 1:]) / deviation[part, None]
         log_weight = np.log(prior[group[part], 1:] + 1e-300) - away**2 / 2
         weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
@@ -109,15 +114,15 @@ def estimated_masses(
     return result
 
 
-def precision_weighted(
+def precision_weighted_mean(
     first: Floats,
     second: Floats,
     seen_first: float,
     seen_second: Floats,
     sigmas: tuple[float, float],
 ) -> tuple[Floats, Floats]:
-    """The precision-weighted mean of both rounds' estimates, without a prior, and its standard
-    deviation."""
+    """The precision-weighted mean of both rounds' estimates, and its standard deviation. It uses no
+    distribution of masses."""
     precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
     mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
     return mean, 1 / np.sqrt(precision)

@@ -6,7 +6,8 @@ valid grams, null how many it would have if nobody held any, and pi its posterio
 gram of mass m and weight g will be seen at h = m sat(g) / sigma deviations of the noise.
 
 Thresholds: the least z with  n / null  sum pi exp(z h - h^2 / 2) >= nu,  a likelihood ratio that is
-the same in all rows, so that the expected nulls above them, sum of null Q(z), are the budget.
+the same in all rows, so that the expected nulls above them, sum of null Q(z), are at most
+`most_spurious`.
 Weights: of each row the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
 that is the same in all rows, so that the mass-weighted mean of g^2 is 1. Both by turns.
 """
@@ -22,10 +23,11 @@ import numpy as np
 from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Floats, Integers
 from dphh.privacy.special import ndtr
 
-#: Weights to choose from.
+#: The weights from which each row's is chosen.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
-#: Thresholds to choose from, in deviations; one more, past all, is never passed. The rule of signs
-#: may lower them: from a tail of a quarter up to a half.
+#: The thresholds from which each row's is chosen, in standard deviations of the noise; one more,
+#: past all, is never passed. The rule of signs may lower a threshold: the least has a tail of a
+#: quarter, and may come to have one of a half.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
 ALTERNATIONS = 3
 _BISECTIONS = 40
@@ -78,13 +80,15 @@ def plan_round(
     posterior: Floats,
     masses: Floats,
     sigma: float,
-    budget: float,
+    most_spurious: float,
     saturated: Saturation,
 ) -> RoundPlan:
-    """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
+    """The plan of round 2 with at most `most_spurious` expected spurious grams. By row: `counts`,
+    how many grams it has, and `nulls`, how many it would have if nobody held any. `posterior`:
+    (rows, masses); the first mass is 0."""
     some = counts > 0  # rows without a gram are left out: the counts are noised, so public
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
-    choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
+    choice = _AlternatingChoice(n, null, held, mass, sigma, most_spurious, saturated)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
         better = choice.best_weights(choice.best_thresholds(weight))
@@ -106,10 +110,10 @@ class _AlternatingChoice:
         held: Floats,
         mass: Floats,
         sigma: float,
-        budget: float,
+        most_spurious: float,
         saturated: Saturation,
     ) -> None:
-        self.n, self.null, self.held, self.budget = n, null, held, budget
+        self.n, self.null, self.held, self.most_spurious = n, null, held, most_spurious
         self.mean = held @ mass / sigma
         seen = (saturated(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
@@ -129,14 +133,16 @@ class _AlternatingChoice:
             ratio[weight == g] = self.held[weight == g] @ self.ratios[g]
         ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
 
-        def at(nu: float) -> Integers:
+        def thresholds_at(nu: float) -> Integers:
             below: Integers = (ratio < nu).sum(1)
             return below
 
         def affordable(nu: float) -> bool:
-            return bool((self.null * _tails_of_thresholds()[at(nu)]).sum() <= self.budget)
+            return bool(
+                (self.null * _tails_of_thresholds()[thresholds_at(nu)]).sum() <= self.most_spurious
+            )
 
-        return at(_least_sufficient(affordable, -60.0, 600.0))
+        return thresholds_at(_least_sufficient(affordable, -60.0, 600.0))
 
     def best_weights(self, threshold: Integers) -> Integers:
         """For each row the index of its weight, given the index of its threshold."""
@@ -148,13 +154,13 @@ class _AlternatingChoice:
         mass = self.n * self.mean
         cost = mass[:, None] * WEIGHTS**2
 
-        def at(price: float) -> Integers:
+        def weights_at(price: float) -> Integers:
             best: Integers = (found - np.exp(price) * cost).argmax(1)
             return best
 
-        return at(
+        return weights_at(
             _least_sufficient(
-                lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20
+                lambda price: (mass * WEIGHTS[weights_at(price)] ** 2).sum() <= mass.sum(), -40, 20
             )
         )
 

@@ -1,4 +1,4 @@
-"""`ngrams`, the forecast ladder: what it costs. Twice DPNE's n-grams at DPNE's price.
+"""The price of the forecast ladder of `ngrams`. Twice DPNE's n-grams at DPNE's price.
 
 Level 1: three rounds of DP-SIPS, the later ones with weights that depend on the earlier ones'
 noised weights; or, if the first finds next to nothing, one round instead of the later ones.
@@ -65,21 +65,22 @@ THEOREM_WITH_LIST = (
 )
 
 
-def spurious_words(share: str) -> str:
-    """The sentence on spurious words. Only listed words can be spurious: other words have
+def spurious_words_caveat(share: str) -> str:
+    """The caveat on spurious words. Only listed words can be spurious: other words have
     thresholds, and one that no user holds has no row."""
     return (
-        "of the released words of your list, at most b are expected to be held by no user; b is 1 "
-        f"or, if that is more, {share} times the number of words of the list that round 1 predicts "
-        "will be found"
+        "of the released words of your list, the expected number that no user holds is at most 1, "
+        f"or {share} times the number of listed words that round 1 predicts will be found, "
+        "whichever is larger"
     )
 
 
-#: In grid units: noise up to this has a table of moderate size.
-_LARGEST_SIGMA = 2**15
-#: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
-#: less than LEAST_PART of an even share, so a user's norm there is 12 units or more: enough
-#: to weigh something on a list of grams, and for the list's size (`list_size_weight`).
+#: The largest sigma, in grid units, whose table of noise has a moderate size.
+_LARGEST_SIGMA_GRID = 2**15
+#: With longer n-grams, a user's norm in the words' round 1 is at least 2^this grid units. Rounds of
+#: longer n-grams have no less than LEAST_PART of an even share, so a user's norm there is 12 units
+#: or more: enough to weigh something on a list of grams, and for the list's size
+#: (`list_size_weight`).
 _LEAST_BITS = 3
 
 
@@ -135,7 +136,7 @@ def price_forecast(
     if prior is None:
         words = rounds = words_levels(budget, max_n, max_items)
         new = [threshold_delta(level) for level in rounds]
-        # The last round's, or that of one alone.
+        # For the last round, or for the one round that may replace rounds 2 and 3.
         new[-1] = WORDS_DELTA_SHARES[-1] * budget.new_words
     else:
         listed = listed_words_level(budget, max_n, max_items, len(prior), spurious)
@@ -215,7 +216,7 @@ def listed_words_level(
 
 
 def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
-    """The delta that the thresholds of both rounds cost."""
+    """The delta that the threshold of each of the two rounds costs."""
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     noise = rounded_gaussian(level.sigma_grid)
     return (
@@ -224,14 +225,14 @@ def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
     )
 
 
-Weights = list[tuple[int, int]]
+#: Pairs: how many new words a user has, and the most that the user adds to each.
+WeightsByNewWords = list[tuple[int, int]]
 
 
 def _new_words_weights(
     first_unit: int, second_unit: int, max_items: int
-) -> tuple[Weights, Weights]:
-    """For both rounds, pairs (t, w): w is the most that a user with t new words adds to each of
-    them."""
+) -> tuple[WeightsByNewWords, WeightsByNewWords]:
+    """For both rounds, what a user adds to each new word."""
     numbers = range(1, max_items + 1)
     return (
         [(t, round_1_weight(first_unit, t)) for t in numbers],
@@ -243,7 +244,7 @@ def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something, and for one of longer n-grams."""
     (sigma,) = split_sigma(budget.sigma, [ROUND_PARTS[0] / max_n])
-    grid_bits(sigma, max_items)  # refuses what no table is large enough for
+    grid_bits(sigma, max_items)  # refuses noise that needs too large a table
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
         needed = max(needed, _LEAST_BITS)
@@ -253,7 +254,7 @@ def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[
                 f"{sigma:,.0f} users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f}, a user's weight "
                 "is too small for the integer grid. Give a larger epsilon, or a smaller max_n"
             )
-    return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), needed)
+    return sigma, max(floor(log2(_LARGEST_SIGMA_GRID / sigma)), needed)
 
 
 def words_in_one_round(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
@@ -266,8 +267,8 @@ def words_in_one_round(budget: LadderBudget, max_n: int, max_items: int) -> SetU
 
 
 def share_of_one_round(max_n: int) -> float:
-    """The part of an even share for that round; with max_n = 1 it is all that the first round
-    left."""
+    """The part of an even share for the one round that replaces rounds 2 and 3. With max_n = 1 it
+    is all that round 1 left."""
     return min(ONE_ROUND_PART, max_n - ROUND_PARTS[0])
 
 
@@ -294,7 +295,7 @@ def _level_of_words_round(
     return kind(1, max_items, bits, noise.sigma, threshold, index)
 
 
-#: How many different words a person holds, as is taken for granted of people, not of the data.
+#: How many different words a person is assumed to hold. The number does not come from the data.
 MANY_WORDS = 30
 
 
@@ -319,7 +320,7 @@ def users_needed_for_words(levels: Sequence[Level]) -> Finds:
         note=(
             "a word, where each of these users holds that word alone; if nearly all words are "
             f"found early, those of fewer than {needed(first):,} users may be left out to save "
-            "budget for longer n-grams, for which no number of users is promised"
+            "budget for longer n-grams; no number of users is promised for longer n-grams"
         ),
     )
 
@@ -335,6 +336,6 @@ def _users_needed_for_unlisted_words(level: ListedWordsLevel) -> Finds:
         users_by_length=((1, users),),
         note=(
             "a word that the prior's list lacks, where each of these users holds that word alone; "
-            "words of the list need fewer, of which no number is promised"
+            "words of the list need fewer users, but no number is promised"
         ),
     )

@@ -5,31 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
-#: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS. Each
-#: round has half the noise of the one before it.
+#: For each round of level 1, by DP-SIPS: its part of an even share, and of the delta of level 1's
+#: thresholds. Each round has half the noise of the one before it.
 ROUND_PARTS = (1 / 21, 4 / 21, 16 / 21)
 WORDS_DELTA_SHARES = (0.02, 0.03, 0.95)
 #: With a prior, level 1 has two rounds: the parts of the delta of the words that its list lacks.
 UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
-#: The share of the run's delta for these thresholds; the Gaussian rounds have the rest. A half
-#: would serve words alone best. All lengths need little noise, and one length needs thresholds.
+#: The share of the run's delta for level 1's thresholds; the Gaussian rounds have the rest. A half
+#: would serve words alone best, but all lengths need little noise and only level 1 has thresholds.
 NEW_WORDS_DELTA_SHARE = 0.25
-#: Where round 1 finds fewer words than LEAST_COMMON_WORDS, no word is common: one more round takes
-#: all, with ONE_ROUND_PART of an even share, a little more than DPNE's for half the delta.
-LEAST_COMMON_WORDS = 5
+#: If round 1 finds fewer words than this, one round replaces rounds 2 and 3. It gets ONE_ROUND_PART
+#: of an even share, a little more than DPNE gets for half the delta.
+MIN_FINDS_OF_ROUND_1 = 5
 ONE_ROUND_PART = 1.05
 #: The part of a level's even share that round 1 gets.
 FIRST_ROUND_PART = 0.25
-#: Finds per gram of the level below: what each next level is expected to have of this level's.
-FINDS_PER_GRAM_BELOW = {3: 0.25, 4: 0.35}
-FINDS_PER_GRAM_ABOVE_4 = 0.65
+#: Finds per gram of the level below: at the level of the key they are expected to be this factor
+#: times what they are one level below.
+FIND_RATE_FACTORS = {3: 0.25, 4: 0.35}
+FIND_RATE_FACTOR_ABOVE_4 = 0.65
 #: The worth of a gram of a later level, where one of this level is worth 1.
 LATER_WORTH = 0.3
-#: How much a level gains from twice the budget, in doublings, is never put below this.
+#: With twice the budget a level is expected to find at least 2 to this power times as much.
 LEAST_GAIN = 0.05
-#: A share computed from few finds is uncertain, so it is averaged with the even share, which counts
-#: as many finds as this; as the second number where a level would get more than the even share, as
-#: longer lengths, with fewer finds still, have only what it leaves.
+#: A share computed from few finds is uncertain. So it is averaged with the even share, which counts
+#: as much as EVEN_SHARE_FINDS finds, or EVEN_SHARE_FINDS_IF_MORE finds if the computed share is
+#: larger than the even share, since longer lengths have only what this one leaves.
 EVEN_SHARE_FINDS = 30
 EVEN_SHARE_FINDS_IF_MORE = 120
 
@@ -55,32 +56,32 @@ class Shares:
     levels: int
 
     @property
-    def after(self) -> int:
+    def levels_after(self) -> int:
         return self.levels - self.level
 
     def first_round(self) -> float:
-        return FIRST_ROUND_PART * self.left / (self.after + 1)
+        return FIRST_ROUND_PART * self.left / (self.levels_after + 1)
 
     def even(self) -> float:
         """Round 2's share if all remaining levels got the same."""
-        return (1 - FIRST_ROUND_PART) * self.left / (self.after + 1)
+        return (1 - FIRST_ROUND_PART) * self.left / (self.levels_after + 1)
 
     def second_round(self, finds: float, finds_twice: float, below: int) -> float:
         """Round 2's share, from the expected finds at an even share and at twice that."""
         first, left = self.first_round(), self.left
-        if not self.after:
+        if not self.levels_after:
             return left - first
         gain = min(max(log2(max(finds_twice, 1) / max(finds, 1)), LEAST_GAIN), 1.0)
         rate, later, ahead = finds / max(below, 1), finds, 0.0
         for level in range(self.level + 1, self.levels + 1):
-            rate *= FINDS_PER_GRAM_BELOW.get(level, FINDS_PER_GRAM_ABOVE_4)
+            rate *= FIND_RATE_FACTORS.get(level, FIND_RATE_FACTOR_ABOVE_4)
             later *= rate
             ahead += LATER_WORTH * later
         wanted = left * finds * gain / max(finds * gain + ahead, 1e-9)
         part = 1 / self.levels
         least = (part / 2) * (1 - FIRST_ROUND_PART) * min(1, 0.3 + 3 * gain)
         share = max(min(wanted, 2 * part) - first, least)
-        most = left - first - self.after * part / 2
+        most = left - first - self.levels_after * part / 2
         if most <= 0:
             return self.even()
         share, even = min(share, most), self.even()

@@ -14,17 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
-from dphh.mechanisms.ngrams.forecast.climb import FirstRound, OtherPassed, Passed, PassedWords
+from dphh.mechanisms.ngrams.forecast.climb import (
+    FirstRound,
+    PassedGrams,
+    PassedUnlistedWords,
+    PassedWords,
+)
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Bins
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
-#: Where there is no list, no word is beside it.
-NO_UNLISTED_WORDS = pa.schema([("word", pa.string()), ("key", pa.int64())])
-#: The tables of a level.
-TABLES = (
+#: The columns of `other_words`, the words that a list lacks; without a list this table is empty.
+UNLISTED_WORDS_SCHEMA = pa.schema([("word", pa.string()), ("key", pa.int64())])
+#: The tables of a level, which are dropped after it.
+LEVEL_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "plain_sums", "list_sizes", "noised",
     "round_1", "absent", "planned", "round_2", "absent_signs", "thresholds", "lifted",
     "other_words",
@@ -51,14 +56,14 @@ class TwoRounds:
         ):  # fmt: skip
             host.put(table, public)
         if others is None:
-            host.put("other_words", NO_UNLISTED_WORDS.empty_table())
+            host.put("other_words", UNLISTED_WORDS_SCHEMA.empty_table())
         host.run(
             "forecast_round_1",
             norm=unit,
             list_bins=len(LIST_SIZE_BINS),
             others=-1 if others is None else len(valid),
             threshold=0 if others is None else others.first_threshold,
-            **self._noise(),
+            **self._noise_parameters(),
         )
         # round_1 (key, name, noisy, class, bin), of the grams that a user holds; absent (class,
         # bin, grams), of all others
@@ -73,36 +78,38 @@ class TwoRounds:
         beside = None if others is None else (others.weight, 0)
         self.host.put("planned", self._table_of_rows(weights, "weight", beside))
         self.host.bring("g", "forecast_weights", to="positions")
-        # the weight of each gram's row, at the users
-        self.host.run("forecast_round_2", norm=unit, **self._noise())
+        # brought to users: the weight of each gram's row
+        self.host.run("forecast_round_2", norm=unit, **self._noise_parameters())
         # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
         return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
 
-    def passed(self, thresholds: Integers) -> Passed:
+    def passed(self, thresholds: Integers) -> PassedGrams:
         others = self.valid.others
         beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
         self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))
-        self.host.run("forecast_lifted", valid=Lookup(self.valid), **self._noise())
+        self.host.run("forecast_lifted", valid=Lookup(self.valid), **self._noise_parameters())
         # lifted (class, position, key, bin, first, second), of absent grams
         released = self.host.take("forecast_released").sort_by([("key", "ascending"),
                                                                 ("word", "ascending")])  # fmt: skip
         # (key, word, bin, first, second): a word that a list lacks has no key
         listed = released.filter(pc.is_valid(released.column("key")))
-        columns = _numbers(listed, "key", "bin", "first", "second")
+        columns = _integer_columns(listed, "key", "bin", "first", "second")
         if others is None:
-            return Passed(*columns)
+            return PassedGrams(*columns)
         lacking = released.filter(pc.is_null(released.column("key")))
         words = lacking.column("word").cast(pa.string()).combine_chunks()
         if isinstance(words, pa.ChunkedArray):
             words = pa.concat_arrays([pa.array([], pa.string()), *words.chunks])
         keys, of_bins, first, second = columns
-        beside_them = OtherPassed(words, *_numbers(lacking, "bin", "first", "second"))
+        beside_them = PassedUnlistedWords(
+            words, *_integer_columns(lacking, "bin", "first", "second")
+        )
         return PassedWords(keys, of_bins, first, second, beside_them)
 
     def close(self) -> None:
-        self.host.drop(*TABLES)
+        self.host.drop(*LEVEL_TABLES)
 
-    def _noise(self) -> dict[str, Any]:
+    def _noise_parameters(self) -> dict[str, Any]:
         is_test = self.host.randomness.is_test
         return {"sigma": self.law.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 
@@ -151,8 +158,8 @@ class TwoRounds:
     def _table_of_rows(
         self, values: Integers, name: str, others: tuple[int, int] | None = None
     ) -> Any:
-        """`others`: of words that a list lacks, by whether round 1 released them. They are in no
-        class, which is class -1."""
+        """`others`: the value of words that a list lacks, first for those that round 1 did not
+        release, then for those that it did. They are in no class, which is class -1."""
         group, column = np.indices(values.shape)
         rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}
         of_rows = pa.table(rows)
@@ -162,5 +169,5 @@ class TwoRounds:
         return pa.concat_tables([of_rows, pa.table(beside)])
 
 
-def _numbers(rows: Any, *names: str) -> list[Integers]:
+def _integer_columns(rows: Any, *names: str) -> list[Integers]:
     return [rows.column(name).cast(pa.int64()).to_numpy() for name in names]

@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     share_of_one_round,
     words_in_one_round,
 )
-from dphh.mechanisms.ngrams.forecast.shares import LEAST_COMMON_WORDS, ROUND_PARTS
+from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1, ROUND_PARTS
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
 from dphh.price import Price
@@ -34,7 +34,7 @@ class WordsRounds(AdaptiveRounds):
     rest_in_one_round: Callable[[], SetUnionLevel]
 
     @classmethod
-    def of(cls, price: Price) -> WordsRounds:
+    def from_price(cls, price: Price) -> WordsRounds:
         def rest_in_one_round() -> SetUnionLevel:
             max_n, max_items = price["max_n"], price["max_items"]
             counting = Counting.from_options(price["counts"])
@@ -50,7 +50,7 @@ class WordsRounds(AdaptiveRounds):
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
-            return [self.rest_in_one_round()] if words < LEAST_COMMON_WORDS else planned
+            return [self.rest_in_one_round()] if words < MIN_FINDS_OF_ROUND_1 else planned
         noisy = as_array(found.column("noisy"), pa.int64()).to_numpy()
         near = int((noisy < 2 * level.threshold_grid).sum())
         return [] if may_stop_rounds(found.num_rows, near, words) else planned
@@ -59,7 +59,7 @@ class WordsRounds(AdaptiveRounds):
 def words_rounds_run(
     rounds: WordsRounds, drawn: Any, max_n: int
 ) -> Iterator[tuple[DrawnRound, float]]:
-    """Each drawn round as it was run, and what it took of an even share."""
+    """Each drawn round as it was run, and the part of an even share that it took."""
     for number, (level, found) in enumerate(rounds.rounds_of_table(drawn), start=1):
         planned = level.round == number
         share = ROUND_PARTS[number - 1] if planned else share_of_one_round(max_n)

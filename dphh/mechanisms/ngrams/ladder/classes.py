@@ -2,9 +2,10 @@
 
 Every released gram of the level below has a mass, about the sum of its holders' plain weights. For
 a pair (l, r) that overlaps in o, independence would give the mass mass[l] mass[r] / mass[o]. In
-steps of STEP nats its logarithm is a_l + b_r, with
+steps of LOG_STEP nats its logarithm is a_l + b_r, with
 
-    a = floor((ln mass - ln mass[suf] / 2) / STEP),  b = floor((ln mass - ln mass[pre] / 2) / STEP),
+    a = floor((ln mass - ln mass[suf] / 2) / LOG_STEP),
+    b = floor((ln mass - ln mass[pre] / 2) / LOG_STEP),
 
 where suf and pre are the gram without its first and without its last token. For a word, both are
 the empty gram, whose mass is that of all words. The class is the sum a_l + b_r, and the forecast is
@@ -19,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.ladder.lift import LIFTS, STEP, Lift, lift_index
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers, Rung, ValidGrams
+from dphh.mechanisms.ngrams.ladder.lift import LIFTS, LOG_STEP, Lift, lift_index
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Rung, ValidGrams
 
 Floats = NDArray[np.float64]
-_RIGHT_HALF = np.int64(2**PAIR_BITS - 1)
+_RIGHT_MASK = np.int64(2**GRAM_NUMBER_BITS - 1)
 _LEAST_FORECAST_MASS = 1e-3
 
 
@@ -46,10 +47,10 @@ class Partition:
     part_of_class: Integers
     forecasts: Floats
 
-    def summed(self, of_classes: Any) -> Any:
-        """The sums of these values over the classes of each part."""
-        sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
-        np.add.at(sums, self.part_of_class, of_classes)
+    def sums_of_parts(self, class_values: Any) -> Any:
+        """For each part, the sum of the values of its classes."""
+        sums = np.zeros((len(self.forecasts), *class_values.shape[1:]), class_values.dtype)
+        np.add.at(sums, self.part_of_class, class_values)
         return sums
 
 
@@ -63,7 +64,7 @@ class ValidClasses:
     that the text has are moved to classes of their own counts.
     """
 
-    #: Class of a pair: left[l] + right[r]; with a prior, and the place of the text's lift.
+    #: Class of a pair: left[l] + right[r]; with a prior, plus the index of its lift in LIFTS.
     left: Integers
     right: Integers
     #: Forecast mass of each class.
@@ -95,7 +96,7 @@ class ValidClasses:
         return len(self.blocks)
 
     def class_of(self, keys: Integers) -> Integers:
-        one, other = keys >> PAIR_BITS, keys & _RIGHT_HALF
+        one, other = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
         group: Integers = self.left[one] + self.right[other]
         if self.public is None:
             return group
@@ -106,7 +107,7 @@ class ValidClasses:
         return group
 
     def keys(self, group: int, indices: Integers) -> Integers:
-        """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
+        """The keys of the valid grams of one class that have these indices, from 0 to size - 1."""
         start, end = (
             int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
         )
@@ -132,8 +133,8 @@ class PublicClasses:
     left: Integers
     right: Integers
     shifts: Integers
-    #: Pairs, ascending; their classes; those that they would have if the text lacked them; and
-    #: where they stand among the valid grams of all blocks.
+    #: Pairs that the text has, ascending; their classes; the classes that they would have if the
+    #: text lacked them; and where they stand among the valid grams of all blocks.
     keys: Integers
     classes: Integers
     classes_before: Integers
@@ -141,10 +142,10 @@ class PublicClasses:
 
 
 def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
-    """floor((ln mass - ln shared / 2) / STEP)."""
+    """floor((ln mass - ln shared / 2) / LOG_STEP)."""
     own = np.log(np.maximum(masses, _LEAST_FORECAST_MASS))
     steps: Integers = np.floor(
-        (own - np.log(np.maximum(shared, _LEAST_FORECAST_MASS)) / 2) / STEP
+        (own - np.log(np.maximum(shared, _LEAST_FORECAST_MASS)) / 2) / LOG_STEP
     ).astype(np.int64)
     return steps
 
@@ -175,8 +176,8 @@ def valid_classes(
     """
     words = below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
-    suf = nothing if words else below.keys & _RIGHT_HALF
-    pre = nothing if words else below.keys >> PAIR_BITS
+    suf = nothing if words else below.keys & _RIGHT_MASK
+    pre = nothing if words else below.keys >> GRAM_NUMBER_BITS
     a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
     lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
     a, b = a - a.min(initial=0), b - b.min(initial=0)
@@ -203,7 +204,7 @@ def valid_classes(
 
     listed = moved = nothing[:0]
     if lift is not None:
-        ends, begins = lift.keys >> PAIR_BITS, lift.keys & _RIGHT_HALF
+        ends, begins = lift.keys >> GRAM_NUMBER_BITS, lift.keys & _RIGHT_MASK
         sums = e[ends] + f[begins]
         moved = listed = lifts * (a[ends] + b[begins])
         moved = moved + shifts[sums]
@@ -230,7 +231,7 @@ def valid_classes(
     return ValidClasses(
         left=lifts * a,
         right=lifts * b,
-        forecasts=np.exp(STEP * (np.arange(classes) // lifts + lowest + 1)),
+        forecasts=np.exp(LOG_STEP * (np.arange(classes) // lifts + lowest + 1)),
         blocks=ValidGrams(
             ending, beginning, end_starts[one], begin_starts[other], begin_counts[other], cumulative
         ),
@@ -248,6 +249,6 @@ def _two_partitions(classes: int, lowest: int) -> tuple[Partition, ...]:
     for by_lift in (LIFTS, np.zeros_like(LIFTS)):
         foretold = steps + by_lift[places]
         least, most = int(foretold.min()), int(foretold.max())
-        forecasts = np.exp(STEP * (np.arange(least, most + 1) + lowest + 1))
+        forecasts = np.exp(LOG_STEP * (np.arange(least, most + 1) + lowest + 1))
         partitions.append(Partition(foretold - least, forecasts))
     return tuple(partitions)

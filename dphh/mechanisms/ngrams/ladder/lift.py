@@ -1,10 +1,11 @@
 """The lift of valid grams in a public text: their count, relative to the count expected by chance.
 
 For a pair (l, r) that overlap in o, its public counts let expect E = n_l n_r / n_o. If the text
-has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least. In steps as forecasts have
-them (`classes.py`), so E is a function of e_l + e_r, and the lift of a pair that the text lacks of
-that sum alone. All of it is made from releases and the prior. Classes tell lifts apart: whether
-they are heeded is decided after round 1, so a text that speaks of other things buries no gram.
+has the pair c times, the lift is (c + 1) / (E + 1), and LEAST_LIFT at least. Logarithms are in
+steps, as those of forecasts are (`classes.py`), so E is a function of e_l + e_r, and the lift of a
+pair that the text lacks is a function of that sum alone. All of it is made from releases and the
+prior. Classes tell lifts apart. Whether lifts are used is decided after round 1, so a text on other
+things buries no gram.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.ladder.rungs import PAIR_BITS, Integers, Rung
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Rung
 from dphh.prior import Prior
 
 Floats = NDArray[np.float64]
-STEP = 0.5
-LEAST = 0.04
+#: The width of one step of forecasts and of lifts, as a difference of natural logarithms.
+LOG_STEP = 0.5
+#: The least lift.
+LEAST_LIFT = 0.04
 #: The lifts that classes distinguish, in steps. A lift between two of them counts as the lower one.
 LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])
 
@@ -30,7 +33,8 @@ LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10,
 class Lift:
     """A public text's counts, from which the lifts of the next level's valid grams follow."""
 
-    #: Public counts of the grams of the top, and of the rung below it; of words, of all words.
+    #: Public counts of the grams of the top rung, and of those of the rung below it: for words, the
+    #: number of all words.
     counts: Integers
     counts_before: Integers
     #: Valid pairs that the public text has, ascending, and how often.
@@ -39,9 +43,9 @@ class Lift:
 
 
 def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
-    """The index in LIFTS of floor(ln lift / STEP), from e_l + e_r and the pair's public count."""
-    lift = (counts + 1) / (np.exp(STEP * (expected_steps + 1)) + 1)
-    steps = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
+    """The index in LIFTS of floor(ln lift / LOG_STEP), by e_l + e_r and the pair's public count."""
+    lift = (counts + 1) / (np.exp(LOG_STEP * (expected_steps + 1)) + 1)
+    steps = np.floor(np.log(np.maximum(lift, LEAST_LIFT)) / LOG_STEP).astype(np.int64)
     places: Integers = np.searchsorted(LIFTS, steps, side="right") - 1
     return places
 
@@ -77,10 +81,13 @@ def _released_pairs(
     parts, counts = [part[some] for part in parts], prior.counts[length - 1][some]
     for rung in rungs[1 : length - 1]:
         pairs = pairwise(parts)
-        parts = [_index_or_minus_1(rung.keys, (left << PAIR_BITS) | right) for left, right in pairs]
+        parts = [
+            _index_or_minus_1(rung.keys, (left << GRAM_NUMBER_BITS) | right)
+            for left, right in pairs
+        ]
         some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
         parts, counts = [part[some] for part in parts], counts[some]
-    return (parts[0] if length == 1 else (parts[0] << PAIR_BITS) | parts[1]), counts
+    return (parts[0] if length == 1 else (parts[0] << GRAM_NUMBER_BITS) | parts[1]), counts
 
 
 def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:

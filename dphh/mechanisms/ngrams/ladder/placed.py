@@ -10,7 +10,7 @@ from dphh.udfs.kernel.words import numbers_of
 
 
 class PlacedRungs:
-    """The rungs of a ladder that are placed in the table `positions` so far: it has their number.
+    """Places the rungs of a ladder in the table `positions`, and knows how many are there so far.
 
     A continued run does not ask for levels that it drew before: the next one that it draws places
     all rungs below it.
@@ -20,8 +20,8 @@ class PlacedRungs:
         self.host = host
         self._rungs = 0
 
-    def climb(self, ladder: Ladder) -> None:
-        """Place all rungs of the ladder."""
+    def place_rungs(self, ladder: Ladder) -> None:
+        """Place the rungs of the ladder that are not there yet."""
         for rungs in range(self._rungs + 1, len(ladder.rungs) + 1):
             self._place_top(ladder.up_to(rungs))
             self._rungs = rungs

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from dphh.levels.ngrams import Pruning
 
 Integers = NDArray[np.int64]
-PAIR_BITS = 32
-_RIGHT_HALF = np.int64(2**PAIR_BITS - 1)
+#: Bits of each of the two numbers in a pair key.
+GRAM_NUMBER_BITS = 32
+_RIGHT_MASK = np.int64(2**GRAM_NUMBER_BITS - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Ladder:
 
     @property
     def ahead(self) -> int:
-        """The distance from the start of a pair's left gram to the start of its right one."""
+        """How many tokens after the start of a pair's left gram its right gram starts."""
         return 1 if self.pruning == "both" else self.top.level
 
     def up_to(self, rungs: int) -> Ladder:
@@ -83,7 +84,7 @@ def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
 
 def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
     """The rung of the released pairs `keys`, which must be ascending."""
-    left, right = keys >> PAIR_BITS, keys & _RIGHT_HALF
+    left, right = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
     last = (below if pruning == "both" else words).words[right, -1:]
     return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
 
@@ -116,16 +117,16 @@ class ValidGrams:
         within = indices - np.where(overlap > 0, self.cumulative[overlap - 1], 0)
         left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
         right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
-        return (left << PAIR_BITS) | right
+        return (left << GRAM_NUMBER_BITS) | right
 
 
 def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
     """V_k from the released grams of level k - 1."""
     everything_meets = pruning == "single" or below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
-    ends_in = nothing if everything_meets else below.keys & _RIGHT_HALF
+    ends_in = nothing if everything_meets else below.keys & _RIGHT_MASK
     begins_with = (
-        np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR_BITS
+        np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> GRAM_NUMBER_BITS
     )
     overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
     ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
@@ -140,7 +141,7 @@ def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
     )
 
 
-def spelled(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
+def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
     """The grams as text: Arrow arrays of their items (tokens joined) and of their tokens."""
     flat = vocabulary.take(pa.array(rung.words.ravel()))
     offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
