@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-#: All columns. A release has the first three and those that its verb releases.
+#: All columns and their types. A release has the first three and those that its verb releases.
 COLUMNS: dict[str, pa.DataType] = {
     "level": pa.int32(),
     "item": pa.string(),
@@ -32,10 +32,10 @@ COLUMNS: dict[str, pa.DataType] = {
     "low": pa.int64(),
     "high": pa.int64(),
 }
-COMMON = ("level", "item", "tokens")
+COMMON_COLUMNS = ("level", "item", "tokens")
 #: The group of all users who are in no declared group.
-OTHERS = "other"
-#: A release is sorted by these of its columns.
+OTHER_GROUP = "other"
+#: A release is sorted by these columns, or by those of them that it has.
 SORT_ORDER = (
     ("level", "ascending"),
     ("score", "descending"),
@@ -46,20 +46,20 @@ SORT_ORDER = (
 
 
 def schema_of(*more: str) -> pa.Schema:
-    """The schema of a release with these columns besides those that every release has."""
-    return pa.schema([(name, COLUMNS[name]) for name in (*COMMON, *more)])
+    """The schema of a release that has these columns besides `COMMON_COLUMNS`."""
+    return pa.schema([(name, COLUMNS[name]) for name in (*COMMON_COLUMNS, *more)])
 
 
-SCORED = schema_of("score")
-#: For tries.
-GROWN = schema_of("score", "ended")
-GROWN_AND_COUNTED = schema_of("score", "ended", "group", "users", "low", "high")
-ESTIMATED = schema_of("score", "error", "ended")
-#: For counts, over all users or within groups.
-COUNTED = schema_of("users", "low", "high")
-COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
-#: For found items, with counts if these were asked for.
-SCORED_AND_COUNTED = schema_of("score", "group", "users", "low", "high")
+SCORED_SCHEMA = schema_of("score")
+#: For `trie`, without and with counts, and for `ldp_trie`, whose scores are estimates.
+TRIE_SCHEMA = schema_of("score", "ended")
+TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", "users", "low", "high")
+LDP_TRIE_SCHEMA = schema_of("score", "error", "ended")
+#: For `counts`, over all users or within groups.
+COUNTS_SCHEMA = schema_of("users", "low", "high")
+GROUP_COUNTS_SCHEMA = schema_of("group", "users", "low", "high")
+#: For `items` and `ngrams`: counts are NULL if they were not asked for.
+SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
 
 
 #: What the columns mean, stored in the file for readers without the documentation.
@@ -83,6 +83,7 @@ MEANINGS = {
 
 
 def meanings(names: Iterable[str]) -> dict[str, str]:
+    """The meanings of these columns, by their names."""
     return {name: MEANINGS[name] for name in names if name in MEANINGS}
 
 
@@ -109,17 +110,19 @@ def sorted_rows(table: Any) -> Any:
     return table.sort_by([key for key in SORT_ORDER if key[0] in table.column_names])
 
 
-#: Where a manifest has the hash of its table.
-DIGEST = "table_sha256"
+#: The field of a manifest that has the hash of the release's table.
+DIGEST_FIELD = "table_sha256"
 
 
 def digest_of(table: Any) -> str:
-    """SHA-256 of a release's columns as JSON: the same whatever wrote its Parquet file."""
+    """SHA-256 of a release's columns as JSON. It does not depend on how a Parquet file was
+    written."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
+    """The declared groups, each once and sorted; a wrong `by` or wrong groups are refused."""
     if by is None:
         if groups:
             raise UsageError("groups: needs by=, the name of the column that has these values")
@@ -130,25 +133,25 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
     if "" in declared and any(declared):
         raise UsageError(
             "groups: found an empty value, as between two commas; leave it out: rows with an empty "
-            f"text are counted as {OTHERS!r}"
+            f"text are counted as {OTHER_GROUP!r}"
         )
     if not declared or not all(isinstance(group, str) and group for group in declared):
         raise UsageError(
             "groups: missing; give the values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"
         )
-    if OTHERS in declared:
+    if OTHER_GROUP in declared:
         raise UsageError(
-            f"groups: found {OTHERS!r}, which is the name for all others; leave it out"
+            f"groups: found {OTHER_GROUP!r}, which is the name for all others; leave it out"
         )
     return declared
 
 
 def sorted_groups(groups: str | Sequence[str]) -> tuple[str, ...]:
-    """The groups in one order and each once, so that the same groups are the same request."""
+    """The groups, each once and sorted, so that the same groups make the same request."""
     each = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
     if not all(isinstance(group, str) for group in each):
-        return each  # which `checked_groups` refuses
+        return each  # `checked_groups` refuses these
     return tuple(sorted(set(each)))
 
 

@@ -21,7 +21,7 @@ from dphh.rows.content import (
 from dphh.rows.user import checked_user, user_option
 from dphh.wording.options import checked_call
 
-#: Table objects that dphh does not take, and what to give instead.
+#: Packages whose table objects dphh does not take: for each, what to give instead.
 _UNREAD_TABLES = {
     "deltalake": "give pl.scan_delta(table) and account=",
     "pyiceberg": "give table.scan().to_arrow() and account=",
@@ -29,25 +29,25 @@ _UNREAD_TABLES = {
 
 #: What each option of a corpus does, in one line, those that most corpora need first.
 HELP = {
-    "user": "The column of users; of several, each combination.",
-    "text": "The column of texts, each a row of words.",
+    "user": "The column of user ids; several: combined.",
+    "text": "The column of texts, which are split into words.",
     "item": "The column of items, each row one whole item.",
-    "as_": "Read it as words, characters, whole or list.",
-    "where": "Rows that count, in SQL, as \"country = 'DE'\".",
-    "since": "Rows from this value on, as day=2026-01-01.",
-    "until": "Rows before this value, as day=2026-02-01.",
-    "lower": "Lower case first: as words are by default.",
+    "as_": "Read content as words, characters, whole or list.",
+    "where": "Only rows where, in SQL, as \"country = 'DE'\".",
+    "since": "Only rows from this value on: day=2026-01-01.",
+    "until": "Only rows before this value: day=2026-02-01.",
+    "lower": "Change to lower case; the default for words.",
     "split": "unicode, white space, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
     "max_token_length": "The most characters of a token.",
-    "too_long": "truncate, drop or error: longer tokens.",
-    "max_text_length": "Characters of a text that are read.",
-    "null_users": "refuse or drop: rows without a user.",
+    "too_long": "Longer tokens: truncate, drop or error.",
+    "max_text_length": "The most characters that are read of a text.",
+    "null_users": "Rows with a NULL user id: refuse or drop.",
 }
-#: The only options that a request may give for a corpus that the ledger names.
-WHICH_ROWS = {"where", "since", "until"}
+#: The options that choose rows: the only ones of a corpus that a request may add to an account's.
+ROW_OPTIONS = {"where", "since", "until"}
 
 
 @dataclass(frozen=True, init=False)
@@ -76,7 +76,7 @@ class Corpus:
     source: Any = field(compare=False)
     user: tuple[str, ...]
     content: Content
-    #: The ledger's account that pays for a table, or for files that are in several.
+    #: The ledger's account that pays, for a table or for files that several accounts hold.
     account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
@@ -168,7 +168,7 @@ class Corpus:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that matter, by the options that name them."""
+        """The columns that are read: for each option that names a column, that column."""
         named = {
             **dict(self.columns_of_user),
             "text or item": self.content.column,
@@ -179,8 +179,8 @@ class Corpus:
 
     @property
     def columns_of_user(self) -> list[tuple[str, str]]:
-        """The column of users, or the columns that together identify the user, each with the name
-        that errors call it by."""
+        """The columns of user ids, each as (the name that errors give it, the column): one column,
+        or several that are used in combination."""
         return [
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(self.user, start=1)
@@ -204,8 +204,8 @@ def as_recorded(corpus: Corpus) -> dict[str, Any]:
 
 
 def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpus:
-    """The corpus that was written so; of a table in memory, without the table."""
-    return _corpus(
+    """The corpus that `as_recorded` or `to_json` describes; for a table, without the table."""
+    return _corpus_of_values(
         source=None,
         user=checked_user(found["user"]),
         content=Content(**found["content"]),
@@ -218,10 +218,10 @@ def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpu
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """`dataclasses.replace` for a class with its own `__init__`."""
-    return _corpus(**{**vars(corpus), **changes})
+    return _corpus_of_values(**{**vars(corpus), **changes})
 
 
-def _corpus(**values: Any) -> Corpus:
+def _corpus_of_values(**values: Any) -> Corpus:
     made = object.__new__(Corpus)
     vars(made).update(values)
     return made

@@ -3,8 +3,8 @@
 
 A plan's own number assumes users who hold that one item and nothing else. Real users hold more, and
 add less weight to each item: 1 / sqrt(t) with t items, and with more than `max_items` only a random
-choice of them counts. A profile states how much a user holds. It must be public: from general
-knowledge of such texts, or from a similar public text, never from the data.
+choice of them counts. A profile states how much a user is assumed to hold. It must be public: from
+general knowledge of such texts, or from a similar public text, never from the data.
 """
 
 from __future__ import annotations
@@ -28,25 +28,28 @@ from dphh.wording.options import check_whole, checked_call
 
 #: The search stops at this number of users.
 _MOST_USERS = 10**12
-#: Probability of the binomial that is left out at either end.
-_RARE_MISS = 1e-9
+#: The probability at each end of the binomial that is left out.
+_IGNORED_TAIL = 1e-9
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How much a user holds, as public knowledge: distinct words, in a number of texts."""
+    """How much a user is assumed to hold: distinct words, in a number of texts. An assumption from
+    public knowledge, never measured on the corpus."""
 
     words_per_user: tuple[int, ...]
     texts_per_user: int = 1
 
     def held(self, words: int, length: int) -> int:
-        """How many n-grams of a length a user with this many words holds: all of their texts'."""
+        """How many n-grams of this length a user holds in all texts, if the user holds `words`
+        words."""
         return max(1, words - self.texts_per_user * (length - 1))
 
 
 @dataclass(frozen=True)
 class Detection:
-    """How many users an n-gram of each length needs to be found, by how much each user holds."""
+    """How many users an n-gram of each length needs to be found, for each number of words that a
+    user is assumed to hold."""
 
     #: (words per user, ((length, users or None where no number of users is enough), ...)).
     scenarios: tuple[tuple[int, tuple[tuple[int, int | None], ...]], ...]
@@ -67,7 +70,8 @@ class Detection:
 
 @checked_call
 def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
-    """How much a user holds, as public knowledge; several numbers of words give scenarios."""
+    """State how much a user is assumed to hold, from public knowledge and never measured on the
+    corpus. Several numbers of words are several scenarios."""
     several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
     for name, number in [
         *(("words_per_user", words) for words in several),
@@ -79,16 +83,16 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
     return Profile(tuple(several), texts_per_user)
 
 
-def detection_of(price: Price, profile: Profile) -> Detection:
-    """The numbers of users that n-grams need, if users hold as much as the profile says and no part
-    of an n-gram is missed.
+def detection_of(price: Price, assumed: Profile) -> Detection:
+    """The numbers of users that n-grams need, if users hold as much as is assumed and no part of an
+    n-gram is missed.
 
     That is the worst case: a gram that is not released at one length is pruned at the next, and
     the user's remaining grams then get more weight.
     """
     if price.prior is not None:
         raise UsageError(
-            "profile: with a prior no number of users is known beforehand for its words; "
+            "profile: with a prior, no number of users is known in advance for the prior's words; "
             "leave the prior out to see the numbers of the same plan without it"
         )
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
@@ -102,8 +106,8 @@ def detection_of(price: Price, profile: Profile) -> Detection:
     adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
     lengths = range(1, 2 + len(longer))
     scenarios = tuple(
-        (words, tuple((n, _users_needed(n, words, profile, price, first, longer)) for n in lengths))
-        for words in profile.words_per_user
+        (words, tuple((n, _users_needed(n, words, assumed, price, first, longer)) for n in lengths))
+        for words in assumed.words_per_user
     )
     note = "where each of these users holds so many words"
     if adaptive:
@@ -119,24 +123,24 @@ def detection_of(price: Price, profile: Profile) -> Detection:
 def _users_needed(
     length: int,
     words: int,
-    profile: Profile,
+    assumed: Profile,
     price: Price,
     first: list[SetUnionLevel],
     longer: list[PrunedLevel],
 ) -> int | None:
-    # The round in which an item is most likely to pass decides. In the forecast ladder only the
-    # last round is certain. Where weights depend on earlier rounds, an item's weight in later ones
-    # depends on its holders' other items; if there are any, only the first round is certain.
+    # The round in which an item is most likely to pass decides. In the forecast ladder this is the
+    # last round: no other is certain. Where weights depend on earlier rounds, an item's weight in
+    # later ones depends on its holders' other items: if they hold any, only the first is certain.
     runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]
     elif price.method in ("auto", "adaptive") and words > 1:
         runs = [rounds[:1] for rounds in runs]
 
-    def misses(users: int) -> float:
+    def missing_probability(users: int) -> float:
         failure = 0.0
         for n in range(1, length + 1):
-            held = profile.held(words, n)
+            held = assumed.held(words, n)
             pieces = length - n + 1
             if n == 1:
                 one = max(
@@ -156,14 +160,14 @@ def _users_needed(
 
     allowed = 1 - float(FINDING_PROBABILITY)
     most = 1
-    while misses(most) > allowed:
+    while missing_probability(most) > allowed:
         most *= 2
         if most > _MOST_USERS:
             return None
     least = most // 2
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if misses(middle) <= allowed else (middle, most)
+        least, most = (least, middle) if missing_probability(middle) <= allowed else (middle, most)
     return most
 
 
@@ -179,9 +183,10 @@ def _miss_probability(
     if held <= level.max_items:
         return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
     share = level.max_items / held
-    low, high = binom.ppf([_RARE_MISS, 1 - _RARE_MISS], users, share)
+    low, high = binom.ppf([_IGNORED_TAIL, 1 - _IGNORED_TAIL], users, share)
     step = max(1, ceil((high - low) / 2000))
     counted = np.arange(int(low), int(high) + step, step)
-    # Each interval of the binomial uses its smallest count, which underestimates finding.
+    # Each step of `counted` has the binomial's probability up to the next one, but its own smaller
+    # count: so the probability of finding the item is underestimated, never overestimated.
     mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
     return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))

@@ -11,10 +11,11 @@ from typing import ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: Set to 1, where the data may be seen, to show engines' own messages and tracebacks.
+#: The environment variable that, set to 1, shows engines' own messages and tracebacks: for those
+#: who may see the data.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
 
-#: Control characters and those that move a cursor or reverse text; not a tab or a line feed.
+#: Control characters and those that move a cursor or reverse text, except tab and line feed.
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
 )
@@ -89,14 +90,15 @@ class EngineError(DphhError):
 
 
 class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
-    """A step needs more memory, or more disk space to spill, than the engine may use."""
+    """A step needs more than the engine may use: memory, disk space to spill to, or (on Spark) what
+    can be broadcast."""
 
 
 class Notice(UserWarning):
     """A message about what a run costs, shown as a warning if the caller passed no `progress`."""
 
 
-def withholding(
+def hiding_private_details(
     function: Callable[Parameters, Result], check: Callable[..., None] | None = None
 ) -> Callable[Parameters, Result]:
     """Decorate a function that reads private rows so that only dphh's own errors leave it.

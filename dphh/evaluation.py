@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Limits
-from dphh.errors import UsageError, withholding
+from dphh.errors import UsageError, hiding_private_details
 from dphh.mechanisms.released_rows import as_array
 from dphh.release import Release, as_polars
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -54,7 +54,7 @@ class ExactCounts:
         return f"{len(self):,} n-grams, {self.warning}"
 
 
-@withholding
+@hiding_private_details
 def exact_ngrams(
     corpus: Corpus,
     *,

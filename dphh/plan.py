@@ -23,7 +23,7 @@ from dphh.wording.options import (
     check_known,
     check_positional,
     check_required,
-    checked_and_withholding,
+    checked_and_hiding_private_details,
     python_value,
 )
 from dphh.wording.unseen import printable_json
@@ -77,7 +77,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
-    run = checked_and_withholding(run_plan)
+    run = checked_and_hiding_private_details(run_plan)
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""

@@ -10,10 +10,10 @@ from typing import Any, Generic, ParamSpec
 import pyarrow as pa
 
 from dphh.columns import (
-    COUNTED_IN_GROUPS,
-    ESTIMATED,
-    GROWN_AND_COUNTED,
-    SCORED_AND_COUNTED,
+    GROUP_COUNTS_SCHEMA,
+    LDP_TRIE_SCHEMA,
+    SCORES_AND_COUNTS_SCHEMA,
+    TRIE_AND_COUNTS_SCHEMA,
     sorted_rows,
 )
 from dphh.corpus import Corpus, as_sequences, in_groups, with_one_user_column
@@ -111,14 +111,19 @@ class Verb(Generic[Options]):
 
 
 ITEMS = Verb(
-    "items", items.price_items, items.HELP, items_levels, SCORED_AND_COUNTED, read=_checked_corpus
+    "items",
+    items.price_items,
+    items.HELP,
+    items_levels,
+    SCORES_AND_COUNTS_SCHEMA,
+    read=_checked_corpus,
 )
 NGRAMS = Verb(
     "ngrams",
     ngrams.price_ngrams,
     ngrams.HELP,
     ngrams_levels,
-    SCORED_AND_COUNTED,
+    SCORES_AND_COUNTS_SCHEMA,
     read=_checked_corpus,
 )
 TRIE = Verb(
@@ -126,7 +131,7 @@ TRIE = Verb(
     trie.price_trie,
     trie.HELP,
     trie_levels,
-    GROWN_AND_COUNTED,
+    TRIE_AND_COUNTS_SCHEMA,
     read=lambda corpus, price: _checked_corpus(as_sequences(corpus, price["unit"]), price),
     users_disclosure=trie.users_disclosure,
 )
@@ -135,7 +140,7 @@ LDP_TRIE = Verb(
     ldp_trie.price_ldp_trie,
     ldp_trie.HELP,
     ldp_trie_levels,
-    ESTIMATED,
+    LDP_TRIE_SCHEMA,
     read=lambda corpus, _: as_sequences(corpus, 1),
     users_disclosure=ldp_trie.users_disclosure,
 )
@@ -144,7 +149,7 @@ COUNTS = Verb(
     counts.price_counts,
     counts.HELP,
     counts_levels,
-    COUNTED_IN_GROUPS,
+    GROUP_COUNTS_SCHEMA,
     read=_checked_corpus,
 )
 

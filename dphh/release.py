@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import COMMON, DIGEST, digest_of, meanings, schema_of, stored_table, with_meanings
+from dphh.columns import (
+    COMMON_COLUMNS,
+    DIGEST_FIELD,
+    digest_of,
+    meanings,
+    schema_of,
+    stored_table,
+    with_meanings,
+)
 from dphh.errors import UsageError
 from dphh.files.paths import local_path_to_write
 from dphh.files.whole_files import write_named, write_whole
@@ -144,7 +152,7 @@ class Release:
         from dphh.report.phrases import top_of
 
         table = top_of(self, k)
-        return Release(table, {**self.manifest, "top": k, DIGEST: digest_of(table)})
+        return Release(table, {**self.manifest, "top": k, DIGEST_FIELD: digest_of(table)})
 
     @checked_call
     def why(self, phrase: str | Sequence[str]) -> Why:
@@ -237,7 +245,7 @@ class Release:
         try:
             table = stored_table(data)
             run_id = _run_id_of(table.schema)
-            schema = schema_of(*table.schema.names[len(COMMON) :])
+            schema = schema_of(*table.schema.names[len(COMMON_COLUMNS) :])
             table = with_meanings(table.replace_schema_metadata(None).cast(schema))
         except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None

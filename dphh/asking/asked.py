@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, Literal, Union, get_args, get_origin
 
-from dphh.corpus import WHICH_ROWS, Corpus, narrowed
+from dphh.corpus import ROW_OPTIONS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.wording.options import check_choice, check_known
@@ -104,7 +104,7 @@ def corpus_of_account(
     caller's interface writes an option's name, for errors."""
     if name not in ledger.names():
         return None
-    rows = {option: content[option] for option in WHICH_ROWS & content.keys()}
+    rows = {option: content[option] for option in ROW_OPTIONS & content.keys()}
     if said := sorted(map(option_name, content.keys() - rows)):
         raise UsageError(
             f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "

@@ -11,7 +11,7 @@ import click
 
 from dphh.asking.asked import corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, option, options_given
-from dphh.corpus import HELP, WHICH_ROWS, Corpus
+from dphh.corpus import HELP, ROW_OPTIONS, Corpus
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -73,7 +73,7 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Command], Co
                 CORPUS,
                 _option_name(name, verb_options),
                 required=False,
-                repeatable=name == "user" or name in WHICH_ROWS,
+                repeatable=name == "user" or name in ROW_OPTIONS,
             )
             for name, parameter in _CONTENT_OPTIONS.items()
         )

@@ -28,7 +28,7 @@ from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Verb
-from dphh.report.sentences import items_in
+from dphh.report.sentences import number_of_items
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
@@ -141,7 +141,7 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         assert plan.corpus is not None
         outcome = {
             **release.manifest,
-            "found": items_in(release.table),
+            "found": number_of_items(release.table),
             "spent": release.run_id in book.booked_here,
             "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }

@@ -16,7 +16,7 @@ from functools import partial
 import duckdb
 
 from dphh.corpora.tables import bad_line_message
-from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
+from dphh.errors import SHOW_ERRORS_VARIABLE, CorpusError, DphhError, EngineError, EngineOutOfMemory
 from dphh.rows.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import place_for
@@ -67,7 +67,7 @@ class EngineFailures:
                     f"{self.engine} ran out of {self.ran_out_of} in the step {step!r}: "
                     f"{self.more_memory}"
                 ) from None
-            if os.environ.get(SHOW_ERRORS) == "1":
+            if os.environ.get(SHOW_ERRORS_VARIABLE) == "1":
                 raise
             if (told := self._corpus_fault_message(str(problem))) is not None:
                 raise CorpusError(told) from None
@@ -75,7 +75,7 @@ class EngineFailures:
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
                 f"message is withheld because it may quote data. {advice and f'{advice}. '}With "
-                f"{SHOW_ERRORS}=1 it is shown, if you may see the data"
+                f"{SHOW_ERRORS_VARIABLE}=1 it is shown, if you may see the data"
             ) from None
 
     def _corpus_fault_message(self, said: str) -> str | None:

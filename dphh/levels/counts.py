@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Any, ClassVar
 
-from dphh.columns import OTHERS
+from dphh.columns import OTHER_GROUP
 from dphh.levels.level import LevelOnGrid
 from dphh.privacy.counts import (
     IntervalMargins,
@@ -125,7 +125,7 @@ class FoundCounts:
     @property
     def group_names(self) -> tuple[str | None, ...]:
         """The names of the groups; (None,) where there are no groups."""
-        return (None,) if self.by is None else (*self.groups, OTHERS)
+        return (None,) if self.by is None else (*self.groups, OTHER_GROUP)
 
     def level(self, keys: int) -> CountsLevel:
         return CountsLevel.of(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.columns import SCORED
+from dphh.columns import SCORED_SCHEMA
 from dphh.levels.level import Level
 
 
@@ -24,11 +24,11 @@ class LevelDone:
 
 
 def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
-    """Released rows with the columns SCORED. The score is the noised weight, in users."""
+    """Released rows with the columns SCORED_SCHEMA. The score is the noised weight, in users."""
     scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
     return pa.table(
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
-        schema=SCORED,
+        schema=SCORED_SCHEMA,
     )
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dphh.columns import COLUMNS
 from dphh.privacy.counts import Weighing, simultaneous_intervals
-from dphh.report.phrases import maximal
+from dphh.report.phrases import is_maximal
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -33,7 +33,7 @@ from dphh.report.sentences import (
 from dphh.wording.lines import plural
 
 #: A table without rows, with every column that a release may have.
-EMPTY = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
+EMPTY_FRAME = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first of `count` rows."""
+    """A table to show: `rows` are the first of the `count` rows that there are."""
 
     title: str
     #: The groups that the bars of a row show; empty if its one bar shows all users.
@@ -78,15 +78,17 @@ class Table:
 
 
 def tables_of(release: Released, most: int) -> list[Table]:
-    """The longest items first, each table in the order of where intervals begin, or of scores. Of a
-    trie those that `phrases` has, with "…" after what was cut."""
+    """Tables of at most `most` rows, that of the longest items first. Rows are in the order of the
+    lower ends of their intervals, or of scores. Of a trie they are the sequences that `phrases`
+    has, with "…" after those that were cut off."""
     frame = release.to_polars()
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
-        frame = frame.filter(maximal(frame)).with_columns(pl.col("item") + ends)
-    bars = _bars(pl.concat([frame, EMPTY], how="diagonal"), release.manifest)
+        frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
+    bars = _bars(pl.concat([frame, EMPTY_FRAME], how="diagonal"), release.manifest)
     people = bars["low"].count() > 0
-    # People have one table of all phrases, scores one for each length, and what has neither one.
+    # Numbers of users have one table for all phrases (two tokens and more), scores have a table for
+    # each length, and items without numbers have one table.
     longest = 2 if people else None if bars["value"].count() else 0
     items = (
         bars.group_by("tokens", maintain_order=True)
@@ -110,7 +112,7 @@ def tables_of(release: Released, most: int) -> list[Table]:
             Table(
                 _title(release.manifest, length, is_more=people and length > 1),
                 groups,
-                [Row(item, _in_columns(groups or (None,), bars)) for item, bars in rows],
+                [Row(item, _bars_of_groups(groups or (None,), bars)) for item, bars in rows],
                 len(those),
                 scale or 1.0,
             )
@@ -118,8 +120,8 @@ def tables_of(release: Released, most: int) -> list[Table]:
     return tables
 
 
-def meaning(release: Released, tables: Sequence[Table]) -> str:
-    """What the numbers in these tables are; empty if there are none."""
+def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
+    """A sentence that says what the numbers in these tables are; empty if there are none."""
     bars = [bar for table in tables for row in table.rows for bar in row.bars]
     if any(bar.low is not None for bar in bars):
         return meaning_of_counts(release.manifest)
@@ -127,8 +129,8 @@ def meaning(release: Released, tables: Sequence[Table]) -> str:
 
 
 def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
-    """A row for each number of users (of each group) with an interval that holds together with all
-    others; if nobody was counted, for each score."""
+    """A row for each number of users (in each group), with an interval that holds together with all
+    others; if users were not counted, a row for each score."""
     if frame["users"].count() == 0:
         return frame.with_columns(value="score", group=None)
     counted = frame.drop_nulls("users").with_columns(value="users", error=None)
@@ -145,7 +147,8 @@ def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     return counted.with_columns(low=found.low, high=found.high)
 
 
-def _in_columns(groups: Sequence[str | None], bars: list[dict[str, Any]]) -> tuple[Bar, ...]:
+def _bars_of_groups(groups: Sequence[str | None], bars: list[dict[str, Any]]) -> tuple[Bar, ...]:
+    """An item's bars in the order of the groups, with an empty bar for a group that has none."""
     of_group = {bar.pop("group"): Bar(**bar) for bar in bars}
     return tuple(of_group.get(group, Bar()) for group in groups)
 

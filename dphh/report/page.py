@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.bar_tables import Table, meaning, tables_of
+from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.plan_lines import Lines, paid_lines
 from dphh.report.sentences import Released, holders_line, items_line, promise_in_words, promise_to
 from dphh.wording.lines import visible_text
@@ -22,8 +22,8 @@ from dphh.wording.options import check_whole
 if TYPE_CHECKING:
     from jinja2 import Template
 
-#: Folded rows of a table; browsers handle tens of thousands, not millions.
-MOST_ROWS = 5_000
+#: The most rows of a table that are folded; browsers handle tens of thousands, not millions.
+MOST_FOLDED_ROWS = 5_000
 #: Rows of each table in a notebook's card.
 ROWS_OF_CARD = 5
 
@@ -32,13 +32,13 @@ def page_of(
     release: Released, *, title: str | None = None, ledger: Ledger | None = None, top: int = 25
 ) -> str:
     check_whole("top", top)
-    tables = tables_of(release, top + MOST_ROWS)
+    tables = tables_of(release, top + MOST_FOLDED_ROWS)
     head = [*_head(release), *([] if ledger is None else paid_lines(ledger, release))]
     return _rendered(release, tables, title or "What people share", head, top, whole=True)
 
 
 def release_card(release: Released) -> str:
-    """What was found, as bars, with the privacy statement folded away."""
+    """The card of a release: bars of what was found, and the privacy statement, folded."""
     tables = tables_of(release, ROWS_OF_CARD)
     head = [("promise", promise_to(release.privacy)), ("run", release.manifest["run_id"])]
     return _rendered(release, tables, items_line(release), head, ROWS_OF_CARD, whole=False)
@@ -49,12 +49,12 @@ def _rendered(
 ) -> str:
     return _template().render(
         whole=whole, title=title, release=release, head=head, top=top, tables=tables,
-        meaning=meaning(release, tables),
+        meaning=meaning_of_numbers(release, tables),
     )  # fmt: skip
 
 
 def _head(release: Released) -> Lines:
-    """What was found and what is promised, in a few lines."""
+    """The lines at the top of the page: what was found and what is promised."""
     privacy = release.privacy
     return [
         ("what", f"{items_line(release)}. {holders_line(release.manifest)}"),

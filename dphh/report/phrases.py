@@ -19,22 +19,22 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
     """The released rows that are worth reading, longest first."""
     frame = release.to_polars()
     if only_maximal:
-        frame = frame.filter(maximal(frame))
+        frame = frame.filter(is_maximal(frame))
     score = ["score"] if "score" in frame.columns else []
     frame = frame.sort(
         pl.col("tokens").list.len(), *score, "item",
         descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
-    # Polars prints texts as they are, and so do frames derived from them.
+    # Polars prints texts as they are, so characters that control a terminal are escaped here.
     readable = pl.element().map_elements(printable, pl.String)
     return frame.with_columns(
         pl.col(pl.String).map_elements(printable, pl.String), pl.col("tokens").list.eval(readable)
     )
 
 
-def maximal(frame: pl.DataFrame) -> pl.Series:
-    """Whether a row is part of no longer phrase. In a trie: whether it ends, or is a beginning that
-    was cut, which neither goes on nor ends."""
+def is_maximal(frame: pl.DataFrame) -> pl.Series:
+    """For each row, whether no longer phrase of the frame contains it. In a trie: whether it ends,
+    or is a beginning that was cut off, which neither goes on nor ends."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
     if "ended" not in frame.columns:
         inside = {part for tokens in set(all_tokens) for part in _parts_of(tokens)}

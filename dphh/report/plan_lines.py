@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from dphh.columns import OTHERS
+from dphh.columns import OTHER_GROUP
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
@@ -20,13 +20,13 @@ from dphh.price import Finds, Price, Privacy, stated
 from dphh.report.sentences import Released, promise
 from dphh.wording.lines import plural, shorten
 
-#: Lines of a plan: (label, text); a label is that of the lines below it that have none.
+#: Lines of a plan, each (label, text). An empty label continues the line above it.
 Lines = list[tuple[str, str]]
 #: A heading and its lines.
 Section = tuple[str, Lines]
 
-#: The sections that say how it is done, after those by which people decide.
-DETAILS = ("levels", "proof")
+#: Headings of the sections that say how a run works. They follow those by which people decide.
+DETAIL_SECTIONS = ("levels", "proof")
 
 
 def plan_sections(
@@ -37,7 +37,7 @@ def plan_sections(
 
 
 def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
-    """A plan without its ledger section, which only the owner may see."""
+    """The sections of a plan without the ledger's, which only the owner may see."""
     privacy = price.privacy
     if corpus is not None:
         privacy = stated(price, corpus.user, of_files=corpus.source is None)
@@ -66,23 +66,24 @@ def promise_lines(privacy: Privacy) -> Lines:
 
 
 def proof_lines(privacy: Privacy) -> Lines:
-    """What is compared, and why the promise holds."""
+    """Why the promise holds: adjacency, theorem, parts of delta, caveats."""
     lines = [
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
     ]
     if privacy.shuffled_epsilon is not None:
-        # The promise is for sums; this, for who sees messages without senders.
+        # The promise is for those who see sums. This line is for those who see single messages.
         one = replace(privacy, central_epsilon=privacy.shuffled_epsilon)
         user = replace(privacy, central_epsilon=privacy.shuffled_user_epsilon)
         said = f"{promise(one)} for one item, {promise(user)} for all of a user's"
-        lines.append(("mixed messages", f"to who sees them without senders: {said}"))
+        lines.append(("mixed messages", f"to those who see them without senders: {said}"))
     unsaid = [each for each in privacy.caveats if (privacy.provided or "\n") not in each]
     return [*lines, *(("note", caveat) for caveat in unsaid)]
 
 
 def noise_lines(price: Price) -> Lines:
+    """What each level does, with its noise, and how users are counted."""
     lines = _levels_lines(price.levels)
     if (counting := price.counting) is not None:
         _, noise, intervals = counting.noisiest.in_words()
@@ -99,20 +100,20 @@ def noise_lines(price: Price) -> Lines:
         ]
         if counting.min_users:
             left_out = f"left out if its interval begins below {counting.min_users:,} users"
-            fewer = "an item that fewer hold comes through with probability at most "
+            fewer = "an item that fewer hold is released with probability at most "
             fewer += f"{counting.passes_below:.2%}"
             each = "what is found" if counting.by is None else "of each group, what is found there"
             lines.append(("min_users", f"{each} is {left_out}: {fewer}"))
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         named = ", ".join(map(shorten, asked["groups"]))
-        said = f"within {named} and {OTHERS} of {shorten(asked['by'])}"
-        lines.append(("groups", f"{said}; {OTHERS} is all that was not declared"))
+        said = f"within {named} and {OTHER_GROUP} of {shorten(asked['by'])}"
+        lines.append(("groups", f"{said}; {OTHER_GROUP} is for all values not declared"))
     return lines
 
 
 def _levels_lines(levels: Sequence[Level]) -> Lines:
-    """What each level does; neighbouring levels that do the same share one entry."""
+    """What each level does. Levels that follow one another and do the same share one entry."""
     lines: Lines = []
     for (_, said), alike in groupby(levels, key=lambda each: (_pass_of(each), each.in_words())):
         first, *others = alike
@@ -146,12 +147,14 @@ def finds_lines(finds: Finds) -> Lines:
     lines = [("", head), *((f"{users:,} users", which) for users, which in numbers)]
     if finds.users_of_many is not None:
         held, few, many = finds.users_of_many
-        rather = f"rather, if each holds {held} different words, as people do"
-        lines.append((f"{few:,} to {many:,}", f"{rather}: the more of these are found, the fewer"))
+        rather = f"if each holds {held} different words, as people do"
+        lines.append(
+            (f"{few:,} to {many:,}", f"{rather}: the more of these are found, the fewer users")
+        )
     return [*lines, ("", note)] if note else lines
 
 
-# What the ledger says. Reads only, and never makes printing fail.
+# The lines on the ledger, which they only read: an error of the ledger is printed as a line.
 
 
 def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
@@ -183,15 +186,15 @@ def _account_lines(accounts: Iterable[Account]) -> Lines:
     return [("account", f"{each.name}: {guarantee_sentence(each)}") for each in accounts]
 
 
-def run_takes(outlook: Outlook, of: str | None = None) -> str | None:
-    """The share of the scarcest cap that this run would use; None without a cap. `of` names the cap
-    to an analyst, who may see one alone."""
+def run_takes(outlook: Outlook, cap_name: str | None = None) -> str | None:
+    """The share of the scarcest cap that this run would use; None without a cap. `cap_name`: what
+    the line calls the cap for an analyst, who may see no other."""
     if outlook.scarcest is None:
         return None
     account, share, runs_left = outlook.scarcest
     taken = "more than 100%" if share > 1 else percent(share)
-    if of is not None:
-        return f"takes {taken} of {of}"
+    if cap_name is not None:
+        return f"takes {taken} of {cap_name}"
     runs = plural(runs_left, "such run") if runs_left < MOST_COUNTED_RUNS else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
     return f"takes {taken} of the cap of {shorten(account)}; {left}"

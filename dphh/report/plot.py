@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dphh.errors import UsageError
-from dphh.report.bar_tables import Table, meaning, tables_of
+from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.sentences import Released, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
@@ -15,20 +15,20 @@ from dphh.wording.options import check_whole
 if TYPE_CHECKING:
     import altair as alt
 
-#: Pixels of the chart of a group.
+#: The width of one group's chart, in pixels.
 WIDTH_OF_GROUP = 120
-_NUMBERS = ("value", "low", "high")
+_NUMBER_COLUMNS = ("value", "low", "high")
 
 
 def plot(release: Released, top: int) -> alt.VConcatChart:
-    """Bars of users, with intervals that hold together; else of scores, which have none. A chart
-    for each table, below one another."""
+    """A chart of each table, below one another: bars of numbers of users, with intervals that hold
+    together; or bars of scores, which have no intervals."""
     check_whole("top", top)
     try:
         import altair as alt
     except ImportError:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
-    if not meaning(release, tables := tables_of(release, top)):
+    if not meaning_of_numbers(release, tables := tables_of(release, top)):
         raise UsageError("plot: this release has neither counts nor scores to draw")
     return alt.vconcat(*map(_chart, tables), title=items_line(release))
 
@@ -42,7 +42,7 @@ def _chart(table: Table) -> Any:
             for row in table.rows
             for bar, group in zip(row.bars, table.groups or ("all",), strict=True)
         ],
-        {"item": pl.String, "group": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)},
+        {"item": pl.String, "group": pl.String, **dict.fromkeys(_NUMBER_COLUMNS, pl.Float64)},
         orient="row",
     )
     people = rows["low"].count() > 0
@@ -50,11 +50,13 @@ def _chart(table: Table) -> Any:
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))
     value = alt.X("value:Q", title=named, scale=alt.Scale(domain=[0, table.scale]))
     base = alt.Chart(rows, width=WIDTH_OF_GROUP if table.groups else 300).encode(y=item)
-    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group", *_NUMBERS])
+    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group", *_NUMBER_COLUMNS])
     if people:
         drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     if not table.groups:
         return drawn.properties(title=table.title)
     header = alt.Header(labelLimit=WIDTH_OF_GROUP)
-    column = alt.Column("group:N", sort=None, title=None, header=header)  # the title names it
+    column = alt.Column(
+        "group:N", sort=None, title=None, header=header
+    )  # the table's title names it
     return drawn.facet(column=column, title=table.title)

@@ -1,5 +1,5 @@
-"""Sentences about a release: how many items, within which groups, what its numbers and its promise
-mean. Each sentence is exact."""
+"""Sentences about a release: how many items it has, in which groups, and what its numbers and its
+promise mean. Each sentence is exact."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dphh.columns import OTHERS
+from dphh.columns import OTHER_GROUP
 from dphh.price import Privacy
 from dphh.wording.lines import plural, shorten
 
@@ -19,7 +19,7 @@ Tokens = tuple[str, ...]
 
 
 class Released(Protocol):
-    """What this folder needs of a release: it does not import the class `Release`."""
+    """What this folder needs of a release. (It does not import the class `Release`.)"""
 
     @property
     def table(self) -> Any: ...
@@ -63,18 +63,18 @@ def promise_in_words(privacy: Privacy) -> str:
 def groups_of(manifest: Manifest) -> tuple[str, ...]:
     """The groups of a release's counts, in the order declared, with all others last."""
     asked = manifest.get("parameters", {})
-    return (*asked["groups"], OTHERS) if asked.get("by") else ()
+    return (*asked["groups"], OTHER_GROUP) if asked.get("by") else ()
 
 
-def items_in(table: Any) -> int:
+def number_of_items(table: Any) -> int:
     """How many items a release has; an item counted within groups is one item."""
     if "group" not in table.column_names:
         return int(table.num_rows)
     return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
 
 
-def is_of_list(manifest: Manifest) -> bool:
-    """Whether the items were given beforehand and each is in the release, held or not."""
+def has_every_given_item(manifest: Manifest) -> bool:
+    """Whether the items were given beforehand, and the release has all of them, held or not."""
     whole = manifest.get("parameters", {}).get("min_users") is None
     return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
 
@@ -82,11 +82,13 @@ def is_of_list(manifest: Manifest) -> bool:
 def items_line(release: Released) -> str:
     """One line: how many items were found or counted, within which groups, and of which rows."""
     manifest, asked = release.manifest, release.manifest.get("parameters", {})
-    items = items_in(release.table)
-    said = f"{plural(items, 'item')} counted" if is_of_list(manifest) else f"{items:,} found"
+    items = number_of_items(release.table)
+    said = (
+        f"{plural(items, 'item')} counted" if has_every_given_item(manifest) else f"{items:,} found"
+    )
     if "top" in manifest:
         said = f"the first {said} of {sum(level['released'] for level in manifest['levels']):,}"
-    said += "" if is_of_list(manifest) else f" by {manifest['verb']}"
+    said += "" if has_every_given_item(manifest) else f" by {manifest['verb']}"
     if groups := groups_of(manifest):
         said += f"; counts within {asked['by']}: {', '.join(map(shorten, groups))}"
     where = asked.get("content", {}).get("where")
@@ -94,14 +96,14 @@ def items_line(release: Released) -> str:
 
 
 def counting_of(manifest: Manifest) -> Manifest:
-    """How a release counts users: its noise and its intervals; empty if it counts none."""
+    """The part of the manifest on counted users: noise and intervals; empty if there is none."""
     of_levels = [level for level in manifest["levels"] if "confidence" in level]
     found: Manifest = manifest.get("counting") or (of_levels[0] if of_levels else {})
     return found
 
 
 def bound_may_apply(manifest: Manifest) -> bool:
-    """Whether a user can hold more than counts in full, and then adds less to each."""
+    """Whether a user may hold more items than count in full, and then adds less to each."""
     counting = counting_of(manifest)
     return bool(counting["max_items"] < counting["keys"])
 
@@ -118,17 +120,17 @@ def meaning_of_scores(manifest: Manifest) -> str:
     what = "Noised weights"
     if manifest["verb"] == "ldp_trie":
         what = "Estimates of how many of a level's reports held it"
-    return f"{what}: they order what stands in one table, and are no numbers of people."
+    return f"{what}: they order the items of one table, and are not numbers of people."
 
 
 def missing_meaning(manifest: Manifest) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
-    given, finds = is_of_list(manifest), manifest["finds"]
+    given, finds = has_every_given_item(manifest), manifest["finds"]
     said = (
         "Everything that was asked for is here, whether many hold it or nobody does."
         if given
-        else "What is not here is not thereby absent from the data: what few people hold is kept "
-        "back, whether nobody or a few dozen hold it."
+        else "What is not here may still be in the data: what few people hold is left out, and so "
+        "is what nobody holds."
     )
     more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
     return (
@@ -138,11 +140,12 @@ def missing_meaning(manifest: Manifest) -> str:
 
 
 def holders_line(manifest: Manifest) -> str:
-    """How many people hold each item at least, if `min_users` was given; else how many items few
-    people or nobody may hold; "" if none."""
+    """With `min_users`, at least how many people hold each item; else how many of the items may be
+    held by few people or nobody; "" if none may."""
     if floor := counting_of(manifest).get("min_users"):
         return f"Each is held by {floor:,} people or more, as far as its interval shows."
-    # n-grams that DPNE's thresholds let in, as expected at most: a share of the level below.
+    # The most spurious n-grams that are expected with DPNE's thresholds: of each length a share of
+    # the n-grams that the level below released.
     below = {level["level"]: level.get("released", 0) for level in manifest["levels"]}
     expected = sum(
         level.get("spurious", 0.0) * below.get(level["level"] - 1, 0)
@@ -151,6 +154,6 @@ def holders_line(manifest: Manifest) -> str:
     if not expected:
         return ""
     return (
-        f"Up to {ceil(expected):,} of all that was found, as expected, may be held by few or "
-        "nobody."
+        f"Of all that was found, {ceil(expected):,} at most are expected to be held by few people "
+        "or nobody."
     )

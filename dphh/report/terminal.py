@@ -5,15 +5,15 @@ from __future__ import annotations
 from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
-from dphh.report.bar_tables import Table, meaning, tables_of
-from dphh.report.plan_lines import DETAILS, plan_sections
+from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
+from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import Released, items_line, missing_meaning, promise_to
 from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns, width_of, wrapped
 
-#: Rows of all tables together.
+#: The most rows that all tables have together.
 SHOWN_ROWS = 10
-#: Columns of a number, of an interval and of a group's name.
-NUMBER = 12
+#: How many columns of the terminal a number takes, and an interval, and a group's name.
+NUMBER_WIDTH = 12
 
 
 def plan_text(
@@ -23,7 +23,7 @@ def plan_text(
     asked = ", ".join(f"{option}={shorten(str(value), 120)}" for option, value in given)
     lines = wrapped(f"plan: {price.verb}  {asked}")
     for heading, said in plan_sections(price, corpus, ledger):
-        if details or heading not in DETAILS:
+        if details or heading not in DETAIL_SECTIONS:
             lines += [f"\n{heading}", *in_two_columns(said)]
     if not details:
         lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
@@ -39,22 +39,25 @@ def release_text(release: Released) -> str:
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
-    lines += wrapped(meaning(release, tables) if tables else missing_meaning(manifest), "  ", "  ")
+    lines += wrapped(
+        meaning_of_numbers(release, tables) if tables else missing_meaning(manifest), "  ", "  "
+    )
     several = sum(max(1, len(table.groups)) for table in tables)
-    names = [shorten(row.item, _room()) for table in tables for row in table.rows]
+    names = [shorten(row.item, _item_width()) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(map(width_of, names)))
     return "\n".join(lines)
 
 
 def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
-    """A row an item; of an item that was counted within groups, a row each group."""
+    """A line for each item or, if items were counted within groups, for each group of each item."""
     first = table.rows[:most]
     lines = [f"  {table.title}"]
     for row in first:
-        name = shorten(row.item, _room())
+        name = shorten(row.item, _item_width())
         for bar, group in zip(row.bars, table.groups or ("",), strict=True):
-            said = f"{bar.text:>{NUMBER}}  {bar.interval:<{NUMBER}}  {shorten(group, NUMBER)}"
+            numbers = f"{bar.text:>{NUMBER_WIDTH}}  {bar.interval:<{NUMBER_WIDTH}}"
+            said = f"{numbers}  {shorten(group, NUMBER_WIDTH)}"
             lines.append(f"    {padded(name, width)}  {said}".rstrip())
             name = ""
     if table.count > len(first):
@@ -62,6 +65,6 @@ def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
     return lines
 
 
-def _room() -> int:
-    """Columns for an item, beside its number, its interval and its group."""
-    return min(60, terminal_columns() - 10 - 3 * NUMBER)
+def _item_width() -> int:
+    """How many columns of the terminal are left for an item's name."""
+    return min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)

@@ -1,4 +1,4 @@
-"""What a release's own folder shows to be right, and what the ledger adds.
+"""Checks a saved release: that it agrees with itself, and with what the ledger has stored.
 
 A release that was sent, copied or edited is compared with itself: its table with the manifest's
 hash, its promise with its events and its parameters, its rows with its levels.
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dphh.columns import DIGEST, digest_of
+from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import events_from_json
@@ -21,7 +21,8 @@ from dphh.report.why import parts_of
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
-    """What was looked at, and what was found. Refuses a release that contradicts itself."""
+    """For each check, what was checked and what was found. Refuses a release that contradicts
+    itself."""
     try:
         return [
             _checked_table(release),
@@ -48,13 +49,13 @@ def _refusal(why: str) -> UsageError:
 
 
 def _checked_table(release: Released) -> tuple[str, str]:
-    if release.manifest.get(DIGEST) != digest_of(release.table):
-        raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST})")
+    if release.manifest.get(DIGEST_FIELD) != digest_of(release.table):
+        raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
     return "table", "the rows are those whose hash the manifest has"
 
 
 def _checked_events(release: Released) -> tuple[str, str]:
-    """Whether the noise that was drawn, as the manifest lists it, gives the epsilon it promises."""
+    """Check that the promise covers the events that the manifest lists."""
     privacy, events = release.privacy, events_from_json(release.manifest["events"])
     try:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
@@ -64,7 +65,7 @@ def _checked_events(release: Released) -> tuple[str, str]:
 
 
 def _checked_parameters(manifest: dict[str, Any]) -> tuple[str, str]:
-    """Whether it promises what was asked for."""
+    """Check that the promise is what the parameters ask for."""
     asked, privacy = manifest["parameters"], manifest["privacy"]
     epsilon = asked["local_epsilon"] if "local_epsilon" in asked else asked["epsilon"]
     if epsilon not in (None, privacy["epsilon"]) or asked["delta"] != privacy["delta"]:
@@ -73,10 +74,10 @@ def _checked_parameters(manifest: dict[str, Any]) -> tuple[str, str]:
 
 
 def _checked_rows(release: Released) -> tuple[str, str]:
-    """Whether its rows can be what its levels released."""
+    """Check that the rows can be what the levels released."""
     manifest, tokens = release.manifest, release.table.column("tokens").to_pylist()
     distinct = {*map(tuple, tokens)}
-    # Items were left out, which may be parts of what is there.
+    # Of such a release, items were left out, among them perhaps parts of those that are there.
     cut = "top" in manifest or manifest["parameters"].get("min_users") is not None
     of = _problems_of_list if manifest["verb"] == "counts" else _problems_of_levels
     for wrong in of(release, distinct, cut):

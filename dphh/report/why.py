@@ -1,4 +1,4 @@
-"""Explains why a phrase is not in a release, from the release alone. Free: reads no row.
+"""Explains why a phrase is not in a release, from the release alone. This is free and reads no row.
 
 It cannot say how many users hold the phrase, or whether any does: below the threshold both look the
 same. That is the privacy guarantee.
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dphh.errors import UsageError
-from dphh.report.sentences import Released, Tokens, is_of_list
+from dphh.report.sentences import Released, Tokens, has_every_given_item
 from dphh.rows.content import Content
 from dphh.wording.lines import plural, shorten
 
-#: The tokens of a text, as engines read it.
+#: A function that splits texts into tokens as engines do.
 Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
 Reason = Literal[
     "released",
@@ -26,17 +26,17 @@ Reason = Literal[
     "below",
     "left out by top",
 ]
-#: A level as a manifest says it.
-Level = dict[str, Any]
+#: A level as a manifest describes it.
+ManifestLevel = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Why:
-    """The reason as one word, the parts that it depends on, and an explaining sentence."""
+    """Why a phrase is not in a release: a reason of the list above, and a sentence for people."""
 
     tokens: Tokens
     reason: Reason
-    #: The shortest parts that were not released, which the phrase needs.
+    #: The shortest parts of the phrase that were not released, but had to be for it.
     missing: tuple[Tokens, ...]
     said: str
 
@@ -59,14 +59,14 @@ def _reasons(
     manifest, name = release.manifest, _quoted(release, tokens)
     asked, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
-        said = "nothing of this is left: see how it is split and what is kept."
+        said = "no token is left of this: see how texts are split and which tokens are kept."
         yield "not so read", f"As the corpus is read, {said}"
     if tokens in {tuple(word) for word in asked.get("known", ())}:
-        yield "not so read", f"{name} was given as known, so no user was asked."
+        yield "not so read", f"{name} was given as known, so no user was asked about it."
     if strange := set(tokens) - set(asked.get("character_set", tokens)):
         found = ", ".join(shorten(repr(token)) for token in sorted(strange))
-        yield "not so read", f"{name} holds {found}, not in the run's character set."
-    # Whether what was released is more than the beginning of sequences.
+        yield "not so read", f"{name} contains {found}, which the run's character set lacks."
+    # For each released sequence, whether it ends there; else it is only a beginning of others.
     ends: dict[Tokens, bool] = {}
     for row in release.table.to_pylist():
         way = tuple(row["tokens"])
@@ -75,12 +75,12 @@ def _reasons(
         only = "" if ends[tokens] else ", as a beginning of sequences; its end was not released"
         yield "released", f"{name} is in the release{only}."
     if (most := manifest.get("top")) is not None:
-        said = f"is not among the {most:,} that top({most}) took of a release: ask that one."
+        said = f"is not in the top({most}) that was taken from a release: ask that release."
         yield "left out by top", f"{name} {said}"
     if [*tokens] in map(list, asked.get("domain") or ()):
         said = f"the low end of its interval lies below min_users, {asked.get('min_users')}"
         yield "below", f"{name} is in the domain, and was left out: {said}."
-    if is_of_list(manifest) or "domain" in asked:
+    if has_every_given_item(manifest) or "domain" in asked:
         said = "that does not say whether anybody holds it"
         yield "not asked for", f"{name} is not among the items that were given; {said}."
     lengths = _lengths_of(levels)
@@ -96,15 +96,17 @@ def _reasons(
     yield "below", _threshold_sentence(release, len(tokens), subject)
 
 
-def _lengths_of(levels: Sequence[Level]) -> set[int]:
+def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
     """The lengths that a run looked at."""
-    # Devices are asked from pairs on: each character is a beginning, and no row of its own.
+    # `ldp_trie` asks for pairs first: no level has single characters, and all of them go on.
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
-def parts_of(tokens: Tokens, levels: Sequence[Level]) -> list[Tokens]:
-    """What must have been found before these tokens could be."""
-    if any(level["kind"] in ("vote", "batch", "local") for level in levels):  # of a trie
+def parts_of(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
+    """The parts of a phrase that must be released before the phrase can be."""
+    if any(
+        level["kind"] in ("vote", "batch", "local") for level in levels
+    ):  # `trie` and `ldp_trie`
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
     at = [level["pruning"] for level in levels
           if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
@@ -112,9 +114,9 @@ def parts_of(tokens: Tokens, levels: Sequence[Level]) -> list[Tokens]:
 
 
 def _missing_parts(
-    tokens: Tokens, released: set[Tokens], levels: Sequence[Level]
+    tokens: Tokens, released: set[Tokens], levels: Sequence[ManifestLevel]
 ) -> tuple[Tokens, ...]:
-    """The shortest parts whose absence kept these tokens from being looked at."""
+    """The shortest parts of a phrase that were not released, so that it was not looked at."""
     found: list[Tokens] = []
     for part in parts_of(tokens, levels):
         if part not in released:
@@ -132,8 +134,8 @@ def _threshold_sentence(release: Released, length: int, subject: str) -> str:
     if floor := release.manifest.get("counting", {}).get("min_users"):
         said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
     return (
-        f"{said} At this price, {users:,} people make it found with probability "
-        f"{finds['probability']:g} if they hold nothing else; those who hold more count for less."
+        f"{said} At this price it is found with probability {finds['probability']:g} if {users:,} "
+        "people hold it and nothing else; of people who hold more, more are needed."
     )
 
 

@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
-from dphh.errors import UsageError, withholding
+from dphh.errors import UsageError, hiding_private_details
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -28,9 +28,11 @@ def checked_call(function: Callable[Options, Result], what: str = "") -> Callabl
     return checked
 
 
-def checked_and_withholding(function: Callable[Options, Result]) -> Callable[Options, Result]:
-    """Decorate a function that reads private rows: `checked_call` and `withholding` in one."""
-    return withholding(function, arguments_check(function))
+def checked_and_hiding_private_details(
+    function: Callable[Options, Result],
+) -> Callable[Options, Result]:
+    """Decorate a function that reads private rows: `checked_call` and `hiding_private_details`."""
+    return hiding_private_details(function, arguments_check(function))
 
 
 def arguments_check(function: Callable[..., object], what: str = "") -> Callable[..., None]:

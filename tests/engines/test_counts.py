@@ -80,7 +80,7 @@ def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeyp
 
 BEGINNINGS = ["new york is big", "york new", "new york", "new york", "rare"]
 #: Users of one row; of several; of the same row twice; and one of everything, and of nothing.
-GROWN = (
+TRIE_SCHEMA = (
     [(user, BEGINNINGS[user % 5]) for user in range(400)]
     + [(user, "york new") for user in range(60)]
     + [(user, "new york") for user in range(0, 400, 7)]
@@ -122,13 +122,13 @@ def begun_by(row, read):
     def holds(sequence):
         return sequence == tokens if row["ended"] else sequence[: len(tokens)] == tokens
 
-    return len({user for user, text in GROWN if text is not None and holds(read(text))})
+    return len({user for user, text in TRIE_SCHEMA if text is not None and holds(read(text))})
 
 
 @pytest.mark.parametrize("how", READINGS)
 def test_each_leaf_is_counted_and_nothing_above_it(written, how):
     reading, more, read = READINGS[how]
-    release = grow(written(GROWN, **reading), **more).run(randomness=ExactCounts())
+    release = grow(written(TRIE_SCHEMA, **reading), **more).run(randomness=ExactCounts())
     rows = release.to_arrow().to_pylist()
     counted = leaves(rows)
     assert counted

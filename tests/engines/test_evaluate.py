@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dphh import Release, UsageError, evaluate, exact_ngrams
-from dphh.columns import SCORED
+from dphh.columns import SCORED_SCHEMA
 from tests.engines.ladders import held_by_user
 from tests.engines.levels import few
 
@@ -29,7 +29,7 @@ def release_of(*grams):
     ]
     levels = [{"level": level} for level in range(1, max(map(len, grams)) + 1)]
     manifest = {"run_id": "by hand", "levels": levels}
-    return Release(pa.Table.from_pylist(rows, SCORED), manifest)
+    return Release(pa.Table.from_pylist(rows, SCORED_SCHEMA), manifest)
 
 
 @given(rows=ROWS, max_n=st.integers(1, 4), at_least=st.integers(1, 3))

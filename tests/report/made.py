@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, GROWN, SCORED
+from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, SCORED_SCHEMA, TRIE_SCHEMA
 from dphh.release import Release
 
 HOSTILE = [
@@ -52,7 +52,7 @@ def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dic
 def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Release:
     """As `ngrams` with DPNE releases it, to three words."""
     rows = [(len(text.split()), text, text.split(), score) for text, score in scores.items()]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED)
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED_SCHEMA)
     levels: list[dict[str, Any]] = [
         {"level": 1, "kind": "set_union", "max_items": 10, "released": 5}
     ]
@@ -69,7 +69,7 @@ def items(texts: Sequence[str] = ("b", "a"), **more: Any) -> Release:
         [10.0 - place / 100 for place in range(len(texts))],
     ]  # fmt: skip
     levels = [{"level": 1, "kind": "set_union", "released": len(texts)}]
-    return Release(pa.table(columns, schema=SCORED), manifest("items", levels, **more))
+    return Release(pa.table(columns, schema=SCORED_SCHEMA), manifest("items", levels, **more))
 
 
 def trie(max_length: int = 4) -> Release:
@@ -77,7 +77,7 @@ def trie(max_length: int = 4) -> Release:
     ways = [("a", False), ("b", False), ("a", True), ("ab", False), ("bc", False), ("ab", True),
             ("bcd", False)]  # fmt: skip
     rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in ways]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=GROWN)
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=TRIE_SCHEMA)
     levels = [{"level": n, "kind": "vote"} for n in range(1, max_length + 1)]
     content = {**CONTENT, "reading": "whole", "unit": 1, "lower": False}
     return Release(table, manifest("trie", levels, parameters={"content": content}))
@@ -86,7 +86,7 @@ def trie(max_length: int = 4) -> Release:
 def counted(people: Mapping[str, tuple[int, int, int]]) -> Release:
     """A release that counts: users, and the ends of an interval."""
     rows = [(len(t.split()), t, t.split(), *users) for t, users in people.items()]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED)
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTS_SCHEMA)
     return Release(table, manifest("counts", [{"level": 1, "kind": "counts", **TOGETHER}]))
 
 
@@ -102,7 +102,9 @@ def within_country(
         for text, of_groups in people.items()
         for group, users in of_groups.items()
     ]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
+    table = pa.table(
+        [list(column) for column in zip(*rows, strict=True)], schema=GROUP_COUNTS_SCHEMA
+    )
     level = {"level": 1, "kind": "counts", **TOGETHER, **(noise or {})}
     made = manifest("counts", [level], parameters={"by": "country", "groups": list(groups)})
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}

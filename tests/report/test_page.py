@@ -53,7 +53,7 @@ def test_the_first_rows_of_a_table_are_open_and_the_rest_is_folded(monkeypatch):
     assert page_of(release, top=3).partition("<details>")[0].count('scope="row"') == 3
     with pytest.raises(UsageError, match="top"):
         page_of(release, top=0)
-    monkeypatch.setattr("dphh.report.page.MOST_ROWS", 3)
+    monkeypatch.setattr("dphh.report.page.MOST_FOLDED_ROWS", 3)
     assert "and 2 more in the release's table" in Seen(page_of(release)).text
 
 

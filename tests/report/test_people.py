@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dphh.columns import OTHERS
+from dphh.columns import OTHER_GROUP
 from dphh.levels.counts import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
@@ -10,12 +10,16 @@ from dphh.report.bar_tables import tables_of
 from tests.report.made import counted, within_country
 
 ITEMS = 1_000
-GROUPS = ("DE", "Malta", OTHERS)
+GROUPS = ("DE", "Malta", OTHER_GROUP)
 #: Over the L2 norm of a user: each count has the noise of ten times as many users.
 RELATIVE_SIGMA = 5.0
 #: In DE, forty items are held by 100 users and more, all others by ten. In Malta nobody holds any.
 TRUTH = {
-    f"word {n}": {"DE": 100 + 20 * n if n < 40 else 10, "Malta": 0, OTHERS: 3 * n if n < 9 else 0}
+    f"word {n}": {
+        "DE": 100 + 20 * n if n < 40 else 10,
+        "Malta": 0,
+        OTHER_GROUP: 3 * n if n < 9 else 0,
+    }
     for n in range(ITEMS)
 }
 

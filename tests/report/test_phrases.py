@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
-from dphh.columns import DIGEST, digest_of
+from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROLS
 from dphh.wording.lines import shorten, visible_text
 from dphh.wording.unseen import replace_invisible
@@ -95,7 +95,7 @@ def test_lengths_take_turns_as_their_scores_do_not_compare(k, expected):
     whole = ladder()
     found = whole.top(k)
     assert [row["item"] for row in found] == expected
-    assert found.manifest == {**whole.manifest, "top": k, DIGEST: digest_of(found.table)}
+    assert found.manifest == {**whole.manifest, "top": k, DIGEST_FIELD: digest_of(found.table)}
     assert len(whole) == len(PHRASES) and "top" not in whole.manifest
 
 

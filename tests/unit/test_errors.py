@@ -14,7 +14,7 @@ import pytest
 from dphh import Corpus, DphhError, EngineError, UsageError, items
 from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.polars.host import hide_polars_errors as of_polars
-from dphh.errors import withholding
+from dphh.errors import hiding_private_details
 
 pytestmark = pytest.mark.on_spark
 
@@ -102,7 +102,7 @@ def tracked(error):
 
 
 def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypatch):
-    @withholding
+    @hiding_private_details
     def reads():
         rows = [SECRET]
         try:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Release, UsageError, items
-from dphh.columns import DIGEST, SCORED, digest_of
+from dphh.columns import DIGEST_FIELD, SCORED_SCHEMA, digest_of
 from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
@@ -32,7 +32,7 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
             pa.array([[item] for item in items], pa.list_(pa.string())),
             pa.array([10.0 - i for i in range(len(items))], pa.float64()),
         ],
-        schema=SCORED,
+        schema=SCORED_SCHEMA,
     )
     price = PLAN.to_json()
     manifest = {
@@ -42,7 +42,7 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
         "randomness": randomness,
         "levels": [{"level": level, "kind": "set_union", "released": len(items)}],
         "versions": {"dphh": version("dphh")},
-        DIGEST: digest_of(table),
+        DIGEST_FIELD: digest_of(table),
     }
     return Release(table, manifest)
 
@@ -53,7 +53,7 @@ def test_a_release_is_the_same_through_every_door(tmp_path, items):
     back = Release.load(made.save(tmp_path / "deep" / "out"))
     assert back.manifest == made.manifest
     assert back.to_arrow() == made.to_arrow()
-    assert back.to_arrow().schema == SCORED
+    assert back.to_arrow().schema == SCORED_SCHEMA
     assert back.to_polars()["item"].to_list() == items
     assert Release.from_parquet(made.parquet(), made.manifest).to_arrow() == made.to_arrow()
     assert pl.read_parquet(tmp_path / "deep" / "out" / TABLE).equals(made.to_polars())

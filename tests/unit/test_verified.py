@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Release, UsageError, counts, items, ldp_trie, ngrams, trie
-from dphh.columns import DIGEST, digest_of
+from dphh.columns import DIGEST_FIELD, digest_of
 
 TEXTS = [(who, "see you later my friend") for who in range(900)]
 
@@ -47,13 +47,13 @@ def with_row(release, tokens):
     table = pa.concat_tables(
         [release.table, pa.Table.from_pylist([row], schema=release.table.schema)]
     )
-    return Release(table, {**release.manifest, DIGEST: digest_of(table)})
+    return Release(table, {**release.manifest, DIGEST_FIELD: digest_of(table)})
 
 
 EDITS = {
     "promises less than its own events cost": lambda m: m["privacy"].update(epsilon=0.1),
     "not the epsilon and delta that its parameters": lambda m: m["parameters"].update(delta=1e-9),
-    "hash": lambda m: m.pop(DIGEST),
+    "hash": lambda m: m.pop(DIGEST_FIELD),
     "lacks or misspells 'events'": lambda m: m.pop("events"),
     "level 2 has": lambda m: m["levels"][-2].update(released=3),
 }

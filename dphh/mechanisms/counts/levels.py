@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHERS, interleaved_by_level
+from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
 from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
@@ -33,7 +33,7 @@ def count_listed_items(
     """Count the users of every item of the list, held or not, within the price's groups."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
-    names = (*price["groups"], OTHERS) if price["by"] is not None else (None,)
+    names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
     done, counted = counted_items(host, once, level, listed, price["groups"])
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
@@ -45,7 +45,7 @@ def count_listed_items(
         "group": groups,
         **counted,
     }
-    schema = COUNTED if price["by"] is None else COUNTED_IN_GROUPS
+    schema = COUNTS_SCHEMA if price["by"] is None else GROUP_COUNTS_SCHEMA
     yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import ESTIMATED
+from dphh.columns import LDP_TRIE_SCHEMA
 from dphh.engines.host import Host, Once
 from dphh.errors import CorpusError
 from dphh.levels.ldp_trie import LocalLevel
@@ -201,5 +201,5 @@ def _released_rows(level: LocalLevel, steps: Sequence[GrownPrefix], joiner: str)
             pa.array(errors, pa.float64()),
             pa.array([step.ended for step in steps], pa.bool_()),
         ],
-        schema=ESTIMATED,
+        schema=LDP_TRIE_SCHEMA,
     )

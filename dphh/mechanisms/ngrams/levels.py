@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import SCORED
+from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
@@ -53,7 +53,7 @@ def dpne_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
         threshold = spurious_threshold(planned, len(ladder.top), len(valid))
         level = replace(planned, valid=len(valid), threshold_grid=threshold)
         if len(valid) == 0:  # no gram below was released, so none is valid: no text is read
-            yield LevelDone(level, SCORED.empty_table())
+            yield LevelDone(level, SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/level {level.level}"
         passed = once(purpose, partial(draw_grams, placed, level, ladder, valid, purpose))

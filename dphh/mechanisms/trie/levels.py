@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import GROWN
+from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import Host, Once
 from dphh.errors import CorpusError
 from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
@@ -53,7 +53,7 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
     trie = Trie()
     for level in levels:
         if not trie.paths:  # the trie has stopped growing, so no user is asked
-            yield LevelDone(level, GROWN.empty_table())
+            yield LevelDone(level, TRIE_SCHEMA.empty_table())
             continue
         purpose = f"trie/level {level.level}"
         if isinstance(level, SampledUsersLevel):
@@ -155,4 +155,6 @@ def _released_rows(level: int, paths: list[TokenPath], ended: Any, joiner: str) 
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
     scores = pa.nulls(len(paths), pa.float64())  # votes are not released
-    return pa.table([levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=GROWN)
+    return pa.table(
+        [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
+    )

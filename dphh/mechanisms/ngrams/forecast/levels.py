@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.columns import SCORED
+from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import Host, Once
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, climb_start
@@ -93,7 +93,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         if (
             len(level_to_run.valid) == 0
         ):  # no gram below was released, so none is valid: no text is read
-            yield LevelDone(replace(planned, valid=0), SCORED.empty_table())
+            yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
         table = once(purpose, partial(draw_level, placed, level_to_run, ladder, purpose))
