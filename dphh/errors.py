@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 #: The environment variable that, set to 1, shows engines' own messages and tracebacks: for those
 #: who may see the data.
-SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+SHOW_ERRORS_VARIABLE = "DPHH_SHOW_ENGINE_ERRORS"
 
 #: Control characters and those that move a cursor or reverse text, except tab and line feed.
 CONTROLS = re.compile(
@@ -117,7 +117,7 @@ def hiding_private_details(
         try:
             return function(*arguments, **named)
         except DphhError as problem:
-            if os.environ.get(SHOW_ERRORS) == "1":
+            if os.environ.get(SHOW_ERRORS_VARIABLE) == "1":
                 raise
             told = problem
         # Outside the except block, so that Python attaches no context to the error again.
