@@ -223,15 +223,15 @@ def queries(monkeypatch) -> list[Query]:
     from dphh.engines.spark.host import SparkHost
 
     seen: list[Query] = []
-    ask = SparkHost.ask
+    frame_of_query = SparkHost.frame_of_query
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
-        frame = ask(self, step, select, parameters)
+        frame = frame_of_query(self, step, select, parameters)
         described = self.spark.sparkContext.getLocalProperty("spark.job.description")
         seen.append(Query(step, select, parameters, str(described), frame))
         return frame
 
-    monkeypatch.setattr(SparkHost, "ask", listen)
+    monkeypatch.setattr(SparkHost, "frame_of_query", listen)
     return seen
 
 
