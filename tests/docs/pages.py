@@ -92,14 +92,14 @@ class Running:
 @contextmanager
 def same_noise() -> Iterator[None]:
     """The same noise at every run, so that a page's releases are those that it shows."""
-    seeded, drawn = SeededRandomness(5), SystemRandomness.words
+    seeded, drawn = SeededRandomness(5), SystemRandomness.random_words
     SystemRandomness.random_words = lambda _, *asked: seeded.random_words(*asked)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        SystemRandomness.words = drawn
+        SystemRandomness.random_words = drawn
 
 
 def alike(printed: str, said: str) -> bool:
