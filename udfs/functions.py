@@ -126,8 +126,8 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             KEY_WEIGHTS,
             keys_are_words=True,
         ),
-        "given_to_words": Function(
-            of.given_to_words,
+        "contributions_by_w": Function(
+            of.contributions_by_w,
             (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS, LOOKUP),
             KEY_WEIGHTS,
             keys_are_words=True,
@@ -136,11 +136,13 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "contributions_of_grams": Function(
             of.contributions_of_grams, (*USERS_AND_KEYS, *EQUAL_WEIGHTS), KEY_WEIGHTS
         ),
-        "plain_contributions": Function(
-            of.plain_contributions, (*USERS_AND_KEYS, ONE_INT), KEY_WEIGHTS
+        "round_1_contributions": Function(
+            of.round_1_contributions, (*USERS_AND_KEYS, ONE_INT), KEY_WEIGHTS
         ),
-        "shared_contributions": Function(
-            of.shared_contributions, (*USERS_AND_KEYS, LOOKUP, ONE_INT), KEY_WEIGHTS
+        "round_2_contributions": Function(
+            of.round_2_contributions, (*USERS_AND_KEYS, LOOKUP, ONE_INT), KEY_WEIGHTS
         ),
-        "counted": Function(of.counted_keys, (INTS, INTS, LOOKUP), KEY_WEIGHTS),
+        "contributions_to_counts": Function(
+            of.contributions_to_counts, (INTS, INTS, LOOKUP), KEY_WEIGHTS
+        ),
     }

@@ -9,7 +9,7 @@ WITH
 -- loss is added to an octave (udfs/kernel/given_grams.py): a vector of a bounded L2 norm. The first
 -- row of a batch has the sums over all users of the batch.
 users_contributions AS (
-    SELECT unnest(dphh_counted(lengths, ids, $weighing)) AS contribution
+    SELECT unnest(dphh_contributions_to_counts(lengths, ids, $weighing)) AS contribution
     FROM counted_users
 ),
 

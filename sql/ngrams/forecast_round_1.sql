@@ -18,7 +18,7 @@ CREATE TEMP TABLE plain_sums AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(dphh_plain_contributions(user_hashes, lengths, keys, $norm)) AS contribution
+    SELECT unnest(dphh_round_1_contributions(user_hashes, lengths, keys, $norm)) AS contribution
     FROM positions
 )
 

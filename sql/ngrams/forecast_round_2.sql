@@ -15,7 +15,7 @@ weighed AS (
 users_contributions AS (
     SELECT
         unnest(
-            dphh_shared_contributions(user_hashes, lengths, keys, g_of_grams, $norm)
+            dphh_round_2_contributions(user_hashes, lengths, keys, g_of_grams, $norm)
         ) AS contribution
     FROM weighed
 ),

@@ -25,7 +25,7 @@ remaining AS (
 users_contributions AS (
     SELECT
         unnest(
-            dphh_given_to_words(
+            dphh_contributions_by_w(
                 user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, w_of_words
             )
         ) AS contribution

@@ -63,9 +63,9 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
     whole = asked.run(engine="duckdb", randomness=SeededRandomness(11)).to_arrow()
     for module, name, size in (
         (contributions, "PIECE_SIZE", 4), (positions, "PIECE_SIZE", 4),
-        (vocabulary, "NUMBERED_AT_ONCE", 32), (gathering, "POSITIONS_OF_ROW", 3),
+        (vocabulary, "NUMBERED_AT_ONCE", 32), (gathering, "POSITIONS_PER_ROW", 3),
         (gathering, "TEXTS_AT_ONCE", 64), (gathering, "BATCH_BYTES", 512),
-        (spilled_texts, "POSITIONS", 256),
+        (spilled_texts, "POSITIONS_AT_ONCE", 256),
     ):  # fmt: skip
         assert getattr(module, name) > size
         monkeypatch.setattr(module, name, size)

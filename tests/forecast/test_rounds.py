@@ -22,11 +22,11 @@ from dphh.privacy.forecast_rounds import (
 )
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import ReleasedKeys
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram
-from dphh.udfs.kernel.whole_users import weighed
+from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
+from dphh.udfs.kernel.whole_users import contributions_in_first_row
 
 SIGMA_GRID = 2**15
-Rule = PlainWeights | WeightsByGram
+Rule = Round1Weights | Round2Weights
 units = st.integers(1, 2**20)
 
 
@@ -81,7 +81,7 @@ def sums(users: Lists, rule: Rule) -> dict[int, int]:
     user_hashes, lengths = [[*range(len(users))]], [[len(user) for user in users]]
     held = [[key for user in users for key in KEYS[user].tolist()]]
     lists = pa.list_(pa.int64())
-    found = weighed(
+    found = contributions_in_first_row(
         pa.array(user_hashes, lists), pa.array(lengths, lists), pa.array(held, lists), rule
     )
     added: dict[int, int] = {}
@@ -102,8 +102,8 @@ everything = list(range(WORDS * WORDS))
 @given(lists_of_users, st.lists(st.sampled_from(everything)), small_units)
 def test_a_user_moves_round_1_by_the_unit_at_most(users, more, unit):
     for their in (more, more[:1], everything, []):
-        assert moved(users, their, PlainWeights(unit)) <= unit**2
-    assert moved(users, [], PlainWeights(unit)) == 0
+        assert moved(users, their, Round1Weights(unit)) <= unit**2
+    assert moved(users, [], Round1Weights(unit)) == 0
 
 
 @settings(max_examples=50)
@@ -111,14 +111,14 @@ def test_a_user_moves_round_1_by_the_unit_at_most(users, more, unit):
 def test_a_user_moves_round_2_by_the_unit_at_most(users, more, unit, seed):
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    rule = WeightsByGram(unit, ReleasedKeys(KEYS), weights)
+    rule = Round2Weights(unit, ReleasedKeys(KEYS), weights)
     for their in (more, more[:1], everything, []):
         assert moved(users, their, rule) <= unit**2
 
 
 def test_round_2_refuses_a_gram_that_round_1_did_not_name():
     """Its weight would depend on who else holds it."""
-    rule = WeightsByGram(900, ReleasedKeys(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    rule = Round2Weights(900, ReleasedKeys(KEYS[::2]), np.full(len(KEYS[::2]), 64))
     assert sums([[0, 2, 4]], rule)
     with pytest.raises(RuntimeError, match="was not there in round 1"):
         sums([[0, 1]], rule)
@@ -126,15 +126,15 @@ def test_round_2_refuses_a_gram_that_round_1_did_not_name():
 
 def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs():
     """At a unit of 5 who holds 36 grams gives each of them 0."""
-    assert sums([everything], PlainWeights(5)).keys() >= set(KEYS.tolist())
-    assert max(sums([everything], PlainWeights(5)).values()) == 0
+    assert sums([everything], Round1Weights(5)).keys() >= set(KEYS.tolist())
+    assert max(sums([everything], Round1Weights(5)).values()) == 0
 
 
 @pytest.mark.parametrize(("weight", "is_taken"), [(4_095, True), (4_096, False), (2**23, False)])
 def test_weights_whose_squares_could_overflow_are_refused(weight, is_taken):
     weights = np.array([1, weight], dtype=np.int64)
     if is_taken:
-        WeightsByGram(1024, ReleasedKeys(KEYS[:2]), weights)
+        Round2Weights(1024, ReleasedKeys(KEYS[:2]), weights)
         return
     with pytest.raises(ValueError, match="below 4,096"):
-        WeightsByGram(1024, ReleasedKeys(KEYS[:2]), weights)
+        Round2Weights(1024, ReleasedKeys(KEYS[:2]), weights)

@@ -23,8 +23,8 @@ from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.reading import ReadWords
-from dphh.udfs.kernel.words import numbers_of
-from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.kernel.words import numbers_by_word
+from dphh.udfs.text.hashes import hashes_of_spellings
 from tests.conftest import HERE
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
@@ -170,7 +170,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
         for block in column(blocks, "user_hashes").to_pylist()
         for number in np.frombuffer(block, "<u8").tolist()
     ]
-    assert sorted(hashes) == sorted(of_spellings(pa.array(USERS)).tolist())
+    assert sorted(hashes) == sorted(hashes_of_spellings(pa.array(USERS)).tolist())
     assert of_words(blocks) == weighed(HELD)
 
 
@@ -184,7 +184,7 @@ def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_released_words_are_found_by_their_spelling_in_every_block() -> None:
     blocks = blocks_of(*halves())
-    released = numbers_of(pa.array(["be", "in no text", "not"]))
+    released = numbers_by_word(pa.array(["be", "in no text", "not"]))
     ids, words = column(blocks, "ids"), column(blocks, "words")
     left = Spark().call("unreleased", ids, words, *of_all(blocks, 0), objects=[released])
     blocks = blocks.set_column(2, "ids", left)
@@ -237,7 +237,7 @@ W = {"to": 9, "be": 5, "or": 3, "not": 1, "in no text": 8}
 def given(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
     arguments = [*users, *of_all(blocks, CAP, BITS, 0), brought(blocks, tasks)]
-    return sums(Spark().call("given_to_words", *arguments, objects=[SALT]))
+    return sums(Spark().call("contributions_by_w", *arguments, objects=[SALT]))
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 100])
@@ -293,12 +293,12 @@ def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
 ) -> None:
     many = pa.array([f"word {i:06}" for i in range(20_000)])
     spark: Any = Spark()
-    sent = border.Broadcast(spark, "released", numbers_of(many))
+    sent = border.Broadcast(spark, "released", numbers_by_word(many))
     assert sent.value.words.equals(many)
     monkeypatch.setattr(border, "MOST_BYTES_SENT", 200_000)
     told = r"released takes [\d,]+ bytes, and Spark's executors are sent 200,000 at most"
     with pytest.raises(EngineOutOfMemory, match=told):
-        border.Broadcast(spark, "released", numbers_of(many))
+        border.Broadcast(spark, "released", numbers_by_word(many))
 
 
 #: By name, whether a function draws; `weight` and the bounds of users do not.

@@ -15,8 +15,8 @@ from dphh.errors import EngineOutOfMemory
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
-from dphh.udfs.kernel.reading import Read, ReadWords
-from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.kernel.reading import ReadWords, TextReader
+from dphh.udfs.text.hashes import hashes_of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 Text = tuple[int, list[str]]
@@ -31,7 +31,7 @@ def named(user: int) -> str:
 
 
 def gathered(
-    texts: list[Text], cuts: list[int], read: Read, most: int | None
+    texts: list[Text], cuts: list[int], read: TextReader, most: int | None
 ) -> list[tuple[int, list[int]]]:
     """(user_hash, ids) of each user."""
     columns = (
@@ -66,8 +66,8 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
             patch.setattr(module, "BATCH_BYTES", 50)
             patch.setattr(module, "FOUR_BYTE_POSITIONS", 0)
             patch.setattr(module, "TEXTS_AT_ONCE", 2)
-            patch.setattr(spilled_texts, "POSITIONS", 4)
-            patch.setattr(module, "POSITIONS_OF_ROW", 3)
+            patch.setattr(spilled_texts, "POSITIONS_AT_ONCE", 4)
+            patch.setattr(module, "POSITIONS_PER_ROW", 3)
         vocabulary = Vocabulary()
         found = gathered(texts, cuts, ReadWords().reader(vocabulary), most)
     words: dict[int, list[str]] = {}
@@ -77,7 +77,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
     assert sorted(spelled) == sorted(held for held in words.values() if held)
     # What stands for a user depends on the name alone; who holds one word needs none.
     user_hashes = [
-        of_spellings(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
+        hashes_of_spellings(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
         for user, held in words.items()
         if held
     ]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.text import short_words, vocabulary
-from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.text.hashes import hashes_of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 WORDS = ["", "a", "é", "日本", "\0", "\0\0", "12345678", "123456789", "x" * 1000, "x" * 1001]
@@ -32,9 +32,9 @@ def one_by_one(text: str) -> int:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_a_hash_is_that_of_the_bytes_wherever_the_text_stands(kind):
     texts = pa.array(WORDS, kind)
-    assert of_spellings(texts).tolist() == [one_by_one(word) for word in WORDS]
-    assert of_spellings(texts[3:7]).tolist() == [one_by_one(word) for word in WORDS[3:7]]
-    assert len(of_spellings(texts[:0])) == 0
+    assert hashes_of_spellings(texts).tolist() == [one_by_one(word) for word in WORDS]
+    assert hashes_of_spellings(texts[3:7]).tolist() == [one_by_one(word) for word in WORDS[3:7]]
+    assert len(hashes_of_spellings(texts[:0])) == 0
 
 
 def test_words_come_back_from_their_numbers_and_nothing_has_none():
@@ -80,7 +80,9 @@ def test_a_closed_vocabulary_says_the_same_and_opens_again(monkeypatch):
 
 
 def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
-    monkeypatch.setattr(vocabulary, "of_spellings", lambda words: np.full(len(words), 7, np.uint64))
+    monkeypatch.setattr(
+        vocabulary, "hashes_of_spellings", lambda words: np.full(len(words), 7, np.uint64)
+    )
     words = Vocabulary()
     words.ids(pa.array(["a", "b"]))
     words.close()
@@ -90,9 +92,9 @@ def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
 @pytest.mark.parametrize("slots", [2, 64, 1 << 19])
 @pytest.mark.parametrize("kept", [3, 1 << 20])
 def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEW_WORDS", 1)
+    monkeypatch.setattr(vocabulary, "FEWEST_WORDS_FOR_CACHE", 1)
     monkeypatch.setattr(short_words, "_SLOTS", slots)
-    monkeypatch.setattr(short_words, "_KEPT", kept)
+    monkeypatch.setattr(short_words, "_CACHEABLE", kept)
     monkeypatch.setattr(short_words, "_WORDS_AT_ONCE", 7)
     words, number = Vocabulary(), {}
     rng = np.random.default_rng(slots)
@@ -113,7 +115,7 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
 
 
 def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEW_WORDS", 1)
+    monkeypatch.setattr(vocabulary, "FEWEST_WORDS_FOR_CACHE", 1)
     words = Vocabulary()
     rng = np.random.default_rng(1)
     lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs.kernel.contributions import below_cut, contributions, distinct, equal_weights
+from dphh.udfs.kernel.contributions import below_cut, contributions, distinct_pairs, equal_weights
 from dphh.udfs.kernel.positions import ReleasedKeys
 
 BITS, CAP = 10, 4
@@ -42,10 +42,10 @@ def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
     for numbers in (right, (left << 32) | right):
         keys = np.where(none, -1, numbers)
         held = {pair for pair in zip(keys.tolist(), owner.tolist(), strict=True) if pair[0] >= 0}
-        found = distinct(keys, owner.astype(np.uint32))
+        found = distinct_pairs(keys, owner.astype(np.uint32))
         assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(held)
         if keys.max() < 2**31:
-            narrow = distinct(keys.astype(np.int32), owner.astype(np.uint32))
+            narrow = distinct_pairs(keys.astype(np.int32), owner.astype(np.uint32))
             assert all(map(np.array_equal, found, narrow))
 
 

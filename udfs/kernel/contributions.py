@@ -24,17 +24,17 @@ from numpy.typing import NDArray
 from dphh.privacy.forecast_rounds import round_2_weights
 from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
-from dphh.udfs.text.hashes import Hashes, Integers, mixed, of_numbers
+from dphh.udfs.text.hashes import Hashes, Integers, hashes_of_numbers, mix_bits
 
-#: Positions processed together, so that intermediate arrays stay in the processor's cache.
+#: The positions of a piece: processed at one time, so that arrays stay in the processor's cache.
 PIECE_SIZE = 1 << 17
 #: Bits of the hash that orders an over-full user's keys.
 _PRIORITY_BITS = np.uint64(40)
-#: How many of these bits hold the weight where the largest weights are kept: as many as ONE_W has.
-_WEIGHT_BITS = np.uint64(16)
-#: Of over-full users' hashes so many are looked at to guess which are small, and how many times as
-#: many small ones are taken as are needed.
-_SAMPLE, _MARGIN = 1 << 11, 1.5
+#: How many of these bits hold w, where the keys of the largest w are kept: as many as ONE_W has.
+_W_BITS = np.uint64(16)
+#: The limit below which a hash is small is guessed from a sample of so many hashes, such that some
+#: times as many small ones lie below it as are needed.
+_SAMPLED_HASHES, _LIMIT_MARGIN = 1 << 11, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class HeldKeys:
     #: For each pair, the key, and the index of its user in this block.
     keys: Integers
     owner: Integers
-    #: For each user, the number of keys (t), and the user hash: a hash of the user's name.
-    number: Integers
+    #: For each user, how many keys the user holds (t), and the user hash: a hash of the user id.
+    key_counts: Integers
     user_hashes: Integers
 
 
@@ -53,8 +53,8 @@ class WeightRule(Protocol):
     """A rule for the integer weights that users give to each of the keys they hold.
 
     A rule looks at one user at a time and keeps the user's L2 norm within what was priced. A rule
-    with a method `list_sizes(number)` also gives weights to negative keys, which count users by how
-    many keys they hold: (key, weight) for each user who holds a key.
+    with a method `list_sizes(key_counts)` also gives weights to negative keys, which count users by
+    how many keys they hold: (key, weight) for each user who holds a key.
 
     A key of weight 0 is dropped: its sum does not change, and a level's noise and threshold use
     only sums. A rule with `keeps_zeros` keeps such keys in the output, because a later step asks
@@ -76,36 +76,37 @@ class EqualWeights:
     weights: Integers
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
-    hashed: Callable[[Integers], Hashes] = of_numbers
+    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers
     #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
     keeps_zeros: bool = False
 
     def __call__(self, held: HeldKeys) -> Integers:
         max_items = len(self.weights) - 1
-        weight = self.weights.take(held.number, mode="clip").take(held.owner)
-        over_full = held.number > max_items
+        weight = self.weights.take(held.key_counts, mode="clip").take(held.owner)
+        over_full = held.key_counts > max_items
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = priorities_of(held, over, self.salt, self.hashed)
-            number = held.number * over_full
-            weight[over] = self.weights[-1] * below_cut(owner, priorities, number, max_items)
+            priorities = priorities_of(held, over, self.salt, self.hash_keys)
+            key_counts = held.key_counts * over_full
+            weight[over] = self.weights[-1] * below_cut(owner, priorities, key_counts, max_items)
         return weight
 
 
 def priorities_of(
-    held: HeldKeys, over: Integers, salt: int, hashed: Callable[[Integers], Hashes]
+    held: HeldKeys, over: Integers, salt: int, hash_keys: Callable[[Integers], Hashes]
 ) -> Hashes:
-    """The rank of each of these pairs in its user's own order, a hash of _PRIORITY_BITS bits."""
-    users = mixed(of_numbers(held.user_hashes), salt)
-    priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
+    """A hash of _PRIORITY_BITS bits for each pair with an index in `over`: a user keeps the keys
+    with the smallest ones."""
+    users = mix_bits(hashes_of_numbers(held.user_hashes), salt)
+    priorities = mix_bits(hash_keys(held.keys.take(over)) ^ users.take(held.owner.take(over)))
     priorities >>= np.uint64(64) - _PRIORITY_BITS
     return priorities
 
 
 @dataclass(frozen=True, eq=False)
 class RelativeWeights:
-    """floor(unit w / |w|_2) for each of t keys, where w is a function of earlier noised weights.
+    """floor(unit w / |w|_2) for each of a user's keys; w follows from its earlier noised weights.
 
     A user with more than `max_items` keys keeps those of the largest w; equal ones are ordered by
     hash. Every key that any user holds has a w: earlier rounds noised it, whatever weight it got.
@@ -117,33 +118,33 @@ class RelativeWeights:
     salt: int
     #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
     w: Integers
-    hashed: Callable[[Integers], Hashes] = of_numbers
+    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers
     keeps_zeros: bool = True
 
     def __call__(self, held: HeldKeys) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
             raise RuntimeError("dphh: a round reads an item that the previous round did not have")
-        over_full = held.number > self.max_items
+        over_full = held.key_counts > self.max_items
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            priorities = priorities_of(held, over, self.salt, self.hashed) >> _WEIGHT_BITS
-            priorities |= (ONE_W - w.take(over)).view(np.uint64) << (_PRIORITY_BITS - _WEIGHT_BITS)
-            number = held.number * over_full
-            w[over] *= below_cut(owner, priorities, number, self.max_items)
-        return round_2_weights(self.unit, w, held.owner, len(held.number))
+            priorities = priorities_of(held, over, self.salt, self.hash_keys) >> _W_BITS
+            priorities |= (ONE_W - w.take(over)).view(np.uint64) << (_PRIORITY_BITS - _W_BITS)
+            key_counts = held.key_counts * over_full
+            w[over] *= below_cut(owner, priorities, key_counts, self.max_items)
+        return round_2_weights(self.unit, w, held.owner, len(held.key_counts))
 
 
 def equal_weights(
     max_items: int,
     grid_bits: int,
     salt: int,
-    hashed: Callable[[Integers], Hashes] = of_numbers,
+    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers,
     keeps_zeros: bool = False,
 ) -> EqualWeights:
-    """Make the rule from a level's parameters."""
-    return EqualWeights(_weights_by_count(grid_bits, max_items), salt, hashed, keeps_zeros)
+    """`EqualWeights` by a level's parameters."""
+    return EqualWeights(_weights_by_count(grid_bits, max_items), salt, hash_keys, keeps_zeros)
 
 
 @lru_cache(maxsize=64)
@@ -154,7 +155,8 @@ def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
 def contributions(
     user_hashes: Integers, lengths: Integers, keys: Integers, weigh: WeightRule
 ) -> tuple[Integers, Integers]:
-    """(key, weight): the sums over these users; a key appears once for every PIECE_SIZE or so.
+    """(key, weight): what these users add, summed by key. A key appears once for each piece of
+    about PIECE_SIZE positions that has it.
 
     `keys` are the users' keys, one user after the other, and `lengths` says how many each has. A
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
@@ -171,24 +173,24 @@ def contributions(
 
 
 def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) -> Iterator[HeldKeys]:
-    """The distinct keys of these users, some whole users at a time."""
+    """The distinct keys that these users hold, some whole users at a time."""
     for first, last, start, end in _pieces_of_users(lengths, keys):
         users = np.repeat(np.arange(last - first, dtype=np.uint32), lengths[first:last])
-        held_keys, owner = distinct(keys[start:end], users)
-        number = np.bincount(owner, minlength=last - first)
-        yield HeldKeys(held_keys, owner, number, user_hashes[first:last])
+        held_keys, owner = distinct_pairs(keys[start:end], users)
+        key_counts = np.bincount(owner, minlength=last - first)
+        yield HeldKeys(held_keys, owner, key_counts, user_hashes[first:last])
 
 
 def _sums_of_piece(held: HeldKeys, weigh: WeightRule) -> Iterator[tuple[Integers, Integers]]:
     yield sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:
-        sizes, weights = list_sizes(held.number)
+        sizes, weights = list_sizes(held.key_counts)
         order = np.argsort(sizes)
         yield sums_by_key(sizes[order], weights[order])
 
 
-def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
+def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     """Each pair of numbers once, in ascending order of the first, then the second.
 
     Pairs whose first number is -1 are dropped. The first may be a pair itself, left * 2^32 + right.
@@ -200,8 +202,10 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     pairs <<= kind(beside)
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
-    pairs = pairs[: np.searchsorted(pairs, kind(largest + 1) << kind(beside))]  # none comes last
-    pairs = pairs.take(first_of_each(pairs))
+    pairs = pairs[
+        : np.searchsorted(pairs, kind(largest + 1) << kind(beside))
+    ]  # pairs of -1 come last
+    pairs = pairs.take(first_occurrences(pairs))
     two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
     one = (pairs >> kind(beside)).astype(np.int64)
     if for_right < 32:
@@ -210,8 +214,9 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
 
 
 def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
-    """The keys in 32 bits if they fit into `room` bits, else in 64; the largest key, below what -1
-    becomes; and how many bits the right half of a pair has now."""
+    """The keys as 32-bit integers if they fit into `room` bits, else as 64-bit integers, in which
+    -1 becomes larger than any key; the largest key; and how many bits the right half of a pair has
+    now."""
     largest = int(keys.max(initial=0))
     if largest + 1 < 2**room:
         return keys.astype(np.uint32), largest, 32
@@ -227,21 +232,23 @@ def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
     return keys.astype(np.uint64), largest, 32
 
 
-def first_of_each(ascending: Any) -> Integers:
-    """The index of each number's first occurrence."""
+def first_occurrences(ascending: Any) -> Integers:
+    """The index of the first occurrence of each number."""
     new = np.empty(len(ascending), dtype=np.bool_)
     new[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return np.flatnonzero(new)
 
 
-def below_cut(owner: Integers, priorities: Hashes, number: Integers, cap: int) -> NDArray[np.bool_]:
-    """Which keys of these over-full users hash below their owner's (cap + 1)st smallest hash.
+def below_cut(
+    owner: Integers, priorities: Hashes, key_counts: Integers, cap: int
+) -> NDArray[np.bool_]:
+    """Which keys of over-full users have a hash below their owner's (cap + 1)st smallest one.
 
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
     in_order = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
-    some, found = _smallest_hashes(owner, priorities, number, cap)
+    some, found = _smallest_hashes(owner, priorities, key_counts, cap)
     sought = np.sort(in_order.take(some))
     start = np.cumsum(found) - found
     cuts = sought.take(start + cap, mode="clip")
@@ -250,22 +257,22 @@ def below_cut(owner: Integers, priorities: Hashes, number: Integers, cap: int) -
 
 
 def _smallest_hashes(
-    owner: Integers, priorities: Hashes, number: Integers, cap: int
+    owner: Integers, priorities: Hashes, key_counts: Integers, cap: int
 ) -> tuple[Integers, Integers]:
-    """Indices of keys of which each user has the cap + 1 smallest hashes, and how many of them the
-    user has. The others need no sorting.
+    """Indices of keys, among which are those of each user's cap + 1 smallest hashes; and how many
+    of these indices each user has. Other keys need no sorting.
 
-    A limit is guessed for each user from a sample of all hashes. Users who have too few below it
-    keep all, so a wrong guess costs time and changes no result.
+    A limit is guessed for each user from a sample of all hashes. For users who have too few hashes
+    below it, all are taken, so a wrong guess costs time and changes no result.
     """
-    sample = np.sort(priorities[:: len(priorities) // _SAMPLE + 1])
-    wanted = (cap + 1) * _MARGIN * len(sample) / np.maximum(number, 1)
+    sample = np.sort(priorities[:: len(priorities) // _SAMPLED_HASHES + 1])
+    wanted = (cap + 1) * _LIMIT_MARGIN * len(sample) / np.maximum(key_counts, 1)
     all_of_them = np.uint64(1) << _PRIORITY_BITS
     limits = np.append(sample, all_of_them).take(wanted.astype(np.int64), mode="clip")
     for _ in range(2):
         some = np.flatnonzero(priorities < limits.take(owner))
-        found = np.bincount(owner.take(some), minlength=len(number))
-        too_few = (found <= cap) & (number > cap)
+        found = np.bincount(owner.take(some), minlength=len(key_counts))
+        too_few = (found <= cap) & (key_counts > cap)
         if not too_few.any():
             break
         limits[too_few] = all_of_them
@@ -290,9 +297,10 @@ def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, i
 def sums_by_key(
     keys: Integers, weight: Integers, keeps_zeros: bool = False
 ) -> tuple[Integers, Integers]:
-    """Each of these ascending keys once, with its sum; weights of 0 are dropped unless kept."""
+    """Each of these ascending keys once, with the sum of its weights. Without `keeps_zeros`, keys
+    whose weights are all 0 are dropped."""
     if not keeps_zeros:
         some = np.flatnonzero(weight != 0)
         keys, weight = keys.take(some), weight.take(some)
-    first = first_of_each(keys)
+    first = first_occurrences(keys)
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight

@@ -1,5 +1,5 @@
-"""Gather texts, which arrive in any order, into rows of whole users: lists of word ids, or of the
-keys of given items that the user holds.
+"""Gathers texts, which arrive in any order, into rows of whole users: lists of the word ids in a
+user's texts, or of the keys of given items that the user holds.
 
 DuckDB and Polars gather a corpus in one process. On Spark each task gathers the users of its part.
 """
@@ -16,32 +16,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
-from dphh.udfs.kernel.contributions import first_of_each
+from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
-from dphh.udfs.kernel.reading import Read
+from dphh.udfs.kernel.reading import TextReader
 from dphh.udfs.kernel.spilled_texts import (
     SpilledTexts,
     Texts,
     no_texts,
-    positions_of_texts_at,
+    position_indices,
     slices_of_positions,
 )
-from dphh.udfs.text.hashes import Integers, of_spellings
+from dphh.udfs.text.hashes import Integers, hashes_of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
-#: There is one row for every this many positions, and a user is in the row where the user's
-#: positions end. So a number of rows is a bounded number of positions, however long users are.
-POSITIONS_OF_ROW = 256
-#: How many texts are laid out at a time.
+#: There is one row for each so many positions, and a user is in the row where the user's last
+#: position lies. So some rows have a bounded number of positions, however many one user has.
+POSITIONS_PER_ROW = 256
+#: How many texts are brought together by user at a time.
 TEXTS_AT_ONCE = 1 << 17
 #: With fewer positions than this, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32
 
 
 class GrowingArray:
-    """An array that grows at its end, in position if the system can: large ones are not copied."""
+    """An array that grows at its end: in place if the system can, so large ones are not copied."""
 
     def __init__(self, kind: DTypeLike) -> None:
         self._room = np.empty(1 << 10, dtype=kind)
@@ -54,8 +54,8 @@ class GrowingArray:
         self._room[self._count : end] = values
         self._count = end
 
-    def all(self) -> Any:
-        """A view, valid until something is added."""
+    def view(self) -> Any:
+        """All values, as a view that is valid until something is added."""
         return self._room[: self._count]
 
     def clear(self) -> None:
@@ -83,28 +83,29 @@ class Gathering:
 
     def __init__(
         self,
-        read: Read,
+        read: TextReader,
         spilled: SpilledTexts | None = None,
         tokens: Callable[[pa.Array], pa.Array] | None = None,
     ) -> None:
         """`spilled`: where texts go that do not fit into memory; if None, all stay in memory.
-        `tokens`: makes the tokens of long texts, if any are added."""
+        `tokens`: makes tokens from the text of long texts; needed only if some are added."""
         self._read = read
         self._tokens = tokens
         self._spilled = spilled
         self._lock = Lock()
+        #: Columns (users, tokens, groups) that were added and are not read yet.
         self._waiting: list[tuple[Any, ...]] = []
-        self._bytes = 0
+        self._waiting_bytes = 0
         self._texts = {name: GrowingArray(array.dtype) for name, array in vars(no_texts()).items()}
         self._names = Vocabulary()
-        #: Why texts could not be written to the folder, or read; then the run must end.
+        #: Why texts could not be written to the folder or read from it; then the run must end.
         self.disk_error: OSError | None = None
         #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_null_users = False
 
     def add(self, users: Any, tokens: Any, groups: Any, long_texts: Any = None) -> pa.Array:
-        """`dphh_gathered(user_id, tokens, group_name, long_text)`: takes texts; returns 1 each. A
-        long text comes without its tokens."""
+        """`dphh_gathered(user_id, tokens, group_name, long_text)`: takes texts, and returns 1 for
+        each. A long text comes without its tokens."""
         each = pa.array(np.ones(len(users), dtype=np.int32))
         if long_texts is not None and long_texts.null_count < len(long_texts):
             assert self._tokens is not None
@@ -113,18 +114,18 @@ class Gathering:
             for some in slices_of_bytes(rows.filter(is_long)):
                 user, text, group = map(one_array, some.columns)
                 self._store_texts([(user, self._tokens(text), group)])
-            # Copies: a column that waits as it came would keep the long texts in memory.
+            # `filter` copies: columns that wait as they came would keep the long texts in memory.
             is_short = pc.invert(is_long)
             users, tokens, groups = (each.filter(is_short) for each in (users, tokens, groups))
         with self._lock:
             self._waiting.append((users, tokens, groups))
-            self._bytes += sum(column.nbytes for column in (users, tokens, groups))
-            taken = self._take_waiting() if self._bytes >= BATCH_BYTES else []
+            self._waiting_bytes += sum(column.nbytes for column in (users, tokens, groups))
+            taken = self._take_waiting() if self._waiting_bytes >= BATCH_BYTES else []
         self._store_texts(taken)
         return each
 
     def _take_waiting(self) -> list[tuple[Any, ...]]:
-        taken, self._waiting, self._bytes = self._waiting, [], 0
+        taken, self._waiting, self._waiting_bytes = self._waiting, [], 0
         return taken
 
     def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
@@ -145,15 +146,18 @@ class Gathering:
             self._texts["users"].add(numbers)
             self._texts["lengths"].add(lengths)
             self._texts["positions"].add(positions)
-            if self._spilled is not None and self._in_memory().size > self._spilled.most:
+            if (
+                self._spilled is not None
+                and self._texts_in_memory().layout_bytes > self._spilled.most_bytes
+            ):
                 self._spill(self._spilled)
 
-    def _in_memory(self) -> Texts:
-        return Texts(**{name: values.all() for name, values in self._texts.items()})
+    def _texts_in_memory(self) -> Texts:
+        return Texts(**{name: values.view() for name, values in self._texts.items()})
 
     def _spill(self, spilled: SpilledTexts) -> None:
         with self._noting_disk_errors():
-            spilled.add(self._in_memory())
+            spilled.add(self._texts_in_memory())
         for values in self._texts.values():
             values.clear()
 
@@ -166,22 +170,24 @@ class Gathering:
             self.holds_null_users = True
 
     def end(self) -> None:
-        """Read what waits. If texts went to files, all do, so that no memory is used for them."""
+        """Read the texts that wait. If some texts are in files, the others go there too, so that
+        none takes memory."""
         self._store_texts(self._take_waiting())
         if self._spilled is not None and self._spilled.has_any:
             self._spill(self._spilled)
             self._texts.clear()
 
     def rows(self) -> Iterator[pa.Table]:
-        """The users as rows of lists (user_hashes, lengths, ids). After `end`."""
+        """The users as rows of lists (user_hashes, lengths, ids). To be called after `end`."""
         return (rows_of_users(*users) for users in self.users())
 
     def users(self) -> Iterator[Users]:
-        """All users, in some order and a million positions or so at a time. After `end`."""
+        """All users, in some order, a million positions or so at a time. To be called after
+        `end`."""
         if self._spilled is None or not self._spilled.has_any:
-            yield from self._users_of_texts(self._in_memory())
+            yield from self._users_of_texts(self._texts_in_memory())
             return
-        for first, last in self._spilled.divided():
+        for first, last in self._spilled.stretches_of_parts():
             with self._noting_disk_errors():
                 texts = self._spilled.read(first, last)
             yield from self._users_of_texts(texts)
@@ -200,18 +206,16 @@ class Gathering:
         lengths, positions = gathered.lengths, gathered.positions
         kind: Any = np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
         begins: Any = np.cumsum(lengths, dtype=kind)
-        begins -= lengths.view(np.uint32)  # of none below 0
-        for users, texts in by_user(gathered.users):
+        begins -= lengths.view(np.uint32)  # no length is below 0
+        for users, texts in texts_by_user(gathered.users):
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
-            first = first_of_each(users)
+            first = first_occurrences(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
             hashes = self._user_hashes(users.take(first), of_users)
             text_of = np.append(first, len(users))
             for some in slices_of_positions(of_users):
                 these = slice(text_of[some.start], text_of[some.stop])
-                held = positions.take(
-                    positions_of_texts_at(first_positions[these], of_texts[these])
-                )
+                held = positions.take(position_indices(first_positions[these], of_texts[these]))
                 yield Users(hashes[some], of_users[some], held)
 
     def _user_hashes(self, users: Integers, lengths: Integers) -> Integers:
@@ -219,12 +223,12 @@ class Gathering:
         several = lengths > 1
         user_hashes = np.zeros(len(users), dtype=np.int64)
         names = one_array(self._names.spelled(users[several]))
-        user_hashes[several] = of_spellings(names).view(np.int64)
+        user_hashes[several] = hashes_of_spellings(names).view(np.int64)
         return user_hashes
 
 
 def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows in slices of at most twice BATCH_BYTES, where no row alone has more."""
+    """The rows in slices of at most twice BATCH_BYTES, or of one row that has more."""
     if rows.nbytes <= 2 * BATCH_BYTES or rows.num_rows < 2:
         yield rows
         return
@@ -234,10 +238,10 @@ def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:
-    """(user_hashes, lengths, ids), whole users: several short users a row; or one long user, with
-    rows of no users before it for the excess positions."""
+    """Rows (user_hashes, lengths, ids) of whole users. A row has several short users; or one long
+    user, before which are rows without users, for the positions beyond POSITIONS_PER_ROW."""
     ends = np.cumsum(lengths)
-    users = np.bincount(ends // POSITIONS_OF_ROW)
+    users = np.bincount(ends // POSITIONS_PER_ROW)
     of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
     return pa.table(
         {
@@ -248,12 +252,12 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
     )
 
 
-def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """The texts' users in ascending order, with the texts' indices, some TEXTS_AT_ONCE at a time;
-    no user is divided. Overwrites its argument.
+def texts_by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """The users of texts in ascending order, and the indices of these texts, TEXTS_AT_ONCE texts or
+    so at a time; no user is divided. Overwrites its argument.
 
     If both fit into one integer, user and text are sorted together, which takes a tenth of the
-    time; in position, since allocating memory costs more than the sort.
+    time; in place, since allocating memory costs more than the sort.
     """
     if not len(users):
         return
@@ -261,7 +265,7 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
     bits = np.uint64((len(users) - 1).bit_length())
     if (most - least).bit_length() + int(bits) > 64:
         order = np.argsort(users, kind="stable")
-        for some in _slices_of_stretches(in_order := users.take(order), 0):
+        for some in _slices_of_users(in_order := users.take(order), 0):
             yield in_order[some], order[some]
         return
     users -= least
@@ -271,17 +275,17 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
         piece = pairs[start : start + TEXTS_AT_ONCE]
         piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
-    position = np.uint64((1 << int(bits)) - 1)
-    for some in _slices_of_stretches(pairs, position):
-        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & position).view(np.int64)
+    text_bits = np.uint64((1 << int(bits)) - 1)
+    for some in _slices_of_users(pairs, text_bits):
+        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & text_bits).view(np.int64)
 
 
-def _slices_of_stretches(ascending: Any, beside: Any) -> Iterator[slice]:
-    """Slices of at least TEXTS_AT_ONCE elements; elements that differ only in the bits `beside`
-    stay together."""
+def _slices_of_users(ascending: Any, text_bits: Any) -> Iterator[slice]:
+    """Slices of at least TEXTS_AT_ONCE elements, but for the last. Elements that differ only in
+    `text_bits` are of one user, and stay together."""
     start = 0
     while start < len(ascending):
         stop = min(start + TEXTS_AT_ONCE, len(ascending))
-        stop = int(np.searchsorted(ascending, ascending[stop - 1] | beside, side="right"))
+        stop = int(np.searchsorted(ascending, ascending[stop - 1] | text_bits, side="right"))
         yield slice(start, stop)
         start = stop

@@ -1,4 +1,4 @@
-"""Which public token sequences occur in texts, and what whole users add to their counts.
+"""Finds given public token sequences in texts, and what whole users add to their counts.
 
 The sequences form a tree of prefixes, whose nodes at depth k are the distinct beginnings of k
 tokens, numbered. From each position of a text the search walks down the tree, one step for each
@@ -19,23 +19,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.kernel.contributions import distinct
+from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.positions import ReleasedKeys, positions_of_texts
 
 Integers = NDArray[np.int64]
-#: The token for a text's end, where the end counts as one: no token of a text is empty.
+#: The token that stands for a text's end, where the end counts as a token. No other is empty.
 END = ""
-#: A step is a prefix and its next token. Up to this many possible steps have a plain table, of four
-#: bytes each, that stays in the processor's cache.
-LARGEST_TABLE = 1 << 20
+#: A step is a prefix and its next token. If at most so many steps are possible, they have a plain
+#: table of four bytes each, which stays in the processor's cache.
+LARGEST_STEP_TABLE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class _PrefixesOfLength:
     """The prefixes of one length: the steps that reach them, and which of them are sequences."""
 
-    #: (number of the prefix one shorter) * (number of words) + (number of the last word), in order
-    #: of the prefixes' numbers; and a table of all possible steps, if that is small.
+    #: For each prefix, by its number, the step to it: (number of the prefix that is one token
+    #: shorter) * (how many words there are) + (number of the last word). And a table of the prefix
+    #: of each possible step, if these are few.
     steps: ReleasedKeys
     table: NDArray[np.int32] | None
     #: For each prefix, the number of the sequence that it is, or -1.
@@ -46,17 +47,18 @@ class _PrefixesOfLength:
 
 
 def _prefixes_of_length(
-    prefixes: list[int], sequences: Integers, there_can_be: int
+    prefixes: list[int], sequences: Integers, possible_steps: int
 ) -> _PrefixesOfLength:
     table = None
-    if there_can_be <= LARGEST_TABLE:
-        table = np.full(there_can_be, -1, dtype=np.int32)
+    if possible_steps <= LARGEST_STEP_TABLE:
+        table = np.full(possible_steps, -1, dtype=np.int32)
         table[prefixes] = np.arange(len(prefixes))
     return _PrefixesOfLength(ReleasedKeys(prefixes), table, sequences)
 
 
 class GivenGrams:
-    """Distinct sequences of at least one token each, and the number of groups.
+    """Given sequences, which are found in texts: distinct, of at least one token each, and each
+    counted in `groups` groups.
 
     A text holds the sequences that occur in it. With `beginnings`, it holds those that it begins
     with; a sequence whose last token is `END` must be the whole text.
@@ -73,7 +75,7 @@ class GivenGrams:
         self._words = pa.array(words, pa.large_string())
         self._depths: list[_PrefixesOfLength] = []
         before = 1
-        at = [0] * len(sequences)  # each one's prefix, numbered among those of the same length
+        at = [0] * len(sequences)  # the number of each sequence's prefix of this length
         for depth in range(1, max(map(len, sequences), default=0) + 1):
             prefixes: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -85,8 +87,8 @@ class GivenGrams:
                 if len(sequence) == depth:
                     ends[at[position]] = position
             wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
-            there_can_be, before = before * len(words), len(prefixes)
-            self._depths.append(_prefixes_of_length([*prefixes], wholes, there_can_be))
+            possible_steps, before = before * len(words), len(prefixes)
+            self._depths.append(_prefixes_of_length([*prefixes], wholes, possible_steps))
 
     def keys(self, tokens: Any, group: Any = None) -> tuple[Integers, Integers]:
         """The distinct sequences of each text, as keys: how many a text has, and all keys in order.
@@ -101,12 +103,12 @@ class GivenGrams:
         keys = np.concatenate([sequences for _, sequences in found]) * self.groups
         if group is not None:
             keys += group[owner]
-        owner, keys = distinct(owner, keys)
+        owner, keys = distinct_pairs(owner, keys)
         return np.bincount(owner, minlength=len(lengths)), keys
 
     def _numbers_of_words(self, tokens: Any) -> tuple[Integers, Integers]:
-        """Each text's words by number, -1 for a word that no sequence has, then -1 or the end's
-        number."""
+        """How many positions each text has, and the number of the word at each: -1 for a word that
+        no sequence has; at the end of the text, END's number with `beginnings`, else -1."""
         spelled = tokens.flatten().cast(pa.large_string())
         unknown = len(self._words)
         ids = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
@@ -122,7 +124,7 @@ class GivenGrams:
     def _matches_by_length(
         self, words: Integers, lengths: Integers
     ) -> Iterator[tuple[Integers, Integers]]:
-        """(position, sequence) of every match, one length after the other."""
+        """The positions and the sequences of all matches, one length after the other."""
         at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(words >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)
         for ahead, depth in enumerate(self._depths):
@@ -139,19 +141,21 @@ class GivenGrams:
             yield at[whole], sequences[whole]
 
 
-def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Integers, Integers]:
+def contributions_to_keys(
+    weighing: Weighing, lengths: Integers, keys: Integers
+) -> tuple[Integers, Integers]:
     """(key, weight): what whole users add to the counts, and to the octaves, whose keys come after
     (`dphh.privacy.counts`).
 
     `lengths` says how many of `keys` each user has; a key may repeat.
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    owner, keys = distinct(owner, keys)
+    owner, keys = distinct_pairs(owner, keys)
     number = np.bincount(owner, minlength=len(lengths))
     over = number[number > weighing.most_in_full]
     keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
     weights = np.append(weighing.weights[number][owner], weighing.octave_weights[over])
     # Floats represent the sums of a batch exactly: a weight is at most 2^10.
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
-    added_to = np.flatnonzero(sums)  # the others count as 0 when noise is added to every key
+    added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
     return added_to, sums[added_to].astype(np.int64)

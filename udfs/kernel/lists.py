@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.text.hashes import Integers
 
-#: The most positions in a batch of rows: what offsets of four bytes reach.
+#: The most positions in a batch of rows: offsets in its lists have four bytes.
 MOST_POSITIONS = 2**31 - 1
 
 
@@ -19,7 +19,7 @@ def one_array(column: Any) -> Any:
     """A column as one array."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # of no chunks
+    if isinstance(column, pa.ChunkedArray):  # without any chunk
         column = pa.array([], column.type)
     return column
 
@@ -36,7 +36,8 @@ def values_of(lists: Any) -> Any:
 
 
 def sums_of(lists: Any, values: Integers) -> Integers:
-    """For each list, the sum of those `values` that lie at its elements' positions."""
+    """For each list, the sum of the `values` of its elements: one value for each element of all
+    lists, in order."""
     before = np.concatenate([[0], np.cumsum(values)])
     sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
     return sums
@@ -55,6 +56,6 @@ def lists_of(lengths: Integers, values: Any) -> pa.Array:
 
 
 def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
-    """One list for each row: the first has all pairs (key, weight), and the others are empty."""
+    """A list for each row: that of the first row has all pairs (key, weight), the others none."""
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
     return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)

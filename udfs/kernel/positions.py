@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Integers, of_numbers
+from dphh.udfs.text.hashes import Integers, hashes_of_numbers
 
-#: Positions processed together: they stay in the processor's cache.
+#: How many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 16
-_PAIR_BITS = np.int64(32)
-#: A table of this many bits stays in the cache too, so it may be wider than necessary.
+#: Bits of each half of a pair.
+_BITS_OF_HALF = np.int64(32)
+#: A hash table of 2^17 slots stays in the cache too, so few keys may have more slots than needed.
 _LOG2_SLOTS_IN_CACHE = 17
 
 
 def positions_of_texts(lengths: Integers, ids: Any, ends: bool = True) -> tuple[Integers, Any]:
-    """How many positions each text takes, and the word id at each; -1 follows each text if `ends`.
+    """How many positions each text takes, and the word id at each; with `ends`, -1 ends each text.
 
-    `lengths` are the texts' numbers of tokens and `ids` their word ids. An id of -1 is no token:
-    it is removed, and the tokens on its two sides become neighbours.
+    `lengths` says how many tokens each text has, and `ids` are their word ids. An id of -1 is no
+    token: it is removed, and the tokens on its two sides become neighbours.
     """
     there = ids >= 0
     if not there.all():
@@ -42,16 +43,16 @@ def positions_of_texts(lengths: Integers, ids: Any, ends: bool = True) -> tuple[
     return lengths + 1, positions
 
 
-def of_words(numbers: NDArray[Any], ids: Any) -> NDArray[Any]:
-    """The released word's number at each position: `numbers[id]`, the last of them for id -1."""
-    found = np.empty(len(ids), dtype=numbers.dtype)
+def look_up_ids(by_id: NDArray[Any], ids: Any) -> NDArray[Any]:
+    """The element of `by_id` for each word id; the last element for id -1."""
+    found = np.empty(len(ids), dtype=by_id.dtype)
     for start in range(0, len(ids), PIECE_SIZE):
         piece = found[start : start + PIECE_SIZE]
-        numbers.take(ids[start : start + PIECE_SIZE], out=piece, mode="wrap")
+        by_id.take(ids[start : start + PIECE_SIZE], out=piece, mode="wrap")
     return found
 
 
-def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
+def candidate_pairs(grams: Any, ends: Any, ahead: int) -> Integers:
     """The pair that begins at each position, left * 2^32 + right: the number there in `grams`, and
     the number `ahead` positions later in `ends`; -1 if either is -1.
 
@@ -68,13 +69,13 @@ def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
 
 def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     pairs: Integers = left.astype(np.int64)
-    pairs <<= _PAIR_BITS
+    pairs <<= _BITS_OF_HALF
     pairs |= right
     # The pair is negative if either half is: a right half of -1 sets all bits.
     return np.maximum(pairs, -1, out=pairs)
 
 
-def longer_candidates(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+def longer_candidate_pairs(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
     many positions each user keeps, and the pair that begins at each of them.
 
@@ -97,7 +98,7 @@ def longer_candidates(lengths: Integers, grams: Any) -> tuple[Integers, Integers
 
 
 def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
-    """How many positions each user keeps."""
+    """How many of each user's positions are kept."""
     kept_before = np.zeros(len(keep) + 1, dtype=np.int32)
     np.cumsum(keep, dtype=np.int32, out=kept_before[1:])
     until = kept_before.take(np.cumsum(lengths))
@@ -105,7 +106,8 @@ def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
 
 
 def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
-    """For each piece: which positions are kept, and where they go."""
+    """For each piece of positions: the indices of those that are kept, and their slice among all
+    that are kept."""
     done = 0
     for start in range(0, len(keep), PIECE_SIZE):
         rows = np.flatnonzero(keep[start : start + PIECE_SIZE])
@@ -115,7 +117,7 @@ def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
 
 
 class ReleasedKeys:
-    """The released keys of a level: looks up a key's index among them, or -1.
+    """The released keys of a level: finds the index of a key among them, -1 for any other.
 
     A hash table with open addressing (linear probing), at most half full, read many keys at a time.
     """
@@ -123,7 +125,7 @@ class ReleasedKeys:
     def __init__(self, keys: Any) -> None:
         self.keys = np.asarray(keys, dtype=np.int64)
         self._none = len(self.keys)
-        self._held = np.append(self.keys, -2)  # for a free slot: neither a key nor -1
+        self._held = np.append(self.keys, -2)  # -2 stands in free slots: neither a key nor -1
         bits = (2 * len(self.keys)).bit_length() + 1
         bits = max(4, bits, min(bits + 2, _LOG2_SLOTS_IN_CACHE))
         self._shift = np.uint64(64 - bits)
@@ -132,7 +134,7 @@ class ReleasedKeys:
         at = self._first_slot(self.keys)
         while len(waiting):
             free = self._table[at] == self._none
-            self._table[at[free]] = waiting[free]  # if several want one slot, the last gets it
+            self._table[at[free]] = waiting[free]  # of several for one slot the last gets it
             left = self._table[at] != waiting
             waiting, at = waiting[left], at[left] + 1
 
@@ -156,13 +158,14 @@ class ReleasedKeys:
         return found
 
     def _look_up_slot(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
-        """The index in each slot, -1 for another key's; and which keys to seek in the next slot."""
+        """For each key, the index in its slot, -1 if that is another key's; and which keys must be
+        sought in the next slot."""
         there = self._table.take(at)
         hit = self._held.take(there) == keys
         found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))
         return found, np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
 
     def _first_slot(self, keys: Integers) -> Integers:
-        spread = of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)
+        spread = hashes_of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)
         spread >>= self._shift
         return spread.view(np.int64)

@@ -15,16 +15,19 @@ from dphh.udfs.kernel.lists import lengths_of, one_array
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.text.hashes import Integers
 
-if TYPE_CHECKING:  # it imports Polars
+if TYPE_CHECKING:  # vocabulary.py imports Polars
     from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each.
-Read = Callable[[pa.Table], tuple[Integers, Any]]
+#: A function that reads a table of texts (tokens, group_name): gives how many positions each text
+#: takes, and the integer at each position.
+TextReader = Callable[[pa.Table], tuple[Integers, Any]]
 
 
 class Reading(Protocol):
-    def reader(self, vocabulary: Vocabulary) -> Read:
-        """`vocabulary` numbers the words of all texts that are read together."""
+    """A way to read texts."""
+
+    def reader(self, vocabulary: Vocabulary) -> TextReader:
+        """The function that reads texts; `vocabulary` gives words their ids."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class ReadWords:
     #: Whether -1 marks a text's end: needed where neighbouring words matter.
     ends: bool = False
 
-    def reader(self, vocabulary: Vocabulary) -> Read:
+    def reader(self, vocabulary: Vocabulary) -> TextReader:
         vocabulary.open()
 
         def read(texts: pa.Table) -> tuple[Integers, Any]:
@@ -51,13 +54,14 @@ class ReadWords:
 
 @dataclass(frozen=True, eq=False)
 class ReadItems:
-    """Read texts as the keys of the given items in them, by the declared groups. Undeclared groups,
-    and NULL, count as the last group. A key in several texts of a user appears several times."""
+    """Read texts as the keys of the given items that they hold, in the text's group. Undeclared
+    groups, and NULL, count as the last group. A key that several texts of a user have appears
+    several times."""
 
     given: GivenGrams
     groups: Sequence[str]
 
-    def reader(self, _: Vocabulary) -> Read:
+    def reader(self, _: Vocabulary) -> TextReader:
         def read(texts: pa.Table) -> tuple[Integers, Any]:
             numbers = None
             if self.given.groups > 1:

@@ -1,5 +1,5 @@
-"""Functions over whole users in rows of lists: the steps that need all of a user at once, over
-Arrow columns. A batch of rows is a block of whole users.
+"""Functions of queries that need all of a user at once: over Arrow columns whose rows are lists of
+whole users.
 
 A row has users, one after the other: for each a hash of the user's id (`user_hashes`) and the
 number of positions (`lengths`), and what stands at all of their positions (`ids`, `keys`). Such
@@ -24,12 +24,17 @@ from dphh.udfs.kernel.contributions import (
     contributions,
     equal_weights,
 )
-from dphh.udfs.kernel.given_grams import counted
+from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.kernel.positions import ReleasedKeys, candidates, longer_candidates, of_words
-from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByGram, keys_of_listed_words
+from dphh.udfs.kernel.positions import (
+    ReleasedKeys,
+    candidate_pairs,
+    longer_candidate_pairs,
+    look_up_ids,
+)
+from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights, keys_of_kept_words
 from dphh.udfs.kernel.words import WordIds
-from dphh.udfs.text.hashes import Integers, of_numbers
+from dphh.udfs.text.hashes import Integers, hashes_of_numbers
 
 
 def contributions_of_words(
@@ -44,10 +49,10 @@ def contributions_of_words(
     """`dphh_contributions_of_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt)`:
     what the users of all these rows add to a histogram of words; the first row has the result."""
     rule = equal_weights(max_items, grid_bits, salt, words.hashes().take)
-    return weighed(user_hashes, lengths, ids, rule)
+    return contributions_in_first_row(user_hashes, lengths, ids, rule)
 
 
-def given_to_words(
+def contributions_by_w(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
@@ -57,50 +62,53 @@ def given_to_words(
     salt: int,
     w: Integers | None,
 ) -> pa.Array:
-    """`dphh_given_to_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt, w)`: the
-    same with weights by the w of each word (equal weights without `w`), and with every word that
-    any user holds, even if all its weights are 0."""
-    return weighed(user_hashes, lengths, ids, given(words, max_items, grid_bits, salt, w))
+    """`dphh_contributions_by_w(user_hashes, lengths, ids, words, max_items, grid_bits, salt, w)`:
+    as `contributions_of_words`, with weights by the w of each word (equal weights without `w`), and
+    with every word that any user holds, even if all its weights are 0."""
+    return contributions_in_first_row(
+        user_hashes, lengths, ids, _rule_by_w(words, max_items, grid_bits, salt, w)
+    )
 
 
-def given(
+def _rule_by_w(
     words: WordIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
 ) -> WeightRule:
-    hashed = words.hashes().take
+    hash_keys = words.hashes().take
     if w is None:
-        return equal_weights(max_items, grid_bits, salt, hashed, keeps_zeros=True)
-    return RelativeWeights(2**grid_bits, max_items, salt, w, hashed)
+        return equal_weights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
+    return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
 
 
 def contributions_of_grams(
     user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
 ) -> pa.Array:
     """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`: as
-    `contributions_of_words`, for pairs of released grams, whose numbers are public."""
-    return weighed(
-        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
+    `contributions_of_words`, for the keys of grams: pairs of released grams' numbers, which are
+    public."""
+    return contributions_in_first_row(
+        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, hashes_of_numbers)
     )
 
 
-def plain_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
-    """`dphh_plain_contributions(user_hashes, lengths, keys, norm)`: the same for round 1 of the
-    forecast ladder."""
-    return weighed(user_hashes, lengths, keys, PlainWeights(norm))
+def round_1_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
+    """`dphh_round_1_contributions(user_hashes, lengths, keys, norm)`: what the users of all these
+    rows add in round 1 of the forecast ladder, with an L2 norm of at most `norm` each."""
+    return contributions_in_first_row(user_hashes, lengths, keys, Round1Weights(norm))
 
 
-def shared_contributions(
+def round_2_contributions(
     user_hashes: Any, lengths: Any, keys: Any, g: tuple[ReleasedKeys, Integers], norm: int
 ) -> pa.Array:
-    """`dphh_shared_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2, with
-    the weight g of each gram."""
-    return weighed(user_hashes, lengths, keys, WeightsByGram(norm, *g))
+    """`dphh_round_2_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2; `g`
+    are grams and their weights g."""
+    return contributions_in_first_row(user_hashes, lengths, keys, Round2Weights(norm, *g))
 
 
-def counted_keys(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
-    """`dphh_counted(lengths, ids, weighing)`: what the users of all these rows add to counts of
-    given items and to what bounding takes from them."""
+def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
+    """`dphh_contributions_to_counts(lengths, ids, weighing)`: what the users of all these rows add
+    to the counts of given items, and to the sums of what bounding removed."""
     rows = one_array(ids)
-    key, weight = counted(weighing, values_of(one_array(lengths)), values_of(rows))
+    key, weight = contributions_to_keys(weighing, values_of(one_array(lengths)), values_of(rows))
     return in_first_row(len(rows), key, weight)
 
 
@@ -109,21 +117,21 @@ def keys_of_words(
     lengths: Any,
     ids: Any,
     words: WordIds,
-    listed: NDArray[np.int64],
+    keys_by_id: NDArray[np.int64],
     others: int,
     max_items: int,
     salt: int,
 ) -> pa.Array:
-    """`dphh_keys_of_words(user_hashes, lengths, ids, words, listed, others, max_items, salt)`: at
-    each position the key of the word there: its number in a public list, or `others` and more;
-    -1 where the user does not count for it."""
+    """`dphh_keys_of_words(user_hashes, lengths, ids, words, keys_by_id, others, max_items, salt)`:
+    the key of the word at each position, -1 where the user does not count for it
+    (`keys_of_kept_words`)."""
     lists = one_array(ids)
-    keys = keys_of_listed_words(
+    keys = keys_of_kept_words(
         values_of(one_array(user_hashes)),
         values_of(one_array(lengths)),
         values_of(lists),
         words.hashes(),
-        listed,
+        keys_by_id,
         others,
         max_items,
         salt,
@@ -132,8 +140,8 @@ def keys_of_words(
 
 
 def unreleased(ids: Any, words: WordIds, released: NDArray[np.int32] | None) -> pa.Array:
-    """`dphh_unreleased(ids, words, released)`: the same word ids, with -1 for each word that an
-    earlier round released."""
+    """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
+    an earlier round released."""
     lists = one_array(ids)
     if released is None:  # before the first round
         return lists
@@ -143,22 +151,22 @@ def unreleased(ids: Any, words: WordIds, released: NDArray[np.int32] | None) -> 
 
 
 def numbers_of_words(ids: Any, words: WordIds, released: NDArray[np.int32]) -> pa.Array:
-    """`dphh_numbers_of_words(ids, words, released)`: the released word's number at each position,
-    or -1."""
+    """`dphh_numbers_of_words(ids, words, released)`: at each position the number of the word among
+    the released ones, or -1."""
     lists = one_array(ids)
-    return lists_of(lengths_of(lists), of_words(released, values_of(lists)))
+    return lists_of(lengths_of(lists), look_up_ids(released, values_of(lists)))
 
 
 def numbers_of_grams(keys: Any, released: ReleasedKeys) -> pa.Array:
-    """`dphh_numbers_of_grams(keys, released)`: the released gram's number at each position, or
-    -1."""
+    """`dphh_numbers_of_grams(keys, released)`: at each position the number of the gram among the
+    released ones, or -1."""
     lists = one_array(keys)
     return lists_of(lengths_of(lists), released.indices(values_of(lists)))
 
 
 def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
-    """`dphh_pairs(lengths, grams, ends, ahead)`: the key of the pair that begins at each position,
-    and how many positions each user has.
+    """`dphh_pairs(lengths, grams, ends, ahead)`: how many positions each user has, and the key of
+    the pair that begins at each position.
 
     Where `ends` is NULL, a pair is the gram at the position and the gram at the next one; positions
     that belong to no pair are removed. Else it is the gram and the word that `ends` has `ahead`
@@ -167,22 +175,25 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     users, lists = one_array(lengths), one_array(grams)
     positions, words = values_of(lists), values_of(one_array(ends))
     if len(words):
-        found = users, lists_of(lengths_of(lists), candidates(positions, words, ahead))
+        found = users, lists_of(lengths_of(lists), candidate_pairs(positions, words, ahead))
     else:
-        left, keys = longer_candidates(values_of(users), positions)
+        left, keys = longer_candidate_pairs(values_of(users), positions)
         found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
 def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: int) -> pa.Array:
-    """`dphh_weight`: the w of an item; `noisy_sum` is the weighted sum of its earlier weights."""
+    """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
+    each item, by its earlier noised weights (`dphh.privacy.reweighing`)."""
     return pa.array(
         weights_from_sum(one_array(noisy_sum).to_numpy(), total_precision, deviation, threshold)
     )
 
 
-def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:
-    """The keys and weights that the users of all these rows add; the first row has all of them."""
+def contributions_in_first_row(
+    user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule
+) -> pa.Array:
+    """The keys and weights that the users of all these rows add, all in the first row."""
     rows = one_array(keys)
     key, weight = contributions(
         values_of(one_array(user_hashes)), values_of(one_array(lengths)), values_of(rows), weigh

@@ -13,29 +13,28 @@ from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
-from dphh.udfs.text.hashes import Hashes, of_spellings
+from dphh.udfs.text.hashes import Hashes, hashes_of_spellings
 
 
 class WordIds(Protocol):
-    """Words by their ids, 0, 1, 2, ...; an id depends on other users, and so nothing else may
-    depend on it."""
+    """Words with the ids 0, 1, 2, ... A word's id depends on other users, so no result may depend
+    on it."""
 
     def __len__(self) -> int: ...
 
     def ids(self, words: Any) -> NDArray[np.int32]:
         """The id of each word of an Arrow array; -1 for an empty text or NULL."""
-        ...
 
-    def spelled(self, ids: Any) -> pa.Array: ...
+    def spelled(self, ids: Any) -> pa.Array:
+        """The words with these ids."""
 
     def hashes(self) -> Hashes:
         """The hash of each word's spelling, by its id; one more element for id -1."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class WordsOfRow:
-    """The distinct words of a row's users; the word ids of the row are indices of these."""
+    """The distinct words of a row's users. The row's word ids are indices of `words`."""
 
     words: Any
 
@@ -51,41 +50,42 @@ class WordsOfRow:
         return self.words.take(pa.array(ids))
 
     def hashes(self) -> Hashes:
-        return np.append(of_spellings(self.words), np.uint64(0))
+        return np.append(hashes_of_spellings(self.words), np.uint64(0))
 
 
 @dataclass(frozen=True, eq=False)
 class ValuesByWord:
-    """A table of values by word: one for each listed word, and one for all others."""
+    """The value of each of `words`, and `other`, the value of every other word."""
 
     words: Any
     values: NDArray[Any]
     other: int
 
-    def by_id(self, numbered: WordIds) -> NDArray[Any]:
+    def by_id(self, word_ids: WordIds) -> NDArray[Any]:
         """The values by word id; the last element is for id -1, where no word stands."""
-        ids = numbered.ids(self.words)
-        found = np.full(len(numbered) + 1, self.other, dtype=self.values.dtype)
+        ids = word_ids.ids(self.words)
+        found = np.full(len(word_ids) + 1, self.other, dtype=self.values.dtype)
         there = ids >= 0
         found[ids[there]] = self.values[there]
         found[-1] = -1
         return found
 
 
-def by_key(found: Any, numbered: WordIds | None) -> Any:
-    """A table (key, value) in which functions look keys up: of words, by their ids in `numbered` or
-    by how they are spelled, an array by word id; of grams, their keys and values."""
+def values_by_key(found: Any, word_ids: WordIds | None) -> Any:
+    """The values of a table (key, value), as functions look them up. If the keys are words (their
+    ids in `word_ids`, or their spellings): an array of values by word id. If they are grams
+    (`word_ids` is None): the keys, and the array of their values."""
     keys, values = found.column("key"), found.column("value").to_numpy()
-    if numbered is None:
+    if word_ids is None:
         return ReleasedKeys(keys.to_numpy()), values
     if not pa.types.is_integer(keys.type):
-        return ValuesByWord(one_array(keys), values, 0).by_id(numbered)
-    by_id = np.zeros(len(numbered) + 1, dtype=np.int64)
+        return ValuesByWord(one_array(keys), values, 0).by_id(word_ids)
+    by_id = np.zeros(len(word_ids) + 1, dtype=np.int64)
     by_id[keys.to_numpy()] = values
     by_id[-1] = -1
     return by_id
 
 
-def numbers_of(words: Any) -> ValuesByWord:
-    """The index of each word in an Arrow array of distinct words; -1 of all others."""
+def numbers_by_word(words: Any) -> ValuesByWord:
+    """By word, its index in an Arrow array of distinct words; -1 for all other words."""
     return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)

@@ -1,4 +1,4 @@
-"""Hashes that depend on a spelling alone: the same in every engine, process and run.
+"""Hashes that depend on a spelling or a number alone: the same in every engine, process and run.
 
 Bounding chooses a user's keys by these hashes of users and words, never by numbers that would
 change if another user were added or removed. They need not be secret or free of collisions: two
@@ -19,9 +19,9 @@ Integers = NDArray[np.int64]
 _BYTES_A_STEP = 8
 
 
-def mixed(words: Any, salt: int = 0) -> Hashes:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): mixes all bits of each word."""
-    found: Hashes = words + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
+def mix_bits(hashes: Any, salt: int = 0) -> Hashes:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): mixes all bits of each hash."""
+    found: Hashes = hashes + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
     shifted = found >> np.uint64(30)
     found ^= shifted
     found *= np.uint64(0xBF58476D1CE4E5B9)
@@ -31,17 +31,18 @@ def mixed(words: Any, salt: int = 0) -> Hashes:
     return found
 
 
-def of_numbers(numbers: Any) -> Hashes:
+def hashes_of_numbers(numbers: Any) -> Hashes:
+    """The numbers themselves, as hashes whose bits are not mixed yet."""
     return np.ascontiguousarray(numbers, dtype=np.int64).view(np.uint64)
 
 
-def of_spellings(texts: Any) -> Hashes:
-    """A hash of each text's bytes, computed for all texts together, eight bytes a step."""
+def hashes_of_spellings(texts: Any) -> Hashes:
+    """A hash of each text's bytes. A step hashes the next eight bytes of all texts."""
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     starts, lengths = ends[:-1], np.diff(ends)
-    hashes = mixed(of_numbers(lengths))
+    hashes = mix_bits(hashes_of_numbers(lengths))
     if not len(texts) or not lengths.any():
         return hashes
     first, last = int(ends[0]), int(ends[-1])
@@ -55,7 +56,7 @@ def of_spellings(texts: Any) -> Hashes:
         word = eights[starts[rows] - first + done]
         short = left < _BYTES_A_STEP
         word[short] &= (np.uint64(1) << (left[short] * 8).astype(np.uint64)) - np.uint64(1)
-        hashes[rows] = mixed(hashes[rows] ^ word)
+        hashes[rows] = mix_bits(hashes[rows] ^ word)
         done += _BYTES_A_STEP
         rows = rows[left > _BYTES_A_STEP]
     return hashes

@@ -1,4 +1,4 @@
-"""A cache of the word ids of short words, read many words at a time, which saves asking Polars.
+"""A cache of the numbers of short words, read many words at a time, which is faster than Polars.
 
 A word of up to twelve bytes is one sixteen-byte number, as in Arrow's string views: its length, its
 bytes and zeros. Two such words are equal if and only if these numbers are.
@@ -11,17 +11,18 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+#: Word ids plus 1: 0 is the empty word.
 Numbers = NDArray[np.int32]
-#: Sixteen bytes each.
+#: Arrow's string views, of sixteen bytes each.
 Views = NDArray[np.void]
 _VIEW_TYPE = np.dtype("V16")
 
-#: The bytes that fit into a view.
-_LONGEST_SHORT = 12
-#: How many slots the table has, and below which id a word may be cached: frequent words tend to
+#: How many bytes a short word has at most: they fit into its view.
+_LONGEST_SHORT_WORD = 12
+#: How many slots the table has, and below which number a word may be cached: frequent words tend to
 #: appear early.
-_SLOTS, _KEPT = 1 << 20, 1 << 20
-#: Words that are looked up together: they stay in the processor's cache.
+_SLOTS, _CACHEABLE = 1 << 20, 1 << 20
+#: How many words are looked up at a time: they stay in the processor's cache.
 _WORDS_AT_ONCE = 1 << 15
 
 
@@ -34,19 +35,20 @@ def views_of(words: pl.Series) -> Views:
 
 
 class ShortWords:
-    """A hash table in which a slot has the id of the first word that hashed there.
+    """A hash table in which a slot has the number of the first word that hashed there.
 
-    A lookup compares the word with the one stored for that id. That word is stored before the id
-    enters a slot, and never changes, so some threads may add words while others look them up.
+    A lookup compares the word with the one stored for that number. That word is stored before its
+    number enters a slot, and never changes, so some threads may add words while others look them
+    up.
     """
 
     def __init__(self) -> None:
         # Number 0 is the empty word, all zeros, and alone in slot 0.
         self._table = np.zeros(_SLOTS, dtype=np.int32)
-        self._words = np.zeros(_KEPT, dtype=_VIEW_TYPE)
+        self._words = np.zeros(_CACHEABLE, dtype=_VIEW_TYPE)
 
     def numbers(self, views: Views) -> tuple[Numbers, NDArray[np.int64]]:
-        """The id of each word, and the indices of the words that are not in the cache."""
+        """The number of each word, and the indices of the words that are not in the cache."""
         numbers = np.empty(len(views), dtype=np.int32)
         unknown = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(views), _WORDS_AT_ONCE):
@@ -55,16 +57,16 @@ class ShortWords:
                 _slots_of(piece), out=numbers[start : start + _WORDS_AT_ONCE], mode="clip"
             )
             same = self._words.take(here).view(np.uint64) == piece.view(np.uint64)
-            both = same.view(np.uint16) == 0x0101  # halves
+            both = same.view(np.uint16) == 0x0101  # both halves of the view
             unknown.append(np.flatnonzero(~both) + start)
         return numbers, np.concatenate(unknown)
 
     def learn(self, views: Views, numbers: Numbers) -> None:
-        """Add those of these words that are short and whose slot is free."""
+        """Add these words with their numbers, if they are short and their slots are free."""
         slots = _slots_of(views)
         lengths = views.view(np.uint32)[::4]
         free = (self._table.take(slots) == 0) & (slots > 0)
-        some = np.flatnonzero(free & (lengths <= _LONGEST_SHORT) & (numbers < _KEPT))
+        some = np.flatnonzero(free & (lengths <= _LONGEST_SHORT_WORD) & (numbers < _CACHEABLE))
         numbers = numbers.take(some)
         self._words[numbers] = views.take(some)
         self._table[slots.take(some)] = numbers

@@ -1,5 +1,6 @@
-"""Tokenises content with DuckDB, a batch at a time, for the engines that call it: one definition
-(`sql/rows/text.sql`), one dialect of regular expressions and one version of Unicode."""
+"""Makes the tokens of content with DuckDB, a batch at a time, for other engines too. So there is
+one definition (`sql/rows/text.sql`), one dialect of regular expressions and one version of
+Unicode."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-#: Connections that no thread uses now. Python keeps nothing for an engine's own threads.
+#: Connections that no thread uses now. They are not kept by thread, because Python forgets what it
+#: keeps for a thread that an engine started.
 _FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
-    """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
+    """The tokens of each row of `content`, by an SQL expression that reads it as `column`
+    (`engines/duckdb/content.py`)."""
     try:
         con = _FREE_CONNECTIONS.pop()
     except IndexError:
@@ -24,8 +27,8 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
     try:
         lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
     except duckdb.Error as problem:
-        # DuckDB's message may quote the row, and engines log errors. Our own, of error() in the
-        # query, comes as text within DuckDB's.
+        # DuckDB's message is replaced: it may quote the row, and engines log errors. It contains
+        # the text 'dphh: too long' if the query called error() with that.
         too_long = "dphh: too long" in str(problem)
         said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
         raise type(problem)(said) from None
@@ -39,7 +42,7 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """A connection with only the macros. Its one thread keeps rows in order."""
+    """A new connection that has the macros that make tokens. Its one thread keeps rows in order."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("SET enable_progress_bar = false")
     con.execute(query("text"))

@@ -18,21 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Hashes, of_spellings
+from dphh.udfs.text.hashes import Hashes, hashes_of_spellings
 from dphh.udfs.text.short_words import ShortWords, views_of
 
 Ids = NDArray[np.int32]
-#: For fewer words than this at a time, the cache is not used.
-FEW_WORDS = 1 << 13
-#: How many words are numbered at a time: what the first of a large batch teach the cache, the
-#: others find there.
+#: The cache of short words is used for at least so many words at a time.
+FEWEST_WORDS_FOR_CACHE = 1 << 13
+#: How many words are numbered at a time: of a large batch, later words find in the cache what
+#: earlier ones put there.
 NUMBERED_AT_ONCE = 1 << 17
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
 SPELLED_AT_ONCE = 1 << 18
 
 
 class Vocabulary:
-    """An exact mapping, shared by threads: Polars categories with a name unique to the run."""
+    """Words and their word ids, for several threads: Polars categories of a name unique to the run.
+    A word's number is its id plus 1."""
 
     def __init__(self) -> None:
         self._hashes: Hashes = np.empty(0, dtype=np.uint64)
@@ -50,16 +51,19 @@ class Vocabulary:
         self._short: ShortWords | None = None
 
     def open(self) -> None:
-        """Make ready for many words; their ids stay. A new vocabulary is open."""
+        """Prepare to find the ids of many words; ids stay as they were. A new vocabulary is
+        open."""
         if self._closed is None:
             return
         closed, self._closed = self._closed, None
         self._find_with_new_categories()
         for start in range(0, len(closed), SPELLED_AT_ONCE):
-            self._ids_of_spellings(pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String))
+            self._numbers_of_spellings(
+                pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String)
+            )
 
     def close(self) -> None:
-        """Give back the memory in which words are found; no thread may be asking for ids."""
+        """Free the memory that finding ids takes; meanwhile no other thread may ask for ids."""
         if self._closed is not None:
             return
         pieces = [pa.array([], pa.large_string())]
@@ -84,32 +88,32 @@ class Vocabulary:
         return numbers
 
     def _numbers(self, spelled: pl.Series) -> Ids:
-        most_are_new = 2 * self._count >= self._met  # whole items may all be different
-        if most_are_new or len(spelled) < FEW_WORDS:
-            numbers = self._ids_of_spellings(spelled)
+        most_are_new = 2 * self._count >= self._met  # as with items that are whole values
+        if most_are_new or len(spelled) < FEWEST_WORDS_FOR_CACHE:
+            numbers = self._numbers_of_spellings(spelled)
         else:
-            if self._short is None:  # its tables take 20 MB, which a small corpus never needs
+            if self._short is None:  # its tables take 20 MB; a small corpus needs none
                 self._short = ShortWords()
             short, views = self._short, views_of(spelled)
             numbers, unknown = short.numbers(views)
             if len(unknown):
-                others = self._ids_of_spellings(spelled[unknown])
+                others = self._numbers_of_spellings(spelled[unknown])
                 short.learn(views.take(unknown), others)
                 numbers[unknown] = others
         with self._lock:
             self._met += len(numbers)
         return numbers
 
-    def _ids_of_spellings(self, spelled: pl.Series) -> Ids:
+    def _numbers_of_spellings(self, spelled: pl.Series) -> Ids:
         numbers = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
         with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))
         return numbers
 
     def _ids_when_closed(self, words: Any) -> Ids:
-        """The ids, found by the hashes of all spellings; new words come after all others."""
+        """The ids of these words, found by the hashes of all spellings; new words get new ids."""
         distinct = words.filter(pc.not_equal(words, "")).unique()
-        alike = self._ids_with_hashes(np.sort(of_spellings(distinct)))
+        alike = self._ids_with_hashes(np.sort(hashes_of_spellings(distinct)))
         found = pc.index_in(distinct, value_set=self._closed.take(alike))
         new = distinct.filter(pc.is_null(found))
         if len(new):
@@ -120,7 +124,8 @@ class Vocabulary:
         return ids
 
     def _ids_with_hashes(self, sought: Hashes) -> NDArray[np.int64]:
-        """The ids of the words with these hashes, in ascending order: two may have the same."""
+        """The ids, in ascending order, of all words with these hashes: two words may have one
+        hash."""
         known, ids = self.hashes()[:-1], [np.empty(0, dtype=np.int64)]
         for start in range(0, len(known) if len(sought) else 0, SPELLED_AT_ONCE):
             piece = known[start : start + SPELLED_AT_ONCE]
@@ -133,7 +138,7 @@ class Vocabulary:
         return self._spelled(ids).cast(pa.string())
 
     def _spelled(self, ids: Any) -> pa.Array:
-        """The words with these word ids, in an array that may have more than 2 GiB."""
+        """The words with these word ids, as an Arrow array of any size, also above 2 GiB."""
         if self._closed is not None:
             return self._closed.take(pa.array(ids))
         numbers = pl.Series(np.asarray(ids) + 1, dtype=pl.UInt32)
@@ -151,13 +156,13 @@ class Vocabulary:
                 hashes[:known] = self._hashes[:known]
                 for start in range(known, count, SPELLED_AT_ONCE):
                     missing = np.arange(start, min(start + SPELLED_AT_ONCE, count))
-                    hashes[missing] = of_spellings(self._spelled(missing))
+                    hashes[missing] = hashes_of_spellings(self._spelled(missing))
                 self._hashes = hashes
             return self._hashes
 
 
 def _views(words: pa.Array) -> pa.Array:
-    """The words as string views, as which Polars keeps them: Arrow makes them without Python's
-    lock, of up to 2 GiB of text."""
+    """The words as string views, the form in which Polars keeps them; above 2 GiB of text, as they
+    are. Arrow makes views without holding Python's lock."""
     text = words.buffers()[-1]
     return words.cast(pa.string_view()) if text is None or text.size < 1 << 31 else words

@@ -28,7 +28,7 @@ from dphh.udfs.functions import functions
 from dphh.udfs.kernel.gathering import Gathering
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
-from dphh.udfs.kernel.words import by_key
+from dphh.udfs.kernel.words import values_by_key
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -149,7 +149,7 @@ class OneProcessHost(Host):
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         found = self.take(step, **parameters)
-        self._brought[name] = to, by_key(found, None if to == "positions" else self.words)
+        self._brought[name] = to, values_by_key(found, None if to == "positions" else self.words)
 
     def value_of_lookup(self, parameter: Lookup) -> Any:
         """The value that functions get for a parameter. If it knows words by their spelling, it is

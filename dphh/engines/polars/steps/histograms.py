@@ -57,7 +57,7 @@ def words_of_round(
 ) -> Frames:
     """One of several rounds: every word that any user holds is noised, whatever its weight."""
     contribution = host.call(
-        "given_to_words", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
+        "contributions_by_w", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
     )
     sums = histogram(_remaining(host, released).select(contribution=contribution))
     given = host.collect("words_of_round", sums.with_columns(given=pl.col("weight") > 0))
@@ -99,7 +99,7 @@ def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -
     """A user adds one user's weight to each key held, or less if they hold more than max_items.
     What each of their keys then lost is added once, to the octave of the number of keys that they
     hold. Every key has noise."""
-    contribution = host.call("counted", "lengths", "ids", weighing)
+    contribution = host.call("contributions_to_counts", "lengths", "ids", weighing)
     sums = histogram(host.table("counted_users").select(contribution=contribution))
     every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")
     added = host.collect("counts_level", every.with_columns(pl.col("weight").fill_null(0)))

@@ -134,7 +134,7 @@ def forecast_round_1(
     purpose: str,
     is_test: bool,
 ) -> Tables:
-    contribution = host.call("plain_contributions", "user_hashes", "lengths", "keys", norm)
+    contribution = host.call("round_1_contributions", "user_hashes", "lengths", "keys", norm)
     sums = histogram(host.table("positions").select(contribution=contribution))
     plain_sums = host.collect("forecast_round_1", sums)
 
@@ -228,7 +228,7 @@ def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
 def forecast_round_2(
     host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str, **_: Any
 ) -> Tables:
-    contribution = host.call("shared_contributions", "user_hashes", "lengths", "keys", g, norm)
+    contribution = host.call("round_2_contributions", "user_hashes", "lengths", "keys", g, norm)
     sums = histogram(host.table("positions").select(contribution=contribution))
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
