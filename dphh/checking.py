@@ -29,7 +29,7 @@ from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
-MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
+MARK_OF_VERDICT: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
     what: str
     verdict: Verdict
     found: str
-    #: What happens if this is not mended; empty if it is good.
+    #: What it costs to leave this as it is; empty if the verdict is good.
     costs: str = ""
 
 
@@ -66,7 +66,10 @@ class Checked:
         said = [
             line
             for each in self.findings
-            for line in ((f"{MARKS[each.verdict]} {each.what}", each.found), ("", each.costs))
+            for line in (
+                (f"{MARK_OF_VERDICT[each.verdict]} {each.what}", each.found),
+                ("", each.costs),
+            )
         ]
         return "\n".join(
             [f"check: {self.corpus}", *in_two_columns([line for line in said if line[1]])]
@@ -91,7 +94,7 @@ def check(
 
 
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
-    """Open the corpus, and look at it, as a run does before it pays."""
+    """Open the corpus, and check its columns and users as a run does before it pays."""
     try:
         host = open_host(engine, corpus, SystemRandomness(), Limits())
     except DphhError as problem:
@@ -109,7 +112,7 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
 
 
 def _check_files(corpus: Corpus) -> Iterator[Finding]:
-    """Whether all Parquet files have the columns, each of one type."""
+    """Check that all Parquet files have the columns, each of one type."""
     named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
     try:
         schemas = [
@@ -160,7 +163,7 @@ def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
 
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
-    """Which accounts pay, and whether a cap limits them."""
+    """Check which accounts pay, and what is left in them."""
     if book.absent() is not None:
         yield Finding(
             "ledger", "mind", "there is none",
@@ -197,7 +200,8 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
 
 
 def _type_name(schema: pa.Schema, column: str) -> str | None:
-    """The type that engines see: all Arrow layouts of text are one type. None: no such column."""
+    """The column's type as engines see it: all of Arrow's layouts of text are one type. None if
+    there is no such column."""
     if (place := schema.get_field_index(column)) < 0:
         return None
     kind = schema.field(place).type

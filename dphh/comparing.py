@@ -65,14 +65,14 @@ def compare(
             f"for at most {MOST_PLANS} plans"
         )
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    rows = [_row(plan, corpus, book, choice, options) for choice in choices]
+    rows = [_row_of_plan(plan, corpus, book, choice, options) for choice in choices]
     columns = dict.fromkeys(column for row in rows for column in row)
     last = ["share", "runs_left", "refused"]
     order = [*(column for column in columns if column not in last), *last]
     return pl.DataFrame(rows, schema=order, infer_schema_length=None)
 
 
-def _row(
+def _row_of_plan(
     plan: Callable[..., Plan],
     corpus: Corpus | None,
     book: Ledger,
@@ -80,7 +80,7 @@ def _row(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     asked = {**options, **choice}
-    if asked.get("prior") is None:  # beside plans that have one
+    if asked.get("prior") is None:  # other plans of the table may have a prior
         asked = {name: value for name, value in asked.items() if name not in _PRIOR_OPTIONS}
     row = {name: _label(value) for name, value in choice.items()}
     try:
@@ -92,11 +92,11 @@ def _row(
     by_length: dict[str, Any] = {f"users of {n}": users for n, users in made.finds.users_by_length}
     if (many := made.finds.users_of_many) is not None:
         by_length[f"users with {many[0]} words"] = f"{many[1]:,} to {many[2]:,}"
-    return {**row, "users": made.finds.users, **by_length, **_in_the_ledger(made, book)}
+    return {**row, "users": made.finds.users, **by_length, **_ledger_columns(made, book)}
 
 
-def _in_the_ledger(plan: Plan, book: Ledger) -> dict[str, Any]:
-    """What the ledger would say of a run; nothing without a corpus or a cap."""
+def _ledger_columns(plan: Plan, book: Ledger) -> dict[str, Any]:
+    """The columns on the ledger: whether it would refuse a run, and what the run takes of a cap."""
     if plan.corpus is None:
         return {}
     outlook = book.outlook(Request.of(plan.price, plan.corpus))
@@ -107,7 +107,7 @@ def _in_the_ledger(plan: Plan, book: Ledger) -> dict[str, Any]:
 
 
 def _label(value: Any) -> Any:
-    """The label of a prior in a table; other values are their own label."""
+    """An option's value as the table shows it: a prior by a short label, others as they are."""
     if isinstance(value, Release):
         return f"run {value.run_id}"
     if isinstance(value, Path):

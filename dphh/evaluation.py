@@ -24,7 +24,7 @@ from dphh.wording.options import check_whole
 if TYPE_CHECKING:
     import polars as pl
 
-NOT_PRIVATE = "exact counts of private data: NOT private, not for publication"
+NOT_PRIVATE_WARNING = "exact counts of private data: NOT private, not for publication"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +34,20 @@ class ExactCounts:
     table: Any
     max_n: int
     at_least: int = 1
-    warning: str = NOT_PRIVATE
+    warning: str = NOT_PRIVATE_WARNING
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def to_arrow(self) -> Any:
-        """Columns level, item, tokens, users."""
+        """The table, with the columns level, item, tokens and users."""
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
         return as_polars(self.table)
 
     def save(self, *_: Any, **__: Any) -> None:
-        """Refuses: exact counts are not a release."""
+        """Always refuses: exact counts are not a release."""
         raise UsageError(f"save: these are {self.warning}; to publish, run a plan")
 
     def __repr__(self) -> str:
@@ -93,19 +93,21 @@ def exact_ngrams(
 
 @dataclass(frozen=True)
 class LevelEvaluation:
-    """One length: the release compared with the exact counts."""
+    """How the released n-grams of one length compare with the exact counts."""
 
     level: int
     there: int
     released: int
     true: int
-    #: The share of the n-grams held by some user that was released.
+    #: Of the n-grams that some user holds, the share that was released.
     recall: float
-    #: The share of all (user, n-gram) pairs whose n-gram was not released.
+    #: Of all pairs of a user and an n-gram that the user holds, the share whose n-gram was not
+    #: released.
     missing_mass: float
-    #: The share of the released n-grams that no user holds.
+    #: Of the released n-grams, the share that no user holds.
     spurious: float
-    #: (K, share released) of the n-grams that at least K users hold: Figure 4 of DPNE.
+    #: For several K, of the n-grams that at least K users hold, the share that was released, as
+    #: (K, share): Figure 4 of DPNE.
     coverage: tuple[tuple[int, float], ...]
 
 
@@ -114,7 +116,7 @@ class Evaluation:
     """A release compared with the exact counts, length by length. NOT private."""
 
     levels: tuple[LevelEvaluation, ...]
-    warning: str = NOT_PRIVATE
+    warning: str = NOT_PRIVATE_WARNING
 
     def __repr__(self) -> str:
         lines = [self.warning, "level     there  released  recall  missing mass  spurious"]

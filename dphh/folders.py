@@ -1,4 +1,4 @@
-"""Folders whose files register what they define: importing all of them makes all of it known."""
+"""Imports all modules of a folder, because each registers what it defines when it is imported."""
 
 from __future__ import annotations
 

@@ -19,23 +19,23 @@ from dphh.engines.host import Draw, Once
 from dphh.ledger import Booked, Ledger
 
 
-def once_by(book: Ledger, run: Booked) -> Once:
-    """Draws each step of a run once, and stores what is released of it."""
+def once_for_run(book: Ledger, run: Booked) -> Once:
+    """The function that draws each step of this run once, and stores what the step releases."""
     drawn: set[str] = set()
 
     def once(step: str, draw: Draw) -> Any:
-        if step in drawn:  # the second draw would get the rows of the first
+        if step in drawn:  # a second draw of this name would get the rows of the first
             raise AssertionError(f"two draws of one run are called {step!r}")
         drawn.add(step)
         stored = book.level(run, step)
         if stored is None:
-            stored = book.keep_level(run, step, as_stored(draw()))
+            stored = book.keep_level(run, step, rows_as_parquet(draw()))
         return stored_table(stored)
 
     return once
 
 
-def as_stored(released: Any) -> bytes:
+def rows_as_parquet(released: Any) -> bytes:
     """The rows as Parquet, sorted by their values. The order in which an engine found them could
     reveal how the table was made, for instance which of its grams are spurious."""
     plain = pa.table(

@@ -13,7 +13,7 @@ from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
-from dphh.price import Finds, Parameter, Price, Privacy, stated
+from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Options, Verb
@@ -60,7 +60,7 @@ class Plan:
     def privacy(self) -> Privacy:
         if (corpus := self.corpus) is None:
             return self.price.privacy
-        return stated(self.price, corpus.user, of_files=corpus.source is None)
+        return privacy_of_corpus(self.price, corpus.user, of_files=corpus.source is None)
 
     @property
     def finds(self) -> Finds:
@@ -86,7 +86,8 @@ class Plan:
         return plan_sql(self.price, self.corpus)
 
     def detection(self, profile: Profile) -> Detection:
-        """How many users an item needs to be found if each user holds as much as `profile` says."""
+        """How many users an item needs to be found if each user holds as much as `profile`
+        assumes."""
         from dphh.detection import detection_of
 
         return detection_of(self.price, profile)
@@ -107,12 +108,12 @@ class Plan:
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
-        from dphh.report.terminal import plan_text  # with Polars
+        from dphh.report.terminal import plan_text  # imports Polars
 
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
-        """What people decide by; `describe` has the rest."""
+        """The part of the plan by which people decide; `describe` has the rest."""
         from dphh.report.terminal import plan_text
 
         return plan_text(self.price, self.corpus, details=False)
@@ -130,7 +131,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         except ValueError as problem:
             raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
     try:
-        plan = _checked_plan(found)
+        plan = _written_plan(found)
     except UsageError:
         raise
     except KeyError as problem:
@@ -141,7 +142,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
     anew = _price_again(plan)
     of_files = plan.price.privacy.provided is None
-    says = stated(anew.price, _user_from_json(found), of_files=of_files)
+    says = privacy_of_corpus(anew.price, _user_from_json(found), of_files=of_files)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
@@ -151,7 +152,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     return anew
 
 
-def _checked_plan(found: Any) -> Plan:
+def _written_plan(found: Any) -> Plan:
     where = found["corpus"]
     of_files = where and where["kind"] == "path"
     return Plan(
@@ -161,7 +162,8 @@ def _checked_plan(found: Any) -> Plan:
 
 
 def _user_from_json(found: Any) -> tuple[str, ...]:
-    """The user columns of a written plan; of a table in memory, only these columns are written."""
+    """The user columns of a written plan. They are written even if the corpus is a table in memory,
+    which is not."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
@@ -201,7 +203,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
                 "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
         if corpus is not None and corpus.source is not None:
-            _check_columns(corpus)
+            _refuse_missing_columns(corpus)
         check_known(options, verb.options, verb.name)
         check_required(options, verb.options, verb.name)
         given: Any = with_public_knowledge(
@@ -219,8 +221,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
     return plan
 
 
-def _check_columns(corpus: Corpus) -> None:
-    """A column that a table in memory lacks, before a plan is made for it."""
+def _refuse_missing_columns(corpus: Corpus) -> None:
+    """Refuse a table in memory that lacks a column, before a plan is made for it."""
     from dphh.corpora.files import refuse_missing_columns  # slow to import
     from dphh.corpora.tables import has_rows_in_memory
 

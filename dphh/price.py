@@ -12,8 +12,8 @@ from dphh.privacy.events import Event, costs_of, events_from_json, events_to_jso
 from dphh.privacy.weak import warnings
 from dphh.rows.user import CONDITION_ON_ROWS
 
-#: What a promise protects: a user with all rows; a combination of several columns' values, of which
-#: a person has many; or one of a user's contributions.
+#: What a promise protects: a user with all rows; a combination of values of several user columns,
+#: of which a person has many; or one of a user's contributions.
 Protects = Literal["user", "combination", "contribution"]
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
@@ -32,19 +32,19 @@ class Privacy:
     #: How delta is divided: (purpose, amount).
     delta_shares: tuple[tuple[str, float], ...] = ()
     caveats: tuple[str, ...] = ()
-    #: For local randomisers, `epsilon` is for each report, and this for what is published.
+    #: For local randomisers: the epsilon of what is published. `epsilon` is that of each report.
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the epsilon for everything that one user contributes.
     user_epsilon: float | None = None
-    #: Where those two are for sums: the epsilons of the shuffled messages, for one report and for
-    #: all reports of a user.
+    #: Where `central_epsilon` and `user_epsilon` hold if only sums of reports are seen: what they
+    #: are if the shuffled reports are seen, for one report and for all reports of a user.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
-    #: `unit`, typed.
+    #: What `unit` says in words, as a value.
     protects: Protects = "user"
-    #: `adjacency`, typed: False where the theorem covers the removal of a user only.
+    #: Whether the theorem covers adding and removing a user, or (False) removing a user only.
     both_directions: bool = True
-    #: For a frame, a relation or a view: what the statement takes for granted. Files: None.
+    #: The condition of the statement, if the corpus is a frame, a relation or a view; else None.
     provided: str | None = None
 
     @property
@@ -97,9 +97,9 @@ class Privacy:
         )
 
 
-def stated(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:
-    """The promise as it holds for a corpus: of several columns a unit is less than a user, and of
-    a table whose rows were made elsewhere it depends on how they were made."""
+def privacy_of_corpus(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:
+    """The privacy statement of a price for a corpus. With several user columns the unit is less
+    than a user. Unless the corpus is `of_files`, the statement has a condition on its rows."""
     privacy = price.privacy
     if not of_files:
         caveats = (f"provided that {CONDITION_ON_ROWS}", *privacy.caveats)
@@ -126,36 +126,37 @@ class Finds:
 
     probability: float
     users: int
-    #: That number if each of those users holds t items: (t, users).
+    #: The number of users, if each of them holds t items: (t, users).
     users_by_held: tuple[tuple[int, int], ...] = ()
-    #: That number for n-grams of length n: (n, users).
+    #: The number of users for n-grams of length n: (n, users).
     users_by_length: tuple[tuple[int, int], ...] = ()
-    #: Where users hold many words, of which some are found in earlier rounds, that number lies
-    #: between two: (words that each holds, from, to).
+    #: A range of the number of users, if each of them holds many words, of which some are found in
+    #: earlier rounds: (words that each holds, from, to).
     users_of_many: tuple[int, int, int] | None = None
     note: str = ""
     #: The event that has this probability, in words.
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
-        pairs = {name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS_OF_FINDS}
+        pairs = {name: [list(pair) for pair in getattr(self, name)] for name in _PAIR_FIELDS}
         said = {**asdict(self), **pairs}
         many = said.pop("users_of_many")
         return said if many is None else {**said, "users_of_many": list(many)}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Finds:
-        pairs = {name: tuple(map(tuple, found[name])) for name in _PAIRS_OF_FINDS}
+        pairs = {name: tuple(map(tuple, found[name])) for name in _PAIR_FIELDS}
         many = found.get("users_of_many")
         return cls(**{**found, **pairs, "users_of_many": many and tuple(many)})
 
 
-_PAIRS_OF_FINDS = ("users_by_held", "users_by_length")
+_PAIR_FIELDS = ("users_by_held", "users_by_length")
 
 
 @dataclass(frozen=True)
 class UsersDisclosure:
-    """Why a run's outcome discloses the number of users, and which option would not."""
+    """That a run's outcome reveals the number of users: the option that does so, why, and what to
+    ask for instead."""
 
     option: str
     why: str
@@ -167,7 +168,7 @@ class Price:
     """What a mechanism derives from its parameters alone, without a corpus."""
 
     verb: str
-    #: The published algorithm.
+    #: The name of the published algorithm.
     method: str
     parameters: tuple[tuple[str, Parameter], ...]
     levels: tuple[Level, ...]
@@ -176,7 +177,7 @@ class Price:
     events: tuple[Event, ...]
     #: How users are counted for what was found, after all levels; None if they are not.
     counting: FoundCounts | None = None
-    #: Of a run with a prior; its digest is a parameter, and tells it from any other.
+    #: The prior, if there is one. Prices are compared by its digest, which is a parameter.
     prior: Prior | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -187,7 +188,8 @@ class Price:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What its verb is asked for to price the same again: a prior as it was read."""
+        """The options with which the verb gives the same price again: the parameters, with the
+        prior itself in place of its digest."""
         return dict(self.parameters) | ({} if self.prior is None else {"prior": self.prior})
 
     def to_json(self) -> dict[str, Any]:

@@ -22,11 +22,11 @@ Integers = NDArray[np.int64]
 PriorAsked = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
-    "prior_text": "Of a prior that is raw text, its column.",
-    "prior_is_public": "You declare the prior's text or table public.",
+    "prior_text": "The column of texts of a prior that is raw text.",
+    "prior_is_public": "Declare that the prior's text or table is public.",
 }
-#: Options of reading under which tokens stay the same.
-_SAME_TOKENS = ("column", "unit", "max_text_length", "where")
+#: Options of reading that may differ between a public text and the corpus: tokens stay the same.
+_OPTIONS_THAT_MAY_DIFFER = ("column", "unit", "max_text_length", "where")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +35,16 @@ class Prior:
 
     #: The listed words: an Arrow array of strings, ascending by bytes, each once.
     vocabulary: Any
-    #: For lengths 1, 2, ... the n-grams, each once and in order: a row an n-gram, a column a token,
-    #: which is the number of a listed word. `grams[0]` has every listed word.
+    #: For each length 1, 2, ... the n-grams, each once and in order: an array with a row for each
+    #: n-gram and a column for each token, which is a number of a listed word. `grams[0]` has all.
     grams: tuple[Integers, ...]
-    #: For each length how often its n-grams occur, at least once.
+    #: For each length, how often each of its n-grams occurs: once or more.
     counts: tuple[Integers, ...]
     #: How many words the public text has in all, listed or not.
     total: int
-    #: How texts became tokens, as `Content.to_json` says it.
+    #: How texts became tokens, as `Content.to_json` writes it.
     reading: dict[str, Any] = field(default_factory=dict)
-    #: Of an earlier release its run; None of a text or a table.
+    #: The run id, if the prior is an earlier release; None if it is a text or a table.
     run_id: str | None = None
 
     def __len__(self) -> int:
@@ -77,7 +77,8 @@ class Prior:
 
 
 def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> Prior | None:
-    """Check the options of a verb about a prior, which was read before."""
+    """The prior that a verb was given. Refuses a prior that was not read, and options without a
+    prior."""
     if prior is None and (text is not None or is_public):
         raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
     if not isinstance(prior, Prior | None):
@@ -89,14 +90,15 @@ def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -
 
 
 def check_same_tokens(option: str, reading: dict[str, Any], content: Content) -> None:
-    """Refuse what an option names if it was read into other tokens than the corpus's."""
+    """Refuse public words that were split into tokens otherwise than the corpus is. `option`: the
+    option that gave them."""
     differ = ", ".join(
         f"{name}={reading.get(name)!r}"
         for name, value in content.to_json().items()
-        if name not in _SAME_TOKENS and reading.get(name) != value
+        if name not in _OPTIONS_THAT_MAY_DIFFER and reading.get(name) != value
     )
     if differ:
         raise UsageError(
-            f"{option}: it is read with {differ}, and the corpus otherwise, so its tokens would "
-            "not be the corpus's; read both alike"
+            f"{option}: it is read with {differ}, and the corpus otherwise, so their tokens would "
+            "differ; read both alike"
         )

@@ -34,8 +34,9 @@ from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
 
 Options = ParamSpec("Options")
-#: Yields the levels of a priced run in order; the last argument is the joiner of an item's tokens.
-Levels = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
+#: A function that runs the levels of a price and yields each in order. Its last argument is the
+#: joiner of an item's tokens.
+LevelsFunction = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
 
 
 def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
@@ -43,8 +44,8 @@ def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
-    """The corpus, refused if the prior has other tokens. If the run counts users: with its column
-    of groups, and refused if several columns make up its user."""
+    """The corpus, which is refused if the prior was split into other tokens. If the run counts
+    users, the corpus gets its column of groups, and is refused if it has several user columns."""
     if price.prior is not None:
         check_same_tokens("prior", price.prior.reading, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
@@ -68,13 +69,13 @@ _BUDGET_OPTIONS = {
 
 @dataclass(frozen=True)
 class Verb(Generic[Options]):
-    """One verb: its options are the keywords of `price`."""
+    """One verb. Its options are the keyword parameters of its function `price`."""
 
     name: str
     price: Callable[Options, Price]
     #: What each option does, in one line: on the command line, in SQL, in Python and in the docs.
     help: Mapping[str, str]
-    levels: Levels
+    levels: LevelsFunction
     #: The columns of the verb's releases.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
@@ -158,7 +159,7 @@ VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE,
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """The levels as they were run, all that they released, and how that was counted."""
+    """The levels that ran, the table of all that they released, and how users were counted."""
 
     levels: list[LevelDone]
     table: Any

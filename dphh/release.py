@@ -209,9 +209,12 @@ class Release:
 
     @checked_call
     def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
-        """What can be verified from the release alone, line by line; with the ledger that paid for
-        it, also that it is the one that was made. Refuses what contradicts itself."""
-        from dphh.ledger import Ledger  # with what prices, which no release waits for
+        """Check that the release agrees with itself and, with the ledger that paid for it, that it
+        is the one that was made: what was checked and what was found, line by line. Refuses a
+        release that does not."""
+        from dphh.ledger import (
+            Ledger,  # slow to import
+        )
         from dphh.report.verified import same_as_in_ledger, verified
 
         lines = verified(self)
@@ -257,7 +260,7 @@ class Release:
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
-        # Also in the file's metadata: not every reader shows the fields' metadata.
+        # The columns' meanings are also in the file's metadata: some readers show no field's.
         said = {
             f"dphh.{name}".encode(): text.encode()
             for name, text in meanings(self.table.schema.names).items()
@@ -276,7 +279,7 @@ class Release:
         return printable_json(said)
 
     def __repr__(self) -> str:
-        from dphh.report.terminal import release_text  # with Polars
+        from dphh.report.terminal import release_text  # imports Polars
 
         return release_text(self)
 
@@ -313,8 +316,8 @@ def checked_folder(folder: str | Path, run_id: str | None) -> Path:
 
 
 def _try_to_write(out: Path) -> None:
-    """Make the folder and a file in it, and remove what was made: not every file system on which
-    this user may write takes new folders."""
+    """Make the folder and a file in it, and remove both again: some file systems that take files
+    take no new folders."""
     made = []
     try:
         for folder in (*reversed(out.parents), out):

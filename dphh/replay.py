@@ -20,7 +20,8 @@ from dphh.wording.warned import warn
 
 Say = Callable[[str], None]
 
-#: Runs that this process made of tables in memory: the table, and the run's id.
+#: For each request on a table in memory that this process ran, by `LedgerRequest._key`: the table
+#: and the run's id.
 _runs_on_tables: dict[tuple[str, str, int], tuple[weakref.ref[Any], str]] = {}
 
 
@@ -37,17 +38,17 @@ class Note(str):
 
 @dataclass(frozen=True)
 class LedgerRequest:
-    """A request to a ledger, with the hash by which the ledger recognises its files."""
+    """A request to a ledger, and the hash by which the ledger recognises the request's files."""
 
     request: Request
     ledger: Ledger
-    #: '' where the data are not local files.
+    #: The hash; '' if the data are not local files.
     files: str
 
-    def earlier_run(self, later: Say) -> str | None:
+    def earlier_run(self, note_if_run: Say) -> str | None:
         """The id of the run whose release this request gets, or which it continues; None if this is
-        a new run. Refuses a request that may be a repeat, if a cap would pay for it twice. `later`
-        takes a note that is true only if a run begins."""
+        a new run. Refuses a request that may be a repeat, if a cap would pay for it twice.
+        `note_if_run` is called with a note that is true only if a run begins."""
         found = _runs_on_tables.get(self._key)
         if found is not None and found[0]() is self.request.corpus.source:
             return found[1]
@@ -58,15 +59,15 @@ class LedgerRequest:
         if self.files:
             return None  # the files have changed since
         said = (
-            f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same, and whether its data "
-            "are these cannot be seen"
+            f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} was the same request, and whether "
+            "its data were the same cannot be seen"
         )
         if self.request.corpus.account is not None:
             raise UsageError(
                 f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
                 "which is free, or again=True to spend again"
             )
-        later(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
+        note_if_run(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
         return None
 
     def remember(self, run_id: str) -> None:

@@ -23,11 +23,11 @@ from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_witho
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received_signal
-from dphh.journal import once_by
+from dphh.journal import once_for_run
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, checked_name, recorded_parameters
 from dphh.ledger.places import STORED_HASH_DIGITS, files_state
-from dphh.price import Price, stated
+from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder
@@ -123,7 +123,7 @@ def run(
         source.set_secret_key(booked.key)
         with _recording_failure(price, book, booked):
             say("reading the corpus")
-            found = run_levels(price, host, once_by(book, booked), corpus.content.joiner, say)
+            found = run_levels(price, host, once_for_run(book, booked), corpus.content.joiner, say)
             release = release_of(found, price, corpus, host, booked.run_id, source)
         release = settle(book, release, booked)
     except LedgerError:
@@ -154,7 +154,12 @@ def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setti
 
 
 def _check_arguments(
-    corpus: object, run_id: object, again: object, threads: object, progress: object, drawn: object
+    corpus: object,
+    run_id: object,
+    again: object,
+    threads: object,
+    progress: object,
+    randomness: object,
 ) -> None:
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
@@ -166,7 +171,7 @@ def _check_arguments(
         raise UsageError(f"threads: found {threads!r}; give a whole number from 1")
     if progress is not None and not callable(progress):
         raise UsageError(f"progress: found {progress!r}; give a function of a line, such as print")
-    if drawn is not None and not hasattr(drawn, "is_test"):
+    if randomness is not None and not hasattr(randomness, "is_test"):
         raise UsageError(
             "randomness: is for tests only, as a dphh.testing.SeededRandomness; leave it out"
         )
@@ -232,7 +237,8 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
                 else ""
             )
         )
-        # In the message, as DuckDB, logs and `str` show no notes. An interrupted run has a note.
+        # It is put into the message, because DuckDB, logs and `str` show no notes of an error. An
+        # interruption gets a note.
         if isinstance(problem, DphhError) and received_signal() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
@@ -243,12 +249,13 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
 def release_of(
     found: RunOutcome, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
 ) -> Release:
+    """The release of a run: all that its levels released, and the manifest that describes it."""
     manifest = {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded_parameters(price, corpus),
-        "privacy": stated(price, corpus.user, of_files=corpus.source is None).to_json(),
+        "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.source is None).to_json(),
         "levels": [step.manifest() for step in found.levels],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

@@ -72,7 +72,7 @@ class SeededRandomness:
 
 
 def _key_bytes(key: object) -> bytes:
-    """A key's kind and value, so that no two different keys look alike."""
+    """A key as bytes, with its type, so that different keys have different bytes."""
     if key is None:
         return b"null"
     if isinstance(key, bytes):

@@ -16,7 +16,7 @@ from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import SetUnionLevel, SingleRoundLevel
-from dphh.price import Finds, Price, Privacy, stated
+from dphh.price import Finds, Price, Privacy, privacy_of_corpus
 from dphh.report.sentences import Released, promise
 from dphh.wording.lines import plural, shorten
 
@@ -40,7 +40,7 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     """The sections of a plan without the ledger's, which only the owner may see."""
     privacy = price.privacy
     if corpus is not None:
-        privacy = stated(price, corpus.user, of_files=corpus.source is None)
+        privacy = privacy_of_corpus(price, corpus.user, of_files=corpus.source is None)
     limits = [] if corpus is None else [("note", corpus.content.limits)]
     return [
         ("privacy", promise_lines(privacy)),

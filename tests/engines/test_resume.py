@@ -112,7 +112,7 @@ from dphh.registry import VERBS
 from tests.engines.cut_short import forked, run
 from tests.engines.recorded_runs import corpus_at
 engine, folder = sys.argv[1], Path(sys.argv[2])
-as_stored, levels = journal.as_stored, VERBS["ngrams"].levels
+rows_as_parquet, levels = journal.rows_as_parquet, VERBS["ngrams"].levels
 def late(table):
     # Each has drawn this level before any of them stores it.
     if not (folder / f"{os.getpid()} has drawn").exists():
@@ -120,13 +120,13 @@ def late(table):
         until = time.monotonic() + 250
         while len(list(folder.glob("*has drawn"))) < 3 and time.monotonic() < until:
             time.sleep(0.01)
-    return as_stored(table)
+    return rows_as_parquet(table)
 def seen(*arguments):
     for step in levels(*arguments):
         path = folder / f"{os.getpid()} saw level {step.level.level}"
         path.write_text(repr(step.rows.to_pylist()))
         yield step
-journal.as_stored, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
+journal.rows_as_parquet, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
 def work():
     corpus = corpus_at(folder / "corpus.parquet")
     release = run("dpne", corpus, folder / "ledger.sqlite", engine)

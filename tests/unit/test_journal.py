@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus
-from dphh.journal import as_stored, once_by
+from dphh.journal import once_for_run, rows_as_parquet
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import Booking
 from dphh.privacy.events import GaussianEvent
@@ -48,7 +48,7 @@ def number(drawn: Any) -> int:
 def test_what_stands_is_handed_out_and_not_drawn_again(ledger):
     run, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
-        once = once_by(ledger, run)
+        once = once_for_run(ledger, run)
         assert number(once("round 1", session.draw)) == 1
         assert number(once("counts", session.draw)) == 2
         assert session.last == 2, f"attempt {attempt} drew again"
@@ -60,10 +60,10 @@ def test_each_name_stands_for_itself_and_within_its_run(ledger):
     for session in (Drawn(), Drawn()):
         for run in ("one", "two"):
             session.last = 100 * (run == "two")
-            once = once_by(ledger, begun(ledger, run))
+            once = once_for_run(ledger, begun(ledger, run))
             drawn = [number(once(step, session.draw)) for step in steps]
             assert drawn == [100 * (run == "two") + 1 + place for place in range(len(steps))]
-    once = once_by(ledger, begun(ledger, "one"))
+    once = once_for_run(ledger, begun(ledger, "one"))
     backwards = [number(once(step, Drawn().draw)) for step in steps[::-1]]
     assert backwards == list(range(len(steps), 0, -1))
 
@@ -73,15 +73,15 @@ def test_what_another_process_stored_first_is_what_both_go_by(ledger):
     other.last = 41
 
     def slower() -> pa.Table:
-        assert number(once_by(ledger, run)("round 1", other.draw)) == 42
+        assert number(once_for_run(ledger, run)("round 1", other.draw)) == 42
         return table([("number", 1)], pa.string())
 
-    assert number(once_by(ledger, run)("round 1", slower)) == 42
-    assert number(once_by(ledger, run)("round 1", Drawn().draw)) == 42
+    assert number(once_for_run(ledger, run)("round 1", slower)) == 42
+    assert number(once_for_run(ledger, run)("round 1", Drawn().draw)) == 42
 
 
 def test_no_two_draws_of_a_run_have_one_name(ledger):
-    once = once_by(ledger, begun(ledger, "one"))
+    once = once_for_run(ledger, begun(ledger, "one"))
     once("round 1", Drawn().draw)
     with pytest.raises(AssertionError, match="two draws of one run are called 'round 1'"):
         once("round 1", Drawn().draw)
@@ -92,7 +92,10 @@ def test_the_same_rows_are_stored_alike_however_an_engine_gave_them():
     for seed, text in enumerate((pa.string(), pa.large_string(), pa.string_view())):
         rows = random.Random(seed).sample(ROWS, len(ROWS))
         whole = table(rows, text)
-        stored |= {as_stored(whole), as_stored(pa.concat_tables([whole[:1], whole[1:]]))}
+        stored |= {
+            rows_as_parquet(whole),
+            rows_as_parquet(pa.concat_tables([whole[:1], whole[1:]])),
+        }
     assert len(stored) == 1
     found = pq.read_table(io.BytesIO(stored.pop()))
     assert list(zip(*found.to_pydict().values(), strict=True)) == sorted(ROWS)
@@ -109,7 +112,7 @@ def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored():
     grown = grown.replace_schema_metadata({"note": "secret"})
     beside = pa.table({"node": [5], "token": ["secret"], "ended": [False]}, schema=grown.schema)
     grown = pa.concat_tables([grown, beside])
-    stored = as_stored(grown.slice(0, 3))
+    stored = rows_as_parquet(grown.slice(0, 3))
     assert b"secret" not in stored
     found = pq.read_table(io.BytesIO(stored)).to_pydict()
     assert found == {"node": [0, 0, 1], "token": ["a", None, None], "ended": [False, True, True]}
