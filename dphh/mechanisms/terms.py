@@ -23,13 +23,13 @@ BUDGET_HELP = {
 }
 
 
-def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
-    for name, value in ((called, epsilon), ("delta", delta)):
+def check_budget(epsilon: float, delta: float, epsilon_option: str = "epsilon") -> None:
+    for name, value in ((epsilon_option, epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             raise UsageError(f"{name}: found {value!r}; give a number")
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
-            f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
+            f"{epsilon_option}: found {epsilon:g}; give a number above 0, such as 1.0, "
             f"and at most {LARGEST_EPSILON:g}: a larger one protects no one. "
             "ngrams by its default method can be priced up to about 60"
         )

@@ -140,7 +140,7 @@ def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -
 
 
 def found_counts_of(
-    events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
+    events: Iterable[Event], max_items: int, options: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
     """How a run counts the users of the items that it finds, with the sigma of the counts' event;
     None without such an event. Refused if the noise would hide every count. `beginnings`: an item
@@ -152,9 +152,9 @@ def found_counts_of(
                 sigma,
                 max_items,
                 beginnings=beginnings,
-                by=asked.by,
-                groups=asked.groups,
-                min_users=asked.min_users,
+                by=options.by,
+                groups=options.groups,
+                min_users=options.min_users,
             )
             counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting

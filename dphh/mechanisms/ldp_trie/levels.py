@@ -64,16 +64,16 @@ class TrieGrowth:
         width = len(self.characters) + 1
         prefixes: list[str] = []
         found: list[str] = []
-        steps: list[GrownPrefix] = []
+        added: list[GrownPrefix] = []
         rows = (kept.column(name).to_pylist() for name in ("value", "reports"))
         for value, reports in sorted(zip(*rows, strict=True)):
             below, character = self.prefixes[value // width], value % width
             ended = character == width - 1
             word = below if ended else below + chr(character + 1)
             (found if ended else prefixes).append(word)
-            steps.append(GrownPrefix(self.decoded(word), ended, reports))
+            added.append(GrownPrefix(self.decoded(word), ended, reports))
         now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
-        return now, steps
+        return now, added
 
     @property
     def value_count(self) -> int:
@@ -127,8 +127,8 @@ def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         purpose = purpose_of(level)
         kept = once(purpose, partial(reports_of_seats, host, level, growth, purpose))
         # (value, reports)
-        growth, steps = growth.after_level(kept)
-        new = [step for step in steps if (step.tokens, step.ended) not in released]
+        growth, added = growth.after_level(kept)
+        new = [step for step in added if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _released_rows(level, new, joiner))
 
@@ -184,22 +184,22 @@ def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose:
     return kept
 
 
-def _released_rows(level: LocalLevel, steps: Sequence[GrownPrefix], joiner: str) -> Any:
+def _released_rows(level: LocalLevel, added: Sequence[GrownPrefix], joiner: str) -> Any:
     """The released rows. The score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
-    tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))
-    reports = [step.reports for step in steps]
+    tokens = pa.array([list(step.tokens) for step in added], pa.list_(pa.string()))
+    reports = [step.reports for step in added]
     scores = estimate(reports, level.reports, level.mechanism)
     held = np.clip(scores, 0, level.reports)
     errors = np.sqrt(level.mechanism.variance(level.reports, held))
     return pa.table(
         [
-            pa.array(np.full(len(steps), level.level, np.int32)),
+            pa.array(np.full(len(added), level.level, np.int32)),
             pc.binary_join(tokens, joiner),
             tokens,
             pa.array(scores, pa.float64()),
             pa.array(errors, pa.float64()),
-            pa.array([step.ended for step in steps], pa.bool_()),
+            pa.array([step.ended for step in added], pa.bool_()),
         ],
         schema=LDP_TRIE_SCHEMA,
     )

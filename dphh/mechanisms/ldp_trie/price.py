@@ -53,7 +53,7 @@ HELP = {
     "passes": "How many tries grow, each with words not found yet.",
     "character_set": "All characters; a word with another is left out.",
     "known": "Words not to ask for: a file, one a line.",
-    "local_epsilon": "Epsilon of a report; or one of the next two.",
+    "local_epsilon": "Epsilon of one report; or give one of the next two.",
     "central_epsilon": "Epsilon of the counted reports, for one report.",
     "user_epsilon": "Epsilon of the counted reports, for a whole user.",
     "delta": "The delta of the counted reports.",
@@ -184,9 +184,9 @@ def price_ldp_trie(
             caveats=(
                 "epsilon holds for one report, against its receiver. Against an observer of the "
                 "sums of all reports, central_epsilon, at delta, holds for one report, and "
-                f"user_epsilon for all {contributions:,} reports of a user; the ledger books the "
-                "last, since a release is computed from sums only",
-                "sums only requires secure aggregation, or a curator who is trusted with counts. "
+                f"user_epsilon for all {contributions:,} reports of a user; the ledger books "
+                "user_epsilon, since a release is computed from sums only",
+                "seeing sums only requires secure aggregation, or a curator trusted with counts. "
                 "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
                 "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
                 "(for one report, by the 2021 analysis of any local randomiser: "
@@ -219,8 +219,8 @@ _SEATS_DISCLOSURE = UsersDisclosure(
     "give pad := true: missing users are replaced by users without rows",
 )
 THEOREM = (
-    "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem B of "
-    "docs/ldp_trie.md, with proof; both directions"
+    "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports are priced by Theorem B "
+    "of docs/ldp_trie.md, with proof; both directions"
 )
 
 

@@ -1,4 +1,4 @@
-"""One round of a set union priced jointly, and the choice between it and rounds.
+"""Prices of a set union: one round, jointly priced, and the choice between it and several rounds.
 
 Method "auto". A first round has very little of the budget, and releases nothing: whether at least
 LEAST_ITEMS_FOR_ROUNDS items reach its threshold decides what follows. If they do, users share
@@ -45,7 +45,8 @@ NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
-    """One round, priced jointly: its level, the events it costs, and how delta is divided."""
+    """One round, its new items and others priced jointly: its level, the events that it costs, and
+    how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
     spare = checked_spare_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
@@ -94,7 +95,7 @@ def _delta_shares(
     return for_curve, for_new
 
 
-@lru_cache(maxsize=64, typed=True)  # a call takes nine compositions, and is repeated
+@lru_cache(maxsize=64, typed=True)  # takes nine compositions; a ledger or a shell asks again
 def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
     """The first round; the one round or the several that it chooses; and what these cost."""
     spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
@@ -150,7 +151,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         threshold_delta(alone),
         compose_sigmas([level.sigma for level in rounds]),
         nextafter(fsum(threshold_delta(level) for level in rounds), 1.0),
-        "a first round, and then one round or several, as it shows",
+        "a first round, and then one round or several, as the first decides",
     )
     new = DeltaEvent(threshold_delta(first), "new items over the first round's threshold")
     shared_out = (

@@ -116,7 +116,7 @@ THEOREMS = {
 }
 
 
-#: What a plan with method "adaptive" adds to the number of users that an item needs.
+#: What a plan with method "adaptive" or "auto" adds to the number of users that an item needs.
 NOTE_ON_ADAPTIVE = "; a holder's other items are assumed to be as near the threshold"
 
 

@@ -57,7 +57,7 @@ def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
             continue
         purpose = f"trie/level {level.level}"
         if isinstance(level, SampledUsersLevel):
-            grown = once(purpose, partial(grow_by_batch, host, level, trie, purpose))
+            grown = once(purpose, partial(grow_by_sampled_users, host, level, trie, purpose))
         else:
             grown = once(purpose, partial(grow_by_coins, host, level, purpose))
         # (node, token, ended)
@@ -117,8 +117,8 @@ def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     return _take_grown(host, level)
 
 
-def grow_by_batch(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
-    """Users drawn from all users, a fixed number, vote. Returns what `grow_by_coins` returns."""
+def grow_by_sampled_users(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
+    """A fixed number of users vote, drawn from all. Returns what `grow_by_coins` returns."""
     host.put("trie", trie.nodes())
     # trie (node, tokens)
     host.run(
@@ -136,7 +136,7 @@ def _take_grown(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
 
 
 def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
-    """Move the walkers whose next prefix was added to its node; the others are done."""
+    """Move each walker to the node of its next prefix, if that was added; the others are done."""
     host.put("grown", going)
     # grown (node, token, next_node)
     host.run("walk_on", level=level.level)

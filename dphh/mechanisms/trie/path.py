@@ -239,7 +239,7 @@ def _real_users(p: float, theta: int, missed: float) -> float:
 
 
 def _miss_of_one_level(levels: int, passing_all: float) -> float:
-    """The probability of failing one level, if all levels are passed with `passing_all`."""
+    """The probability of failing one level, if all are passed with probability `passing_all`."""
     return -math.expm1(math.log(passing_all) / levels)
 
 

@@ -77,7 +77,7 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     grid = _Grid(u, step, below)
 
     curve = np.maximum(np.expm1(u), 0.0)
-    next_curve = grid.level(polygon)
+    next_curve = grid.one_level(polygon)
     for _ in range(levels - 1):
         curve = next_curve(curve)
     cost = math.exp(epsilon) * grid.last_level(polygon, curve, -epsilon)
@@ -205,7 +205,7 @@ class _Grid:
     step: float
     zero: int
 
-    def level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+    def one_level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
         """The function from G_i to G_{i-1}, on the grid: the largest V of all corners.
 
         Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
@@ -234,7 +234,7 @@ class _Grid:
             best = np.maximum(curve, always)
             windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
             for moved, before, after, failed in corners:
-                values, next_values = windows[moved], windows[moved + 1]  # copies
+                values, next_values = windows[moved], windows[moved + 1]  # copies, not views
                 values *= before
                 next_values *= after
                 values += next_values

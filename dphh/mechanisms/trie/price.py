@@ -52,7 +52,7 @@ HELP = {
     "unit": "For whole items: characters in a token.",
     "choice": "A user's one sequence: drawn or most-frequent.",
     **Counting.HELP,
-    "max_items": "With --counts: most sequences a user counts for.",
+    "max_items": "Of counts: who holds more counts less. Default: 10.",
     **BUDGET_HELP,
     "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
@@ -213,7 +213,7 @@ def _price_by_path(
         Finds(
             float(FINDING_PROBABILITY),
             needed,
-            note=f"a sequence of {max_length} levels, with its end, that shares no prefix",
+            note=f"a sequence of {max_length} levels, its end included, that shares no prefix",
         ),
     )
 
@@ -240,8 +240,8 @@ def _price_by_paper(
         )
     if users is None:
         raise UsageError(
-            "users: missing; accounting='paper' draws a batch of n users. Give n: a public upper "
-            "bound of the number of users, not taken from the private data"
+            "users: missing; accounting='paper' draws a batch out of n users. Give n: a public "
+            "upper bound of the number of users, not taken from the private data"
         )
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     needed = holders_needed(plan, float(FINDING_PROBABILITY))
@@ -263,7 +263,7 @@ def _price_by_paper(
         Finds(
             float(FINDING_PROBABILITY),
             needed,
-            note=f"of {users:,} users; a sequence of {max_length} levels, with its end, that "
+            note=f"of {users:,} users; a sequence of {max_length} levels, its end included, that "
             "shares no prefix",
         ),
     )

@@ -49,7 +49,8 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class PassedGrams:
-    """The grams that a level releases, including spurious ones, ascending by key."""
+    """The grams that a level releases, including spurious ones, ascending by key. `first` and
+    `second`: their noised weights in the two rounds."""
 
     keys: Integers
     bins: Integers
@@ -107,7 +108,7 @@ class LevelToRun:
     sigma_grid: int
 
     def run(self, rounds: Rounds) -> Any:
-        """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
+        """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
         first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)

@@ -94,20 +94,20 @@ def estimated_masses(
     seen_first: float,
     seen_second: Floats,
     sigmas: tuple[float, float],
-    prior: Floats,
+    by_class: Floats,
     masses: Floats,
     group: Integers,
 ) -> Floats:
     """The posterior means of masses. `first`, `second`: both rounds' noised weights, in users.
-    `seen_*`: the weight that a mass of 1 has in each round. `prior`: the distribution of masses in
-    each class. `group`: each gram's class."""
+    `seen_*`: the weight that a mass of 1 has in each round. `by_class`: the distribution of masses
+    in each class. `group`: each gram's class."""
     mean, deviation = precision_weighted_mean(first, second, seen_first, seen_second, sigmas)
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
         part = np.arange(start, min(start + (1 << 14), len(mean)))
         part = part[mean[part] <= CORRECTED_DEVIATIONS * deviation[part]]
         away = (mean[part, None] - masses[None, 1:]) / deviation[part, None]
-        log_weight = np.log(prior[group[part], 1:] + 1e-300) - away**2 / 2
+        log_weight = np.log(by_class[group[part], 1:] + 1e-300) - away**2 / 2
         weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
         weight /= weight.sum(1, keepdims=True)
         result[part] = np.exp(weight @ np.log(masses[1:]))

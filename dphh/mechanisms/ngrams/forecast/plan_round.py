@@ -117,7 +117,7 @@ class _AlternatingChoice:
         self.mean = held @ mass / sigma
         seen = (saturated(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
-        near = np.minimum(seen, 14.0)  # so far above its threshold, every gram passes
+        near = np.minimum(seen, 14.0)  # seen so far above 0, every gram passes
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
 
     def first_weights(self) -> Integers:

@@ -166,7 +166,7 @@ def price_forecast(
 
 
 def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """DP-SIPS whose later weights depend on earlier noise, within an even share of the budget.
+    """Level 1 without a list: DP-SIPS, its later weights by earlier noise, within an even share.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
@@ -190,8 +190,8 @@ def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
 def listed_words_level(
     budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
 ) -> ListedWordsLevel:
-    """Two rounds with an even share, on the grid of level 1 without a list. A user's new words
-    have equal weights, so a threshold for these holds."""
+    """Level 1 with a list: two rounds with an even share, on the grid of one without a list. A
+    user's new words have equal weights, so a threshold for these holds."""
     sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     shares = Shares(1.0, 1, max_n)
@@ -241,8 +241,8 @@ def _new_words_weights(
 
 
 def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
-    """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
-    for a user of `max_items` words to weigh something, and for one of longer n-grams."""
+    """Round 1's sigma, and the bits of its grid: as many as a table of moderate size allows, and at
+    least so many that a user of `max_items` words, or of longer n-grams, weighs something."""
     (sigma,) = split_sigma(budget.sigma, [ROUND_PARTS[0] / max_n])
     grid_bits(sigma, max_items)  # refuses noise that needs too large a table
     needed = (max_items - 1).bit_length() + 1 >> 1

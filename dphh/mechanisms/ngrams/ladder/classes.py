@@ -191,7 +191,7 @@ def valid_classes(
     begin_groups, begin_starts, begin_counts = np.unique(
         begin_key, return_index=True, return_counts=True
     )
-    # Every group of ends meets the groups of begins of the same overlap, which stand together.
+    # Grams that end in an overlap meet all that begin with it; these stand together.
     overlap = end_groups // (wide * high)
     first = np.searchsorted(begin_groups, overlap * wide * high)
     meets = np.searchsorted(begin_groups, (overlap + 1) * wide * high) - first

@@ -23,7 +23,7 @@ from dphh.prior import Prior
 Floats = NDArray[np.float64]
 #: The width of one step of forecasts and of lifts, as a difference of natural logarithms.
 LOG_STEP = 0.5
-#: The least lift.
+#: A lift below this counts as this.
 LEAST_LIFT = 0.04
 #: The lifts that classes distinguish, in steps. A lift between two of them counts as the lower one.
 LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])

@@ -64,11 +64,11 @@ class Ladder:
         return 1 if self.pruning == "both" else self.top.level
 
     def up_to(self, rungs: int) -> Ladder:
-        """The lowest `rungs` rungs."""
+        """The ladder of the lowest `rungs` rungs."""
         return replace(self, rungs=self.rungs[:rungs])
 
     def valid_grams(self) -> ValidGrams:
-        """V_k of the level above the top."""
+        """The valid grams of the level above the top, V_k."""
         return valid_grams(self.top, self.rungs[0], self.pruning)
 
     def with_next(self, keys: Integers) -> Ladder:
