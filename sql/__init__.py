@@ -1,44 +1,45 @@
-"""The level queries: one `.sql` file a kind of level, each readable on its own."""
+"""The queries of levels: each in one `.sql` file, which can be read on its own."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 
-#: Folders of queries that have another's name: the plain form, and an engine's own.
-_NAMESAKES = ("plain", "spark")
+#: Folders whose queries have the names of other folders' queries: the plain form, and Spark's own.
+_OTHER_FORMS = ("plain", "spark")
 
 
 @cache
 def query(name: str) -> str:
     """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
-    return files(__package__).joinpath(place(name)).read_text(encoding="utf-8")
+    return files(__package__).joinpath(query_path(name)).read_text(encoding="utf-8")
 
 
 @cache
-def place(name: str) -> str:
-    """Where in `sql/` that is: `ngrams/grams_level.sql`."""
-    (found,) = _places(name)
+def query_path(name: str) -> str:
+    """The path of the query in `sql/`, such as `ngrams/grams_level.sql`."""
+    (found,) = _query_paths(name)
     return found
 
 
 @cache
-def query_for(engine: str, name: str) -> str:
-    """The same, of an engine's own where its step differs: `<engine>/<name>.sql`."""
-    found = place_for(engine, name) or place(name)
+def query_for_engine(engine: str, name: str) -> str:
+    """The text of the query on this engine: the engine's own, `<engine>/<name>.sql`, if it has
+    one, else that of `query`."""
+    found = query_path_for_engine(engine, name) or query_path(name)
     return files(__package__).joinpath(found).read_text(encoding="utf-8")
 
 
 @cache
-def place_for(engine: str, name: str) -> str | None:
-    """Where in `sql/` that is; None if no query has this name."""
+def query_path_for_engine(engine: str, name: str) -> str | None:
+    """The path of that query in `sql/`; None if no query has this name."""
     own = f"{engine}/{name}.sql"
-    found = [own] if files(__package__).joinpath(own).is_file() else _places(name)
+    found = [own] if files(__package__).joinpath(own).is_file() else _query_paths(name)
     return found[0] if found else None
 
 
-def _places(name: str) -> list[str]:
+def _query_paths(name: str) -> list[str]:
     top = files(__package__)
     folders = (each.name for each in top.iterdir() if each.is_dir())
-    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _NAMESAKES)
+    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _OTHER_FORMS)
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]

@@ -5,9 +5,10 @@
 CREATE TEMP TABLE noised AS
 WITH
 
--- One user to each key that a user holds, or less if they hold more than max_items keys; then the
--- loss is added to an octave (udfs/kernel/given_grams.py): a vector of a bounded L2 norm. The first
--- row of a batch has the sums over all users of the batch.
+-- A user adds one user to each key that they hold, or less if they hold more than K = max_items.
+-- Then what bounding removed is added to the user's octave, of all users who hold K to 2K keys, 2K
+-- to 4K and so on (udfs/kernel/given_grams.py): a vector of a bounded L2 norm. The first row of a
+-- batch has the sums over all users of the batch.
 users_contributions AS (
     SELECT unnest(dphh_contributions_to_counts(lengths, ids, $weighing)) AS contribution
     FROM counted_users
@@ -19,7 +20,7 @@ sums AS (
     GROUP BY contribution.key
 )
 
--- The noise is no function of the key: dphh_noise takes it as a name, by which tests draw alone.
+-- The noise does not depend on the key: dphh_noise takes it as a name, which only tests use.
 SELECT
     asked.key,
     coalesce(sums.weight, 0) + dphh_noise(CAST(asked.key AS VARCHAR), $sigma, $purpose) AS noisy

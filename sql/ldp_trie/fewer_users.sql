@@ -1,5 +1,5 @@
--- Whether there are fewer users than the plan asks: then one row, else none. That is all that
--- leaves the engine.
+-- One row if there are fewer users than the plan asks, else none. That is all that leaves the
+-- engine.
 -- In: local_words (user_id, word, times).
 SELECT true AS fewer
 FROM local_words

@@ -1,8 +1,8 @@
 -- Which user is asked at which level (Gboard, Algorithm 2, line 7): $seats users, sampled without
 -- replacement, in a secret random order. The first seats serve the first level, the next ones the
--- next level, and no user serves twice. Where there are fewer users, some are made up: they take
--- seats like all others, and have no words. The random words are a hash under the run's secret key,
--- so that a resumed run seats users alike; ties are broken by user id, never by rows.
+-- next level, and no user serves twice. If there are fewer users, made-up ones without words are
+-- added, who take seats like all others. The draws are a hash under the run's secret key, so that a
+-- resumed run gives users the same seats; ties are broken by user id, never by rows.
 -- In: local_words (user_id, word, times); $purpose, for which a run draws once.
 -- Out: draws (user_id, name, draw), drawn once; words_in_seats (seat, word, times), the words of
 -- the users who are asked, seat from 1. The steps after this one see seats, no user ids.
@@ -36,8 +36,8 @@ everyone AS (
 SELECT user_id, name, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
--- No task sorts all users: draws are counted by their leading 16 bits (rounded, but a greater draw
--- has no lesser ones), and put in order among those of the same bits.
+-- No task sorts all users: users are counted by the first 16 bits of their draws, and sorted only
+-- among those with the same bits. (Rounding may change the bits, but keeps their order.)
 CREATE TEMP TABLE words_in_seats AS
 WITH
 

@@ -1,11 +1,11 @@
--- Of the valid grams that no user holds, those that the noise lifts over the thresholds of their
--- rows (step 7 of docs/ngrams.md): how many, their noised weights, and keys for them, by the
--- noise's own law. Which of the keys a user holds is asked afterwards (forecast_released.sql).
+-- Draws how many valid grams that no user holds the noise lifts to the thresholds of their rows
+-- (step 7 of docs/ngrams.md), their noised weights, and candidate keys for them, by the noise's own
+-- law. Which of these keys some user holds is looked up afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public; $valid, the valid grams by
 -- class, public.
--- Out, private: lifted (class, position, key, bin, first, second), drawn once: keys of the class in
--- the order drawn, more than are needed; and at the first positions the bins and weights of those
--- that pass.
+-- Out, private: lifted (class, position, key, bin, first, second), drawn once: candidate keys of
+-- the class in the order drawn, more than are needed; and, at the first positions, the bins and
+-- noised weights of the grams that pass.
 CREATE TEMP TABLE lifted AS
 WITH
 

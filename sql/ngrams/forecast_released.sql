@@ -1,7 +1,7 @@
 -- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram whose
--- noised weight in round 2 reaches the threshold of its row, held or not. They are stored
--- sorted by their values (dphh/journal.py), which do not say which is which. A word that a list
--- lacks is released by its spelling: its key says how many words there are, and is not.
+-- noised weight in round 2 reaches the threshold of its row, held or not. They are stored sorted by
+-- their values (dphh/journal.py), so the order does not say which are held. A word outside the list
+-- is released by its spelling, without its key, which would tell how many words there are.
 -- In: round_2, lifted, other_words; thresholds (class, bin, threshold), public.
 WITH
 
@@ -13,7 +13,7 @@ held AS (
     WHERE round_2.second >= thresholds.threshold
 ),
 
--- The drawn keys that no user holds, numbered again.
+-- The candidate keys that no user holds, numbered anew.
 unheld AS (
     SELECT
         lifted.class,

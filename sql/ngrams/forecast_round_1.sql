@@ -1,20 +1,21 @@
 -- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (user_hashes, lengths, keys), whole users, many a row, where valid grams
--- stand. With a list of words, level 1 is of this form: a word's key is its number there, from
--- $others on of words that it lacks, which other_words (word, key) spells; $others is -1 of no
--- list. In, public, what step 1 foretells: forecasts (gram, as_first, as_last, expected_first,
+-- stand. Level 1 with a list of words has this form too: a listed word's key is its number in the
+-- list; the keys of other words are $others or more, and other_words (word, key) has these words.
+-- Without a list $others is -1.
+-- In, public, the forecasts of step 1: forecasts (gram, as_first, as_last, expected_first,
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
 -- each.
 -- Out, private: round_1 (key, name, noisy, class, bin), of the valid grams that a user holds;
 -- absent (class, bin, grams), of those that no user holds. Out, public: list_sizes (bin, noisy).
 
--- Each user gives isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50)
--- to the size of their list, at the key -1 - (bin of n): an L2 norm of $norm at most, in the units
--- of the noise's grid. Where n is so large that this is 0, the gram is named all the same: round 2
--- asks which grams a user holds.
-CREATE TEMP TABLE plain_sums AS
+-- Each user adds isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50) to
+-- the key -1 - (bin of n), which counts users by their list size n: an L2 norm of $norm at most, in
+-- the units of the noise's grid. If n is so large that a gram gets 0, it has a row all the same,
+-- because round 2 asks which grams a user holds.
+CREATE TEMP TABLE round_1_sums AS
 WITH
 
 users_contributions AS (
@@ -26,7 +27,7 @@ SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
 FROM users_contributions
 GROUP BY contribution.key;
 
--- Each bin of sizes, also one that no list is of.
+-- Every bin of list sizes, also those into which no user falls.
 CREATE TEMP TABLE list_sizes AS
 WITH
 
@@ -34,9 +35,9 @@ sums AS (
     SELECT
         bins.bin,
         -1 - bins.bin AS key,
-        coalesce(plain_sums.weight, 0) AS weight
+        coalesce(round_1_sums.weight, 0) AS weight
     FROM range($list_bins) AS bins (bin)
-    LEFT JOIN plain_sums ON -1 - bins.bin = plain_sums.key
+    LEFT JOIN round_1_sums ON -1 - bins.bin = round_1_sums.key
 )
 
 SELECT
@@ -46,34 +47,34 @@ SELECT
     ) AS noisy
 FROM sums;
 
--- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its class is what its
--- pieces foretell. With a prior, a gram that the public text has is of the class that its count
--- there says, and of any other what its pieces let expect there takes something off. Words that a
--- list lacks are in no class of the list, but in class -1.
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its class follows from
+-- the forecasts of its pieces. With a prior, a gram of the public text has the class that its count
+-- there says; the class of any other gram is shifted by how often its pieces let expect it there.
+-- Words outside a list are in class -1.
 CREATE TEMP TABLE noised AS
 WITH
 
 classed AS (
     SELECT
-        plain_sums.key,
-        plain_sums.weight,
+        round_1_sums.key,
+        round_1_sums.weight,
         CASE
-            WHEN $others >= 0 AND plain_sums.key >= $others THEN -1
+            WHEN $others >= 0 AND round_1_sums.key >= $others THEN -1
             ELSE coalesce(
                 public_grams.class,
                 first_piece.as_first + last_piece.as_last + lifts.shift
             )
         END AS class
-    FROM plain_sums
-    LEFT JOIN forecasts AS first_piece ON plain_sums.key >> 32 = first_piece.gram
-    LEFT JOIN forecasts AS last_piece ON plain_sums.key & 4294967295 = last_piece.gram
+    FROM round_1_sums
+    LEFT JOIN forecasts AS first_piece ON round_1_sums.key >> 32 = first_piece.gram
+    LEFT JOIN forecasts AS last_piece ON round_1_sums.key & 4294967295 = last_piece.gram
     LEFT JOIN lifts
         ON first_piece.expected_first + last_piece.expected_last = lifts.expected
-    LEFT JOIN public_grams ON plain_sums.key = public_grams.key
-    WHERE plain_sums.key >= 0
+    LEFT JOIN public_grams ON round_1_sums.key = public_grams.key
+    WHERE round_1_sums.key >= 0
 ),
 
--- A test's draws depend on how a gram is written. In a run they depend on nothing.
+-- In tests the noise depends on a gram's name. In a run it depends on nothing.
 named AS (
     SELECT
         classed.key,
@@ -90,8 +91,9 @@ named AS (
 SELECT key, name, class, weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
 FROM named;
 
--- A gram's row is its class and the bin of its noised weight. Words that a list lacks have two
--- rows: 1 of what round 1 releases, which has no weight in round 2, and 0 of all else.
+-- A gram's row is its class and the bin of its noised weight. Words outside a list have only two
+-- bins: 1 if the noised weight reaches $threshold (round 1 releases these words, and they get no
+-- weight in round 2), else 0.
 CREATE TEMP TABLE round_1 AS
 SELECT
     key,
@@ -104,8 +106,8 @@ SELECT
     END AS bin
 FROM noised;
 
--- Valid grams that no user holds are too many to write down. Their sums are 0, so how many of a
--- class fall into each bin is drawn by the noise's own law.
+-- Valid grams that no user holds are too many to list. Their sums are 0, so the noise's own law
+-- says how many of a class fall into each bin; this is drawn.
 CREATE TEMP TABLE absent AS
 WITH
 

@@ -43,5 +43,9 @@ SELECT key, class, bin, first, weight + dphh_noise(name, $sigma, $purpose || '/r
 FROM sums;
 
 CREATE TEMP TABLE absent_signs AS
-SELECT class, bin, grams, dphh_absent_nonpositive(class, bin, grams, $sigma, $purpose) AS nonpositive
+SELECT
+    class,
+    bin,
+    grams,
+    dphh_absent_nonpositive(class, bin, grams, $sigma, $purpose) AS nonpositive
 FROM absent;

@@ -1,10 +1,10 @@
 -- What round 1 shows (step 2 of docs/ngrams.md): how many valid grams stand in each row, a class
--- and a bin. Held grams and the others together, so that neither number is seen. Words that a list
--- lacks are of class -1: only held ones have rows, so how many these are is not shown.
+-- and a bin. Held and absent grams are added up, so that neither number is shown. Words outside a
+-- list, of class -1, are left out: only held ones are there, so their number must not be shown.
 -- In: round_1, absent.
 WITH
 
-parts AS (
+held_and_absent AS (
     SELECT class, bin, count(*) AS grams
     FROM round_1
     WHERE class >= 0
@@ -15,5 +15,5 @@ parts AS (
 )
 
 SELECT class, bin, CAST(sum(grams) AS BIGINT) AS grams
-FROM parts
+FROM held_and_absent
 GROUP BY class, bin;

@@ -1,10 +1,10 @@
--- What round 2 shows before its thresholds (the count of step 7 of docs/ngrams.md): how many
--- valid grams of each row stand at 0 or below. Not of words that a list lacks, as in
+-- What round 2 shows before its thresholds (the count of step 7 of docs/ngrams.md): how many valid
+-- grams of each row have a noised weight of 0 or below. Words outside a list are left out, as in
 -- forecast_rows.sql.
 -- In: round_2, absent_signs.
 WITH
 
-parts AS (
+held_and_absent AS (
     SELECT class, bin, count(*) AS nonpositive
     FROM round_2
     WHERE second <= 0 AND class >= 0
@@ -15,5 +15,5 @@ parts AS (
 )
 
 SELECT class, bin, CAST(sum(nonpositive) AS BIGINT) AS nonpositive
-FROM parts
+FROM held_and_absent
 GROUP BY class, bin;

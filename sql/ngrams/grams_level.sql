@@ -12,9 +12,9 @@ CREATE TEMP TABLE noised AS
 WITH
 
 -- If |U_i| > Delta_k, choose Delta_k of U_i at random; 1 / sqrt(|U_i|) to each.
--- Of each whole user the distinct grams that count, $max_items at most, and floor(2^b / sqrt(t))
--- for each of the t that do (udfs/kernel/contributions.py). What the users of a batch of
--- rows add together stands in its first row.
+-- For each whole user, at most $max_items distinct grams, and the weight floor(2^b / sqrt(t)) for
+-- each of these t grams (udfs/kernel/contributions.py). The first row of a batch has the sums over
+-- all users of the batch.
 users_contributions AS (
     SELECT
         unnest(
@@ -32,8 +32,8 @@ histogram AS (
     GROUP BY contribution.key
 )
 
--- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in released_grams.sql. A test's
--- draws depend on a gram's key; a run's do not.
+-- H_k[u] + N(0, sigma_k^2). released_grams.sql puts grams above rho_k into S_k. In tests the noise
+-- depends on a gram's key, in a run it does not.
 SELECT
     key,
     weight + dphh_noise(

@@ -1,7 +1,7 @@
 -- DPNE, "Scaling up DPNE": valid grams that no user keeps (nobody holds them, or only users with
 -- more than Delta_k, who kept others) and that the noise alone lifts to rho_k.
 -- Their number is Binomial(|V_k| - |supp(H_k)|, P[noise >= rho_k]); their noised weights are the
--- noise given that it reaches rho_k; keys are proposed for them, uniformly from V_k, more than are
+-- noise given that it reaches rho_k; candidate keys are drawn uniformly from V_k, more than are
 -- needed: released_grams.sql drops those that a user keeps. V_k is never written down.
 -- In: noised (key, noisy), of the valid grams that a user keeps; $valid, by which V_k is found;
 -- $threshold, rho_k (dphh/mechanisms/ngrams/dpne.py).

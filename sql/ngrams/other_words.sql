@@ -1,4 +1,4 @@
--- Level 1 with a list of words: the words that it lacks, with keys from $others on.
+-- Level 1 with a list of words: all words outside the list, with keys from $others on.
 -- In: listed (word, key), public; the words of the corpus, whose ids are 0 to $words_of_corpus - 1.
 -- Out, private: other_words (word, key).
 CREATE TEMP TABLE other_words AS

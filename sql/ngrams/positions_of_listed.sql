@@ -1,8 +1,8 @@
--- Level 1 with a list of words: which words users count for. All that the list has, and of others
--- $max_items, the first in an order that is the user's own. The same in both rounds.
+-- Level 1 with a list of words: for which words users count. For all listed ones, and for at most
+-- $max_items others, chosen by a hash of word, user and salt; the same in both rounds.
 -- In: users (user_hashes, lengths, ids, words); $keys, the key of each word.
--- Out: positions (user_hashes, lengths, keys): a word's number in the list, $others and more of
--- words that it lacks, -1 of what does not count.
+-- Out: positions (user_hashes, lengths, keys): the key of a listed word is its number in the list,
+-- that of another word $others or more; -1 where the user does not count.
 CREATE TEMP TABLE positions AS
 WITH
 

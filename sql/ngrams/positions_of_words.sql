@@ -1,12 +1,12 @@
 -- Where valid grams of two words stand: at each position the key of the pair that begins there, -1
 -- for none. A pair is valid where both words were released; they stand side by side in one text.
--- Positions that can be part of none go; but where pruning is on a single side ($single) every
--- position stays, and the released words beside, to be what longer grams end in.
--- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k. Each of them is where it
--- stands, and becomes a set in grams_level.sql.
+-- Positions that can be part of no pair are dropped. With pruning on a single side ($single) all
+-- stay, and `ends` has the released words, in which longer grams may end.
+-- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k, with every occurrence of a
+-- gram; grams_level.sql makes it a set.
 -- In: users (user_hashes, lengths, ids, words); $released, the released words and their numbers.
 -- Out: next_positions (user_hashes, lengths, keys, ends); key = left * 2^32 + right, by the numbers
--- of the released.
+-- of the two words.
 CREATE TEMP TABLE next_positions AS
 WITH
 

@@ -1,11 +1,11 @@
 -- What a level of DPNE releases: every valid gram, kept or not, whose noised weight reaches rho_k
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
 -- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). They are
--- stored sorted by their values (dphh/journal.py), which do not say which is which.
+-- stored sorted by their values (dphh/journal.py), so the order does not say which are kept.
 -- In: noised (key, noisy), of the valid grams that a user keeps; lifted (position, key, noisy).
 WITH
 
--- Of the keys that were proposed, those that no user keeps, numbered anew.
+-- The candidate keys that no user keeps, numbered anew.
 unkept AS (
     SELECT
         lifted.key,

@@ -1,7 +1,8 @@
 -- How many users hold each of a list of public keys: one Gaussian vector, released in full.
 -- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, one row an item
 -- and group; $groups, the declared groups. Rows of other groups belong to the group $other.
--- Out: counted (key, noisy). The octaves, which measure what bounding removed, follow the keys.
+-- Out: counted (key, noisy). After the keys come the octaves, which measure what bounding removed:
+-- one for users who hold K to 2K keys, where K = $max_items, one for 2K to 4K, and so on.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
 
@@ -43,9 +44,9 @@ numbers AS (
     GROUP BY user_id
 ),
 
--- Bound each user, where one user is g = $one_user and K = $max_items. A user of m <= K keys adds g
--- to each. A user of more keys adds w to each, and e, which measures what bounding removed, to the
--- coordinate of the user's octave; w is the largest integer with m w^2 + e^2 <= K g^2.
+-- Bound each user, where one user is g = $one_user units. A user of m <= K keys adds g to each. A
+-- user of more keys adds w to each, and e, which measures what bounding removed, to the user's
+-- octave; w is the largest integer with m w^2 + e^2 <= K g^2.
 sizes AS (
     SELECT DISTINCT number
     FROM numbers
@@ -54,18 +55,18 @@ sizes AS (
 squares AS (
     SELECT
         CAST($one_user AS BIGINT) AS one_user,
-        CAST($one_user AS BIGINT) * $one_user * $max_items AS most
+        CAST($one_user AS BIGINT) * $one_user * $max_items AS norm_square
 ),
 
 choices AS (
     SELECT
         sizes.number,
         weights.range AS weight,
-        squares.most,
+        squares.norm_square,
         (
-            dphh_isqrt(squares.most // 4) * (squares.one_user - weights.range)
+            dphh_isqrt(squares.norm_square // 4) * (squares.one_user - weights.range)
             + squares.one_user - 1
-        ) // squares.one_user AS report
+        ) // squares.one_user AS octave_weight
     FROM sizes, squares, range($one_user + 1) AS weights
 ),
 
@@ -73,9 +74,9 @@ bounds AS (
     SELECT
         number,
         max(weight) AS weight,
-        min_by(report, -weight) AS report
+        min_by(octave_weight, -weight) AS octave_weight
     FROM choices
-    WHERE number * weight * weight + report * report <= most
+    WHERE number * weight * weight + octave_weight * octave_weight <= norm_square
     GROUP BY number
 ),
 
@@ -91,7 +92,7 @@ contributions AS (
                 range($octaves), lambda octave: ($max_items << octave) < numbers.number
             )
         ) AS key,
-        bounds.report AS weight
+        bounds.octave_weight AS weight
     FROM numbers
     INNER JOIN bounds ON numbers.number = bounds.number
     WHERE numbers.number > $max_items

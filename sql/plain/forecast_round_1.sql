@@ -1,7 +1,7 @@
 -- The forecast ladder, round 1 (step 2 of docs/ngrams.md): every valid gram gets noise, held or
 -- not, and stands in a row: its class, and the bin of its noised weight. What a run may see is how
--- many grams each row has. Words that a list lacks are of class -1: of those only held ones get
--- noise, and they stand in a row by whether they reach $threshold, which releases them.
+-- many grams each row has. Words outside a list are of class -1: only held ones get noise; those
+-- that reach $threshold are released and have bin 1, others bin 0.
 -- In: held; valid (gram, key, class); bins (bin, start), public.
 -- Out: round_1 (gram, key, class, bin, noisy, is_held).
 CREATE OR REPLACE TEMP TABLE round_1 AS

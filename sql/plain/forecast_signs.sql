@@ -1,7 +1,7 @@
 -- The forecast ladder: what a run may see of the rounds' rows (steps 2 and 7 of docs/ngrams.md).
--- How many valid grams each has, and how many of these stand at 0 or below in round 2. Words that a
--- list lacks are of class -1: only held ones are there, so they are not counted.
--- In: round_2. Gives (class, bin, grams, nonpositive).
+-- How many valid grams each row has, and how many of these have a noised weight of 0 or below in
+-- round 2. Words outside a list are of class -1: only held ones are there, so they are not counted.
+-- In: round_2. Returns (class, bin, grams, nonpositive).
 SELECT
     class,
     bin,

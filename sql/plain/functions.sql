@@ -44,26 +44,26 @@ greatest(
 CREATE OR REPLACE TEMP MACRO dphh_weight(noisy_sum, total_precision, deviation, threshold) AS
 dphh_weight_of_z(dphh_z(noisy_sum, total_precision, deviation, threshold));
 
--- Unsigned 64-bit arithmetic that wraps around at 2^64.
-CREATE OR REPLACE TEMP MACRO dphh_low_word(n) AS
+-- Addition and multiplication of unsigned 64-bit integers, which wrap around at 2^64.
+CREATE OR REPLACE TEMP MACRO dphh_low_64_bits(n) AS
 CAST(n % CAST(18446744073709551616 AS UHUGEINT) AS UBIGINT);
 
 CREATE OR REPLACE TEMP MACRO dphh_plus(one, other) AS
-dphh_low_word(CAST(one AS UHUGEINT) + CAST(other AS UHUGEINT));
+dphh_low_64_bits(CAST(one AS UHUGEINT) + CAST(other AS UHUGEINT));
 
 CREATE OR REPLACE TEMP MACRO dphh_times(one, other) AS
-dphh_low_word(CAST(one AS UHUGEINT) * CAST(other AS UHUGEINT));
+dphh_low_64_bits(CAST(one AS UHUGEINT) * CAST(other AS UHUGEINT));
 
 CREATE OR REPLACE TEMP MACRO dphh_factor(shift) AS
 CASE shift WHEN 30 THEN 13787848793156543929 WHEN 27 THEN 10723151780598845931 ELSE 1 END;
 
 -- SplitMix64's finaliser (Steele, Lea and Flood, 2014) in three steps, by which every input bit
 -- affects every output bit.
-CREATE OR REPLACE TEMP MACRO dphh_mixed(word, salt) AS
+CREATE OR REPLACE TEMP MACRO dphh_mix_bits(hash, salt) AS
 list_reduce(
     CAST([30, 27, 31] AS UBIGINT[]),
     (lambda mixed, shift: dphh_times(xor(mixed, mixed >> shift), dphh_factor(shift))), -- noqa: PRS
-    dphh_plus(dphh_plus(word, salt), 11400714819323198485)
+    dphh_plus(dphh_plus(hash, salt), 11400714819323198485)
 );
 
 -- Up to eight bytes, written in hexadecimal digits, as one number: the first byte is the lowest.
@@ -73,22 +73,24 @@ list_reduce(
         range(length(digits) - 1, 0, -2),
         lambda place: CAST('0x' || substr(digits, place, 2) AS UBIGINT)
     ),
-    (lambda word, byte: 256 * word + byte) -- noqa: PRS
+    (lambda number, byte: 256 * number + byte) -- noqa: PRS
 );
 
 -- A hash of a text's bytes: of its length, then of eight bytes at a time.
-CREATE OR REPLACE TEMP MACRO dphh_spelling(content) AS
+CREATE OR REPLACE TEMP MACRO dphh_hash_of_spelling(content) AS
 list_reduce(
     list_transform(
         range(1, 2 * strlen(content), 16),
         lambda start: dphh_eight_bytes(substr(hex(encode(content)), start, 16))
     ),
-    (lambda hash, word: dphh_mixed(xor(hash, word), 0)), -- noqa: PRS
-    dphh_mixed(strlen(content), 0)
+    (lambda hash, eight: dphh_mix_bits(xor(hash, eight), 0)), -- noqa: PRS
+    dphh_mix_bits(strlen(content), 0)
 );
 
--- The hash that orders a user's keys, shuffled by a level's salt: a user with more than max_items
--- keys keeps the first. It depends on this user, this key and the salt alone, not on other users.
--- `key` is a 64-bit number: a gram's key, or a word's hash.
+-- The hash by which a user's keys are ordered, new with each level's salt: a user with more than
+-- max_items keys keeps the first ones. It depends on this user, this key and the salt alone, not on
+-- other users. `key` is a 64-bit number: a gram's key, or the hash of a word's spelling.
 CREATE OR REPLACE TEMP MACRO dphh_place(key, user_id, salt) AS
-dphh_mixed(xor(key, dphh_mixed(dphh_spelling(CAST(user_id AS VARCHAR)), salt)), 0) >> 24;
+dphh_mix_bits(
+    xor(key, dphh_mix_bits(dphh_hash_of_spelling(CAST(user_id AS VARCHAR)), salt)), 0
+) >> 24;

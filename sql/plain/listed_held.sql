@@ -1,8 +1,8 @@
 -- The forecast ladder, level 1 with a public list of words: the words that each user counts for,
--- each once. All of the list, and of other words $max_items, the first in an order that is the
--- user's own. Where places are equal, all of them count, or none.
+-- each once. These are all listed words that the user holds, and at most $max_items others: the
+-- first in a random order of the user's own. Words of equal place count together or not at all.
 -- In: held_items (user_id, item); valid (gram, key, class), the list, public.
--- Out: held (user_id, gram, key, class); class -1 of words that the list lacks.
+-- Out: held (user_id, gram, key, class); words outside the list have class -1.
 CREATE OR REPLACE TEMP TABLE held AS
 WITH
 
@@ -10,7 +10,7 @@ others AS (
     SELECT
         held_items.user_id,
         held_items.item,
-        dphh_place(dphh_spelling(held_items.item), held_items.user_id, $salt) AS place
+        dphh_place(dphh_hash_of_spelling(held_items.item), held_items.user_id, $salt) AS place
     FROM held_items
     ANTI JOIN valid ON [held_items.item] = valid.gram
 ),

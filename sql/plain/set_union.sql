@@ -10,7 +10,7 @@ placed AS (
         user_id,
         item,
         least(count(*) OVER (PARTITION BY user_id), $max_items) AS size,
-        dphh_place(dphh_spelling(item), user_id, $salt) AS place
+        dphh_place(dphh_hash_of_spelling(item), user_id, $salt) AS place
     FROM held_items
 ),
 
@@ -36,7 +36,7 @@ histogram AS (
 ),
 
 -- H[u] + N(0, sigma_1^2). Materialised, so that the noise is drawn once. dphh_noise takes the item
--- as a name, by which tests draw alone.
+-- as a name, which only tests use.
 noised AS MATERIALIZED (
     SELECT item, weight + dphh_noise(item, $sigma, $purpose) AS noisy
     FROM histogram

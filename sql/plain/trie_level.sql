@@ -24,7 +24,7 @@ next_prefixes AS (
     INNER JOIN nodes ON list_slice(one_each.tokens, 1, $level - 1) = nodes.tokens
 ),
 
--- A coin's name serves tests alone: the prefix, and the voter's rank among those who hold it.
+-- Only tests use a coin's name: the prefix, and the voter's rank among those who hold it.
 named AS (
     SELECT
         prefix,

@@ -4,7 +4,8 @@
 -- in the previous round. $sum_threshold is the round's threshold in the units of noisy_sum.
 -- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
 -- 0: otherwise the next round's weights, which follow these, would depend on who else holds the
--- item. New rows of released (level, tokens, noisy). And earlier_sums with this round, never shown.
+-- item. New rows of released (level, tokens, noisy). And earlier_sums, now with this round too; it
+-- is never shown.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
@@ -16,7 +17,7 @@ weighed AS (
             WHEN $equal THEN 1
             ELSE dphh_weight(earlier_sums.noisy_sum, $total_precision, $deviation, $sum_threshold)
         END AS w,
-        dphh_place(dphh_spelling(held_items.item), held_items.user_id, $salt) AS place
+        dphh_place(dphh_hash_of_spelling(held_items.item), held_items.user_id, $salt) AS place
     FROM held_items
     LEFT JOIN earlier_sums ON held_items.item = earlier_sums.item
 ),
@@ -76,7 +77,7 @@ SELECT 1 AS level, [item] AS tokens, noisy
 FROM noised
 WHERE given AND noisy >= $threshold;
 
--- The sum of each item's noised weights so far, each times its round's parts.
+-- The sum of each item's noised weights so far, each times its round's precision.
 CREATE OR REPLACE TEMP TABLE earlier_sums AS
 SELECT
     noised.item,

@@ -1,4 +1,4 @@
--- The grams of one length, to be fetched.
+-- The grams of one length in a public text, in order.
 -- In: grams (gram, left_gram, right_gram, occurs).
 SELECT left_gram, right_gram, occurs
 FROM grams

@@ -1,4 +1,4 @@
--- The list, to be fetched.
+-- The list of words of a public text, in order.
 -- In: listed (gram, word, occurs).
 SELECT word, occurs
 FROM listed

@@ -1,6 +1,6 @@
 -- Grams that stand side by side in a public text: each pair is a gram one word longer.
--- In: places (place, gram). Out: of those that occur $least times or more, numbered in order, grams
--- (gram, left_gram, right_gram, occurs); and places (place, gram), where these stand.
+-- In: places (place, gram). Out: grams (gram, left_gram, right_gram, occurs), the pairs that occur
+-- at least $least times, numbered in order; and places (place, gram), where these stand.
 CREATE OR REPLACE TEMP TABLE pairs AS
 SELECT one.place, one.gram AS left_gram, next.gram AS right_gram
 FROM places AS one

@@ -1,4 +1,4 @@
--- How often each word stands in a public text. The data's own macros make the tokens.
+-- How often each word stands in a public text. The same macros as for the corpus make the tokens.
 -- In: rows_of_corpus (content). Out: word_counts (word, occurs).
 CREATE OR REPLACE TEMP TABLE word_counts AS
 WITH

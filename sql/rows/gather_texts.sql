@@ -1,7 +1,7 @@
--- Passes every text and its user, in any order, to udfs/kernel/gathering.py, which numbers users
--- and words and lays out whole users, and makes the tokens of long texts, some at a time.
--- In: texts_of_corpus (user_id, tokens, group_name, long_text). Out: handed (texts), and `users` to
--- be made.
+-- Passes every text and its user, in any order, to udfs/kernel/gathering.py, which makes the tokens
+-- of long texts, numbers users and words, and brings the texts of each user together.
+-- In: texts_of_corpus (user_id, tokens, group_name, long_text). Out: handed (texts), the number of
+-- texts. The table `users` is then made of what was gathered.
 CREATE OR REPLACE TEMP TABLE handed AS
 SELECT sum(dphh_gathered(user_id, tokens, group_name, long_text)) AS texts
 FROM texts_of_corpus;

@@ -14,8 +14,8 @@ CREATE OR REPLACE TEMP MACRO other_white_space() AS
 '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'
 || '\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]';
 
--- Most rows are ASCII and have none of ASCII's five other white-space characters. This test costs a
--- tenth of a search for all of Unicode's.
+-- Whether a text may have white space other than spaces. Most texts are ASCII and have none of
+-- ASCII's five such characters; this test costs a tenth of a search for all of Unicode's.
 CREATE OR REPLACE TEMP MACRO may_hold_other_white_space(content) AS
 strlen(content) <> length(content)
 OR contains(content, chr(9))
@@ -24,7 +24,7 @@ OR contains(content, chr(11))
 OR contains(content, chr(12))
 OR contains(content, chr(13));
 
--- All white space as spaces. Testing that there is none to replace is cheaper than replacing.
+-- Replaces all white space by spaces. A test that there is none to replace costs less than that.
 CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
 CASE
     WHEN NOT may_hold_other_white_space(content) THEN content
@@ -39,7 +39,7 @@ list_transform(tokens, lambda token: trim(token, characters));
 CREATE OR REPLACE TEMP MACRO white_space_words(content) AS
 string_split(plain_spaces(content), ' ');
 
--- The typographic apostrophe is the other one, so that a word has one spelling.
+-- Replaces typographic apostrophes by that of ASCII, so that a word has one spelling.
 CREATE OR REPLACE TEMP MACRO one_apostrophe(content) AS replace(content, '’', '''');
 
 -- Runs of letters, marks, digits and underscores, with single apostrophes inside them. No word
@@ -47,8 +47,9 @@ CREATE OR REPLACE TEMP MACRO one_apostrophe(content) AS replace(content, '’', 
 CREATE OR REPLACE TEMP MACRO words_with_marks(content) AS
 regexp_extract_all(content, '[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:''[\p{L}\p{M}\p{N}_]+)*');
 
--- The same words of a text without marks, in a third of the time: what is in no word becomes a
--- space. Between spaces are then words, with apostrophes around some, and empty tokens.
+-- For a text without marks, the same words in a third of the time: all characters that are in no
+-- word become spaces. Between spaces are then words, some with apostrophes around them, and empty
+-- tokens.
 CREATE OR REPLACE TEMP MACRO words_and_spaces(content) AS
 string_split(
     regexp_replace(replace(content, '''''', ' '), '[^\p{L}\p{N}_'' ]', ' ', 'g'), ' '
@@ -59,7 +60,7 @@ CASE
     ELSE words_and_spaces(content)
 END;
 
--- ASCII has no marks and no other apostrophe.
+-- ASCII has no marks and no typographic apostrophe.
 CREATE OR REPLACE TEMP MACRO unicode_words(content) AS
 CASE
     WHEN strlen(content) = length(content) THEN words_without_marks(content)
@@ -125,12 +126,12 @@ list_transform(
     lambda spelling_and_tokens: spelling_and_tokens[2]
 );
 
--- One of several values that together say whose row it is: its length in bytes, and it, so that no
--- two combinations of values are spelled alike.
+-- One of the values that together identify a row's user: its length in bytes and the value itself,
+-- so that no two combinations of values are spelled alike.
 CREATE OR REPLACE TEMP MACRO spelled_in_bytes(content) AS
 CAST(strlen(CAST(content AS VARCHAR)) AS VARCHAR) || ':' || CAST(content AS VARCHAR); -- noqa: CP05
 
--- Functions that only Spark has, of which queries that both run make use.
+-- Functions of Spark that DuckDB lacks, for queries that both run.
 CREATE OR REPLACE TEMP MACRO explode(list) AS
 unnest(list);
 

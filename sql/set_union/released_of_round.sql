@@ -1,4 +1,4 @@
--- The released words of a round: of positive weight, and of a noised weight that reaches the
+-- The released words of a round: those of positive weight whose noised weight reaches the
 -- threshold. A word that no holder keeps is never released by noise alone, because thresholds allow
 -- for only as many new items as a user keeps.
 -- In: noised (key, given, noisy). Returns (noisy, key).

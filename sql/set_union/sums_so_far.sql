@@ -1,5 +1,6 @@
 -- For each word that any user held in the last round: the sum of its noised weights so far, each
--- times its round's parts. It stays in the engine, for released words too.
+-- times its round's precision (dphh/privacy/reweighing.py). It stays in the engine, for released
+-- words too.
 -- In: noised (key, given, noisy) of the last round; earlier_sums (key, noisy_sum), of those before.
 -- Out: sums_so_far (key, noisy_sum).
 CREATE TEMP TABLE sums_so_far AS

@@ -36,8 +36,8 @@ histogram AS (
     GROUP BY contribution.key
 )
 
--- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep. A test's draws depend on a
--- word's spelling. In a run they do not, so there only released words are spelled
+-- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users keep. In tests the noise depends
+-- on a word's spelling. In a run it does not, so spellings are looked up for released words alone
 -- (released_words.sql).
 SELECT
     key,

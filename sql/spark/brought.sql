@@ -1,5 +1,6 @@
--- An exception: on DuckDB and Polars a function looks up what is private, in the same process.
--- Here the values of a part of all keys meet what each block has of that part, in one task.
+-- Only for Spark: on DuckDB and Polars a function looks up private values within one process. Here
+-- keys are divided into parts, and one task gets the values of a part's keys and, from each block,
+-- the keys of that part.
 -- In: brought_values (key, value); keys_of_blocks (part, block, places, keys), of each block its
 -- keys in each part.
 -- Returns (key, value, block, places, keys): in each partition all values of its parts come first.

@@ -1,5 +1,5 @@
--- An exception: on DuckDB and Polars the words of the corpus have numbers; here blocks have words.
--- Level 1 with a list of words: the words that it lacks, with keys from $others on.
+-- Only for Spark: on DuckDB and Polars the words of the corpus have ids; here blocks have words.
+-- Level 1 with a list of words: all words outside the list, with keys from $others on.
 -- In: users, blocks with their words; listed (word, key), public.
 -- Out, private: other_words (word, key), written once, so that every reader sees the same keys.
 CREATE TABLE other_words AS

@@ -1,8 +1,8 @@
--- What level queries know by name of texts and sequences, in Spark. How content becomes tokens is
--- DuckDB's own ../rows/text.sql, on the executors (udfs/text/tokens.py): there is one definition of
--- it.
+-- The functions of texts and sequences that level queries call, for Spark. How content becomes
+-- tokens is defined once, by the macros of ../rows/text.sql: DuckDB makes the tokens on Spark's
+-- executors (udfs/text/tokens.py).
 
--- Spark reads text columns without a look at their bytes.
+-- Refuses text that is not UTF-8: Spark reads text columns without a look at their bytes.
 CREATE OR REPLACE TEMPORARY FUNCTION checked (content STRING) RETURNS STRING
 RETURN CASE
     WHEN content IS NULL OR is_valid_utf8(content) THEN content
@@ -15,11 +15,11 @@ RETURN CASE
     ELSE tokens
 END;
 
--- The tokens that are there: an empty one is none, and NULL is none.
+-- The tokens without NULLs and empty ones.
 CREATE OR REPLACE TEMPORARY FUNCTION not_empty (tokens ARRAY<STRING>) RETURNS ARRAY<STRING>
 RETURN filter(tokens, token -> token <> '');
 
--- What sequences are sorted by: their spelling first, which every engine orders alike.
+-- The sort key of sequences: first their spelling, which every engine orders alike.
 CREATE OR REPLACE TEMPORARY FUNCTION spelled (tokens ARRAY<STRING>)
 RETURNS STRUCT<spelling STRING, number INT, tokens ARRAY<STRING>>
 RETURN named_struct(
@@ -37,7 +37,7 @@ RETURN transform(
     spelling -> spelling.tokens
 );
 
--- A word is its own key: no process numbers all words.
+-- On Spark a word is its own key, since no process numbers all words.
 CREATE OR REPLACE TEMPORARY FUNCTION dphh_spelled (word STRING) RETURNS STRING RETURN word;
 
 -- DuckDB's list_slice: tokens number `first` to number `last`.

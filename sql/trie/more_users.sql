@@ -1,5 +1,5 @@
--- Whether more users hold a sequence than the plan says: then one row, else none. That is all that
--- leaves the engine.
+-- One row if more users hold a sequence than the plan says, else none. That is all that leaves the
+-- engine.
 -- In: one_each (user_id, tokens).
 SELECT true AS more
 FROM one_each

@@ -20,10 +20,9 @@ eligible AS (
     GROUP BY node, token, ended
 )
 
--- A new coin for each eligible user at this level; heads are votes. One draw gives how many of
--- those with the same next prefix toss heads, as far as $theta asks: 0 where they are fewer than
--- $theta, and $theta where so many would fail to reach it with probability below 2^-500
--- (udfs/draws/votes.py).
+-- A new coin for each eligible user at this level; heads are votes. One draw gives how many users
+-- with the same next prefix toss heads. It is 0 if there are fewer than $theta of them, and $theta
+-- if there are so many that fewer votes have a probability below 2^-500 (udfs/draws/votes.py).
 SELECT
     node,
     token,

@@ -1,5 +1,5 @@
--- All walkers start at the root, node 0. Users of the same sequence are one walker: a level needs
--- only the number of users. Equal contents of users of one row are tokenised once.
+-- All walkers, at the root, node 0. Users of the same sequence are one walker: a level needs only
+-- the number of users. Equal contents of users of one row are tokenised once.
 -- In: contents_of_users (user_id, contents); chosen (user_id, tokens), of users of several rows.
 -- Out: walkers (node, tokens, users).
 CREATE TEMP TABLE walkers AS

@@ -136,14 +136,14 @@ def forecast_round_1(
 ) -> Tables:
     contribution = host.call("round_1_contributions", "user_hashes", "lengths", "keys", norm)
     sums = histogram(host.table("positions").select(contribution=contribution))
-    plain_sums = host.collect("forecast_round_1", sums)
+    round_1_sums = host.collect("forecast_round_1", sums)
 
     sizes = pl.LazyFrame({"bin": range(list_bins)}).with_columns(key=-1 - pl.col("bin"))
-    sizes = sizes.join(plain_sums.lazy(), on="key", how="left", maintain_order="left")
+    sizes = sizes.join(round_1_sums.lazy(), on="key", how="left", maintain_order="left")
     lists = host.collect("forecast_round_1", sizes.with_columns(pl.col("weight").fill_null(0)))
     list_sizes = host.noised(lists, sigma, f"{purpose}/list sizes").select("bin", "noisy")
 
-    grams = plain_sums.lazy().filter(pl.col("key") >= 0)
+    grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
     classed = host.collect("forecast_round_1", _named(host, _classed(host, grams, others), is_test))
     noised = host.noised(classed, sigma, f"{purpose}/round 1", classed["name"])
     in_bins = pl.Series(bins(sigma).bin_of(noised["noisy"].to_numpy()))

@@ -30,7 +30,7 @@ REACHED_BY_ALL = -(2**62)
 UNLISTED_WORDS_SCHEMA = pa.schema([("word", pa.string()), ("key", pa.int64())])
 #: The tables of a level, which are dropped after it.
 LEVEL_TABLES = (
-    "forecasts", "lifts", "public_grams", "classes", "plain_sums", "list_sizes", "noised",
+    "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "list_sizes", "noised",
     "round_1", "absent", "planned", "round_2", "absent_signs", "thresholds", "lifted",
     "other_words",
 )  # fmt: skip
