@@ -20,7 +20,7 @@ from dphh.corpus import Corpus, as_sequences, in_groups, with_one_user_column
 from dphh.engines.host import Host, Once
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
-from dphh.mechanisms.counts.levels import counts_levels, with_counts
+from dphh.mechanisms.counts.levels import count_found_items, counts_levels
 from dphh.mechanisms.items import price as items
 from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
@@ -177,5 +177,5 @@ def run_levels(
     table, counting = sorted_rows(pa.concat_tables([done.rows for done in levels])), None
     if price.counting is not None:
         say("counting what was found")
-        counting, table = with_counts(table, price.counting, host, once)
+        counting, table = count_found_items(table, price.counting, host, once)
     return RunOutcome(levels, table, counting)

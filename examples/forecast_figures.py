@@ -117,7 +117,7 @@ def plain(rows: Any, *_: Any) -> Any:
 PARTS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "a posterior a little wider": {
-        "dphh.mechanisms.ngrams.forecast.climb.blurred": lambda by_bin: by_bin
+        "dphh.mechanisms.ngrams.forecast.climb.widened_posteriors": lambda by_bin: by_bin
     },
     "saturation": {"dphh.mechanisms.ngrams.forecast.climb.saturation": lambda _: lambda g: g},
     "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},

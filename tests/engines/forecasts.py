@@ -31,9 +31,9 @@ class Watched:
         self.nonpositive = self.rounds.second_round(weights, unit)
         return self.nonpositive
 
-    def passed(self, thresholds: Any) -> Any:
+    def passing_grams(self, thresholds: Any) -> Any:
         self.thresholds = np.ones_like(thresholds) if self.low else thresholds
-        self.passing = self.rounds.passed(self.thresholds)
+        self.passing = self.rounds.passing_grams(self.thresholds)
         return self.passing
 
     @property

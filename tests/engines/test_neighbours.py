@@ -260,7 +260,9 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
 class AllRounds(AdaptiveRounds):
     """All of the planned rounds, whatever they release."""
 
-    def remaining(self, ran: Any, planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+    def remaining_rounds(
+        self, ran: Any, planned: Sequence[SetUnionLevel]
+    ) -> Sequence[SetUnionLevel]:
         return planned
 
 

@@ -92,5 +92,5 @@ def test_no_level_of_a_plan_that_is_priced_fails(
             assert min(released.shares) > 0
             if len(released.keys) > MANY:
                 break
-            climb = climb.after(released)
+            climb = climb.after_level(released)
     assert climb.left > -1e-9

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.forecast.masses import deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
@@ -26,7 +26,7 @@ def test_the_prior_knows_how_many_hold_something():
     some = np.exp(rng.normal(np.log(60), 0.5, 4_000))
     counts = histogram(np.r_[np.zeros(100_000), some], sigma, 7)
     grid = mass_grid(sigma, some.sum())
-    prior = deconvolved(counts[None], np.array([3.0]), grid, grid / sigma)
+    prior = mass_distributions(counts[None], np.array([3.0]), grid, grid / sigma)
     assert prior.by_class.sum() == pytest.approx(1)
     found = prior.by_class[0] * counts.sum()
     assert found[grid > 30].sum() == pytest.approx((some > 30).sum(), rel=0.15)

@@ -54,7 +54,7 @@ class Told:
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
         return self.nonpositive
 
-    def passed(self, thresholds: Integers) -> PassedGrams:
+    def passing_grams(self, thresholds: Integers) -> PassedGrams:
         self.thresholds = thresholds
         group = self.valid.class_of(KEYS)
         self.masses = self.valid.forecasts[group]
@@ -86,7 +86,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
         assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA
     if levels == 2:
         assert first + second == pytest.approx(left)
-    assert climb.after(released).left == pytest.approx(left - first - second)
+    assert climb.after_level(released).left == pytest.approx(left - first - second)
     assert engine.level == 2 and engine.law.noise.sigma == SIGMA
 
 
@@ -95,7 +95,7 @@ def test_the_last_level_takes_what_is_left():
     for _ in range(2):
         released = climb.next_level().run(Told())
         spent += sum(released.shares)
-        climb = climb.after(released)
+        climb = climb.after_level(released)
     assert spent == pytest.approx(0.8)
 
 
@@ -158,7 +158,7 @@ def test_levels_climb_one_by_one():
     assert isinstance(step, LevelToRun)
     assert (step.level, step.below, step.largest_mass) == (2, len(MASSES), MASSES.sum())
     released = step.run(Told())
-    above = climb.after(released).next_level()
+    above = climb.after_level(released).next_level()
     assert (above.level, above.below) == (3, len(KEYS))
     assert above.largest_mass == pytest.approx(released.masses.sum())
     assert (above.mu, above.sigma_grid, above.spurious) == (step.mu, SIGMA, step.spurious)

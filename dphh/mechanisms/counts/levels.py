@@ -34,7 +34,7 @@ def count_listed_items(
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
-    done, counted = counted_items(host, once, level, listed, price["groups"])
+    done, counted = count_items(host, once, level, listed, price["groups"])
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -49,7 +49,7 @@ def count_listed_items(
     yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
 
 
-def counted_items(
+def count_items(
     host: Host, once: Once, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and for each item and group, the columns users, low and high."""
@@ -88,7 +88,7 @@ def draw_counts(
     return drawn
 
 
-def with_counts(
+def count_found_items(
     found: Any, counting: FoundCounts, host: Host, once: Once
 ) -> tuple[dict[str, Any], Any]:
     """The manifest of the counts of what a run found, and the found rows with count columns.
@@ -111,7 +111,7 @@ def with_counts(
             else found_here.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
-        done, columns = counted_items(host, once, level, items, counting.groups)
+        done, columns = count_items(host, once, level, items, counting.groups)
         said |= done.to_json()
     # For each found row, the index of its count in the first group; its other groups follow.
     place = np.full(found.num_rows, -1, np.int64)

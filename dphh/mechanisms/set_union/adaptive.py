@@ -32,10 +32,10 @@ class AdaptiveRounds:
 
     levels: tuple[SetUnionLevel, ...]
 
-    def next(self, ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+    def next_round(self, ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
         left: Sequence[SetUnionLevel] = self.levels
         for number in range(1, len(ran) + 1):
-            left = self.remaining(ran[:number], left[1:])
+            left = self.remaining_rounds(ran[:number], left[1:])
         return left[0] if left else None
 
     def reweighing(self, ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:
@@ -49,11 +49,11 @@ class AdaptiveRounds:
         """Reads that table: yields each round as it was run, and what it released."""
         numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
         ran: list[DrawnRound] = []
-        while (level := self.next(ran)) is not None:
+        while (level := self.next_round(ran)) is not None:
             ran.append((level, drawn.filter(pa.array(numbers == level.round))))
             yield ran[-1]
 
-    def remaining(
+    def remaining_rounds(
         self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
     ) -> Sequence[SetUnionLevel]:
         """The rounds still to run: the planned ones, or others if what was released asks for it."""

@@ -44,7 +44,9 @@ DELTA_PARTS = 256
 NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
-def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
+def price_one_round(
+    epsilon: float, delta: float, max_items: int, counting: Counting
+) -> RoundsAndCost:
     """One round, its new items and others priced jointly: its level, the events that it costs, and
     how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
@@ -102,7 +104,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     spare = checked_spare_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
-    def priced(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
+    def events_at(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
         """The events, if what follows the first round has this part of delta."""
         rounds = gaussian_sigma(epsilon, part * delta / 2)
         finding = counting.sigma_of_finding(rounds) ** -2
@@ -122,7 +124,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     always = (DeltaEvent(first_new), DeltaEvent(spare))
 
     def is_too_much(parts: int) -> bool:
-        event, counts = priced(parts / DELTA_PARTS)
+        event, counts = events_at(parts / DELTA_PARTS)
         return compose([event, *counts, *always]).delta(epsilon) > delta
 
     most = least(is_too_much, 0, DELTA_PARTS) - 1
@@ -131,7 +133,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
             f"{epsilon:g}; give a larger delta"
         )
-    event, counts = priced(most / DELTA_PARTS)
+    event, counts = events_at(most / DELTA_PARTS)
     # The first round has much noise. Its grid may be so coarse that users count for fewer items.
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)

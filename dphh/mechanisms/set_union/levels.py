@@ -99,7 +99,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
     """
     ran: list[DrawnRound] = []
     released = pa.array([], pa.string())
-    while (level := rounds.next(ran)) is not None:
+    while (level := rounds.next_round(ran)) is not None:
         if ran:
             (first, _), (last, passed) = ran[0], ran[-1]
             if len(ran) == 1:

@@ -32,7 +32,7 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
-from dphh.mechanisms.set_union.joint import price_choice, price_union
+from dphh.mechanisms.set_union.joint import price_choice, price_one_round
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
@@ -52,7 +52,7 @@ def price_set_union(
         except UsageError:  # the budget is too small to spend a part of it on a choice
             method = "gaussian"
     if method == "gaussian":
-        levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
+        levels, events, shared_out = price_one_round(epsilon, delta, max_items, counting)
     elif method != "auto":
         shares = sips_shares()
         levels, events, shared_out = price_rounds(

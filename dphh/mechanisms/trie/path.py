@@ -144,7 +144,7 @@ def choose_path(
         return _real_users(search.rate(theta), theta, missed)
 
     def choice(theta: int) -> tuple[int, float, PathParameters]:
-        p, cost = search.refined(theta)
+        p, cost = search.refined_rate(theta)
         n = users_needed(p, theta, levels, probability)
         return n, _failure_probability(n, p, theta), PathParameters(theta, p, n, cost)
 
@@ -182,7 +182,7 @@ class _RateSearch:
             self._rates[theta] = found[0]
         return self._rates[theta]
 
-    def refined(self, theta: int) -> tuple[float, float]:
+    def refined_rate(self, theta: int) -> tuple[float, float]:
         """The largest rate that this theta allows, to 10^-4, and the delta that it costs."""
         return self._largest_rate(theta, self.rate(theta), FINE, 1.004, 1e-4)
 

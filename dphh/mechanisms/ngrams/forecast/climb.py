@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
-    blurred,
-    deconvolved,
     estimated_masses,
+    mass_distributions,
     mass_grid,
     precision_weighted_mean,
+    widened_posteriors,
 )
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import Shares
@@ -77,7 +77,9 @@ class PassedWords(PassedGrams):
 
 
 class Rounds(Protocol):
-    """What an engine computes for a level. Only the returned values leave the engine."""
+    """What an engine computes for a level. Only the returned values leave the engine.
+    `law`: the noise's distribution over the bins. `unit`: a user's norm in the round, in grid
+    units."""
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
 
@@ -86,7 +88,7 @@ class Rounds(Protocol):
         weight of 0 or less."""
         ...
 
-    def passed(self, thresholds: Integers) -> PassedGrams: ...
+    def passing_grams(self, thresholds: Integers) -> PassedGrams: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,7 @@ class LevelToRun:
         def planned(place: int, most_spurious: float, share: float) -> RoundPlan:
             view, sigma = views[place], 1 / (self.mu * share**0.5)
             of_way = view.partition.sums_of_parts(nulls).ravel()
-            posterior = blurred(view.distributions.by_bin).reshape(of_way.size, -1)
+            posterior = widened_posteriors(view.distributions.by_bin).reshape(of_way.size, -1)
             rows = view.counts.ravel(), of_way, posterior
             return plan_round(*rows, view.distributions.masses, sigma, most_spurious, saturated)
 
@@ -144,7 +146,7 @@ class LevelToRun:
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
         nonpositive = view.partition.sums_of_parts(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
-        passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
+        passed = rounds.passing_grams(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
         group = self.valid.class_of(passed.keys)
         sigmas = first_sigma, self.sigma_grid / second_unit
@@ -161,10 +163,11 @@ class LevelToRun:
         others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
         shares = first_share, second_share
         outcome = LevelOutcome(passed, masses, others, shares, plan.finds, most_spurious)
-        return self.released(outcome)
+        return self.release_of(outcome)
 
-    def released(self, ran: LevelOutcome) -> Any:
-        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
+    def release_of(self, outcome: LevelOutcome) -> Any:
+        keys, masses = outcome.passed.keys, outcome.masses
+        return ForecastRelease(keys, masses, outcome.shares, outcome.finds)
 
     def _partitions_in_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
@@ -177,7 +180,7 @@ class LevelToRun:
         for partition in partitions:
             seen = partition.sums_of_parts(counts.astype(np.float64))
             shown = seen_first * grid / first_sigma
-            distributions = deconvolved(seen, partition.forecasts, grid, shown)
+            distributions = mass_distributions(seen, partition.forecasts, grid, shown)
             views.append(PartitionView(partition, seen, distributions))
         return views
 
@@ -305,7 +308,7 @@ class Climb:
             sigma_grid=self.sigma_grid,
         )
 
-    def after(self, released: ForecastRelease) -> Climb:
+    def after_level(self, released: ForecastRelease) -> Climb:
         return replace(
             self,
             top=next_rung(self.top, self.words, released.keys, "both"),

@@ -100,7 +100,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
         level = _level_as_run(planned, released_grams, len(level_to_run.valid))
-        climb = climb.after(released_grams)
+        climb = climb.after_level(released_grams)
         spelling = texts_of_grams(ladder.top, found.words, joiner)
         yield LevelDone(level, scored_rows(level.level, *spelling, released_grams.masses, 0))
 

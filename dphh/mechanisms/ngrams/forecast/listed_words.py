@@ -43,11 +43,13 @@ class WordsLevelToRun(LevelToRun):
     #: The words of the list, as an Arrow array.
     words: Any
 
-    def released(self, ran: LevelOutcome) -> WordsRelease:
-        listed = self.words.take(pa.array(ran.passed.keys))
-        assert isinstance(ran.passed, PassedWords)
-        words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])
-        return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.most_spurious)
+    def release_of(self, outcome: LevelOutcome) -> WordsRelease:
+        listed = self.words.take(pa.array(outcome.passed.keys))
+        assert isinstance(outcome.passed, PassedWords)
+        words = pa.concat_arrays([listed, outcome.passed.others.words.cast(listed.type)])
+        return WordsRelease(
+            words, np.concatenate([outcome.masses, outcome.others]), outcome.most_spurious
+        )
 
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no

@@ -46,7 +46,7 @@ def mass_grid(sigma: float, largest: float) -> Floats:
     return grid
 
 
-def deconvolved(
+def mass_distributions(
     counts: Floats, forecasts: Floats, masses: Floats, seen: Floats
 ) -> MassDistributions:
     """The distributions of masses, by EM on the histogram of each class. `seen`: for each mass, how
@@ -68,7 +68,7 @@ def deconvolved(
     return MassDistributions(masses, prior, by_bin)
 
 
-def blurred(by_bin: Floats) -> Floats:
+def widened_posteriors(by_bin: Floats) -> Floats:
     """Widen each posterior a little, because a deconvolution is overconfident."""
     wide = by_bin.copy()
     held = by_bin[..., 1:]

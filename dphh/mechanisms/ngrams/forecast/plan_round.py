@@ -96,7 +96,7 @@ def plan_round(
     threshold = choice.best_thresholds(weight)
     weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
     weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
-    return RoundPlan(weights, tails, choice.finds(weight, threshold))
+    return RoundPlan(weights, tails, choice.expected_finds(weight, threshold))
 
 
 class _AlternatingChoice:
@@ -164,7 +164,7 @@ class _AlternatingChoice:
             )
         )
 
-    def finds(self, weight: Integers, threshold: Integers) -> float:
+    def expected_finds(self, weight: Integers, threshold: Integers) -> float:
         some = np.flatnonzero(threshold < len(THRESHOLDS))
         passing = self.passes[weight[some], :, threshold[some]]
         return float((self.n[some, None] * self.held[some] * passing).sum())

@@ -83,7 +83,7 @@ class TwoRounds:
         # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
         return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
 
-    def passed(self, thresholds: Integers) -> PassedGrams:
+    def passing_grams(self, thresholds: Integers) -> PassedGrams:
         others = self.valid.others
         beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
         self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))

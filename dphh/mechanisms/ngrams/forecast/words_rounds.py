@@ -44,7 +44,7 @@ class WordsRounds(AdaptiveRounds):
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
         return cls(rounds, rest_in_one_round=rest_in_one_round)
 
-    def remaining(
+    def remaining_rounds(
         self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
     ) -> Sequence[SetUnionLevel]:
         level, found = ran[-1]

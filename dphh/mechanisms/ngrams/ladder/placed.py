@@ -23,7 +23,7 @@ class PlacedRungs:
     def place_rungs(self, ladder: Ladder) -> None:
         """Place the rungs of the ladder that are not there yet."""
         for rungs in range(self._rungs + 1, len(ladder.rungs) + 1):
-            self._place_top(ladder.up_to(rungs))
+            self._place_top(ladder.lowest_rungs(rungs))
             self._rungs = rungs
 
     def _place_top(self, ladder: Ladder) -> None:

@@ -63,7 +63,7 @@ class Ladder:
         """How many tokens after the start of a pair's left gram its right gram starts."""
         return 1 if self.pruning == "both" else self.top.level
 
-    def up_to(self, rungs: int) -> Ladder:
+    def lowest_rungs(self, rungs: int) -> Ladder:
         """The ladder of the lowest `rungs` rungs."""
         return replace(self, rungs=self.rungs[:rungs])
 
