@@ -29,13 +29,13 @@ _UNREAD_TABLES = {
 
 #: What each option of a corpus does, in one line, those that most corpora need first.
 HELP = {
-    "user": "The column of user ids; several: combined.",
+    "user": "The column of user ids, or several in combination.",
     "text": "The column of texts, which are split into words.",
     "item": "The column of items, each row one whole item.",
     "as_": "Read content as words, characters, whole or list.",
-    "where": "Only rows where, in SQL, as \"country = 'DE'\".",
-    "since": "Only rows from this value on: day=2026-01-01.",
-    "until": "Only rows before this value: day=2026-02-01.",
+    "where": "Only rows that meet this, as \"country = 'DE'\".",
+    "since": "Only rows from this value on, as day=2026-01-01.",
+    "until": "Only rows before this value, as day=2026-02-01.",
     "lower": "Change to lower case; the default for words.",
     "split": "unicode, white space, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
@@ -46,13 +46,13 @@ HELP = {
     "max_text_length": "The most characters that are read of a text.",
     "null_users": "Rows with a NULL user id: refuse or drop.",
 }
-#: The options that choose rows: the only ones of a corpus that a request may add to an account's.
+#: The options that choose rows. A request on an account's corpus may give no other option of it.
 ROW_OPTIONS = {"where", "since", "until"}
 
 
 @dataclass(frozen=True, init=False)
 class Corpus:
-    """Files, or a table that is already in memory, and the columns that matter.
+    """Files or a table, which of its columns are read, and how.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
     columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB
@@ -217,7 +217,7 @@ def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpu
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
-    """`dataclasses.replace` for a class with its own `__init__`."""
+    """The corpus with these fields changed. (`dataclasses.replace` would call its `__init__`.)"""
     return _corpus_of_values(**{**vars(corpus), **changes})
 
 

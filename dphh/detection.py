@@ -137,7 +137,7 @@ def _users_needed(
     elif price.method in ("auto", "adaptive") and words > 1:
         runs = [rounds[:1] for rounds in runs]
 
-    def missing_probability(users: int) -> float:
+    def miss_probability_bound(users: int) -> float:
         failure = 0.0
         for n in range(1, length + 1):
             held = assumed.held(words, n)
@@ -145,14 +145,14 @@ def _users_needed(
             if n == 1:
                 one = max(
                     min(
-                        _miss_probability(level, level.threshold_grid, users, held)
+                        _miss_probability_of_level(level, level.threshold_grid, users, held)
                         for level in rounds
                     )
                     for rounds in runs
                 )
             else:
                 level = longer[n - 2]
-                one = _miss_probability(
+                one = _miss_probability_of_level(
                     level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held
                 )
             failure += pieces * one
@@ -160,18 +160,20 @@ def _users_needed(
 
     allowed = 1 - float(FINDING_PROBABILITY)
     most = 1
-    while missing_probability(most) > allowed:
+    while miss_probability_bound(most) > allowed:
         most *= 2
         if most > _MOST_USERS:
             return None
     least = most // 2
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if missing_probability(middle) <= allowed else (middle, most)
+        least, most = (
+            (least, middle) if miss_probability_bound(middle) <= allowed else (middle, most)
+        )
     return most
 
 
-def _miss_probability(
+def _miss_probability_of_level(
     level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int
 ) -> float:
     """The probability that an item held by `users` users stays below the threshold. For a user who

@@ -153,6 +153,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
 
 
 def _written_plan(found: Any) -> Plan:
+    """The plan as it is written, before it is compared with what this dphh computes."""
     where = found["corpus"]
     of_files = where and where["kind"] == "path"
     return Plan(

@@ -40,7 +40,7 @@ class Privacy:
     #: are if the shuffled reports are seen, for one report and for all reports of a user.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
-    #: What `unit` says in words, as a value.
+    #: The kind of the unit, which `unit` says in words.
     protects: Protects = "user"
     #: Whether the theorem covers adding and removing a user, or (False) removing a user only.
     both_directions: bool = True
@@ -155,8 +155,8 @@ _PAIR_FIELDS = ("users_by_held", "users_by_length")
 
 @dataclass(frozen=True)
 class UsersDisclosure:
-    """That a run's outcome reveals the number of users: the option that does so, why, and what to
-    ask for instead."""
+    """Says that a run's outcome reveals the number of users: the option that causes it, why, and
+    what to ask for instead."""
 
     option: str
     why: str

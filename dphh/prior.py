@@ -36,7 +36,7 @@ class Prior:
     #: The listed words: an Arrow array of strings, ascending by bytes, each once.
     vocabulary: Any
     #: For each length 1, 2, ... the n-grams, each once and in order: an array with a row for each
-    #: n-gram and a column for each token, which is a number of a listed word. `grams[0]` has all.
+    #: n-gram and a column for each token, with numbers of listed words. `grams[0]` has all of them.
     grams: tuple[Integers, ...]
     #: For each length, how often each of its n-grams occurs: once or more.
     counts: tuple[Integers, ...]

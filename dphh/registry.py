@@ -69,7 +69,7 @@ _BUDGET_OPTIONS = {
 
 @dataclass(frozen=True)
 class Verb(Generic[Options]):
-    """One verb. Its options are the keyword parameters of its function `price`."""
+    """One verb, whose options are the keyword parameters of its function `price`."""
 
     name: str
     price: Callable[Options, Price]

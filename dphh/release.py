@@ -212,9 +212,7 @@ class Release:
         """Check that the release agrees with itself and, with the ledger that paid for it, that it
         is the one that was made: what was checked and what was found, line by line. Refuses a
         release that does not."""
-        from dphh.ledger import (
-            Ledger,  # slow to import
-        )
+        from dphh.ledger import Ledger  # slow to import
         from dphh.report.verified import same_as_in_ledger, verified
 
         lines = verified(self)
@@ -298,7 +296,8 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def checked_folder(folder: str | Path, run_id: str | None) -> Path:
-    """The folder to write to. Refuses, before anything is spent, if it holds another release."""
+    """The folder to write to, which is refused before anything is spent if it has another
+    release."""
     out = local_path_to_write("out", folder).absolute()
     try:
         taken = not _run_ids_in(out) <= {run_id} - {None}

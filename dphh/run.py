@@ -101,7 +101,7 @@ def run(
                     f"of the same {same}; again=True spends again"
                 )
             )
-        return _saved_release(_stored_release(before), out)
+        return _save_to_folder(_stored_release(before), out)
 
     # Opening a host looks at columns, types and NULL user ids: an error here is free.
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
@@ -117,8 +117,8 @@ def run(
         )
         if not source.is_test:
             asked.remember(booked.run_id)
-        if booked.release is not None:  # another process was faster
-            return _saved_release(_stored_release(booked), out)
+        if booked.release is not None:  # another process has settled the run meanwhile
+            return _save_to_folder(_stored_release(booked), out)
         _announce_run(corpus, booked, [*told], say)
         source.set_secret_key(booked.key)
         with _recording_failure(price, book, booked):
@@ -131,11 +131,11 @@ def run(
         with suppress(LedgerError):
             if booked is not None:
                 manifest, parquet = book.release(booked.run_id)
-                return _saved_release(Release.from_parquet(parquet, manifest), out)
+                return _save_to_folder(Release.from_parquet(parquet, manifest), out)
         raise
     finally:
         host.close()
-    return _saved_release(release, out)
+    return _save_to_folder(release, out)
 
 
 def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setting:
@@ -170,7 +170,9 @@ def _check_arguments(
     if threads is not None and (type(threads) is not int or threads < 1):
         raise UsageError(f"threads: found {threads!r}; give a whole number from 1")
     if progress is not None and not callable(progress):
-        raise UsageError(f"progress: found {progress!r}; give a function of a line, such as print")
+        raise UsageError(
+            f"progress: found {progress!r}; give a function that takes a line, such as print"
+        )
     if randomness is not None and not hasattr(randomness, "is_test"):
         raise UsageError(
             "randomness: is for tests only, as a dphh.testing.SeededRandomness; leave it out"
@@ -193,7 +195,7 @@ def _stored_release(booked: Booked) -> Release:
     return Release.from_parquet(parquet, manifest)
 
 
-def _saved_release(release: Release, out: str | Path | None) -> Release:
+def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     if out is None:
         return release
     try:
@@ -237,8 +239,8 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
                 else ""
             )
         )
-        # It is put into the message, because DuckDB, logs and `str` show no notes of an error. An
-        # interruption gets a note.
+        # These words go into the message, because DuckDB, logs and `str` show no notes of an error.
+        # An interruption gets a note.
         if isinstance(problem, DphhError) and received_signal() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
@@ -284,7 +286,8 @@ def _randomness_name(randomness: Randomness) -> str:
 
 
 def settle(book: Ledger, release: Release, booked: Booked) -> Release:
-    """Store the release. If another process stored one of this run first, that one is returned."""
+    """Store the release in the ledger and return it, or the one that another process stored
+    first."""
     parquet = release.parquet()
     try:
         stored = book.settle(booked, release.manifest, parquet)

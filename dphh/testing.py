@@ -36,7 +36,8 @@ class SeededRandomness:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
-        """Copy it, as for Spark's executors: words by key stay the same, and streams begin anew."""
+        """How it is copied, as to Spark's executors: words by key stay the same, streams begin
+        anew."""
         return SeededRandomness, (self.seed,)
 
     def __repr__(self) -> str:
@@ -63,7 +64,7 @@ class SeededRandomness:
             position = self._positions[purpose]
             self._positions[purpose] += count
         key = blake2b(f"{self.seed}:{purpose}".encode(), digest_size=32, person=b"stream").digest()
-        block, skipped = divmod(position, 2)  # a block of AES is two words
+        block, skipped = divmod(position, 2)  # a block of AES has two random words
         blocks = (skipped + count + 1) // 2
         cipher = Cipher(algorithms.AES(key), modes.CTR(block.to_bytes(16, "big")))
         stream = cipher.encryptor().update(bytes(16 * blocks))

@@ -30,14 +30,14 @@ def value_of(name: str, annotation: Any, text: str) -> Any:
     lists = [each for each in kinds if get_origin(each) is Sequence]
     number = next((each for each in (int, float) if each in (*kinds, *_element_types(lists))), None)
     if number is not None:
-        return _numbers(name, number, text, one=number in kinds, several=bool(lists))
+        return _parsed_numbers(name, number, text, one=number in kinds, several=bool(lists))
     if bool in kinds:
         check_choice(name, text, ("true", "false"))
         return text == "true"
     if get_origin(kinds[0]) is Literal:
         check_choice(name, text, get_args(kinds[0]))
         return text
-    return _texts(name, text) if lists and text.startswith("[") else text
+    return _parsed_texts(name, text) if lists and text.startswith("[") else text
 
 
 def types_of_option(annotation: Any) -> list[Any]:
@@ -51,7 +51,7 @@ def _element_types(lists: Sequence[Any]) -> list[Any]:
     return [each for one in lists for each in get_args(one)]
 
 
-def _numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool) -> Any:
+def _parsed_numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool) -> Any:
     """A number, if the option takes `one`; or a tuple of numbers, if it takes `several`: separated
     by commas, with or without brackets."""
     listed = text.startswith("[") and text.endswith("]")
@@ -69,7 +69,7 @@ def _numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool)
     raise UsageError(f"{name}: found {text[:100]!r}; give {what}{many}")
 
 
-def _texts(name: str, text: str) -> list[Any]:
+def _parsed_texts(name: str, text: str) -> list[Any]:
     """A list of texts, or of lists of texts, from JSON, as which SQL sends its lists."""
     try:
         found = json.loads(text)

@@ -46,7 +46,7 @@ def _address_sql(address: str, macro: Macro) -> str:
     return f"concat({', '.join(parts)})".replace("'&", "'", 1)
 
 
-def other_clients(address: str, token: str) -> str:
+def lines_for_other_clients(address: str, token: str) -> str:
     """Lines of Python and of a shell with which Polars and curl ask the gateway."""
     bearer = f"Bearer {token}"
     return (
@@ -57,9 +57,11 @@ def other_clients(address: str, token: str) -> str:
     )
 
 
-def page(address: str) -> str:
+def gateway_page(address: str) -> str:
     """The HTML page at `/`: it shows people who have a token how to ask."""
-    init, others = (escape(made(address, "YOUR-TOKEN")) for made in (init_sql, other_clients))
+    init, others = (
+        escape(made(address, "YOUR-TOKEN")) for made in (init_sql, lines_for_other_clients)
+    )
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>dphh</title><style>

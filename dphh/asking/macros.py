@@ -31,30 +31,30 @@ SQL_NAMES = {
 }
 
 
-def _columns(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
+def _columns_of_type(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
     return dict.fromkeys(names.split(), kind)
 
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
 #: The column `line` numbers the facts of a plan, because rows of SQL have no order.
-PLAN_SCHEMA = pa.schema({**_columns("section fact value", _TEXT), "line": pa.int32()})
+PLAN_SCHEMA = pa.schema({**_columns_of_type("section fact value", _TEXT), "line": pa.int32()})
 _BUDGET_COLUMNS = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
 LEDGER_SCHEMA = pa.schema(
-    {"corpus": _TEXT, **_columns(_BUDGET_COLUMNS, _NUMBER), "runs": pa.int64()}
+    {"corpus": _TEXT, **_columns_of_type(_BUDGET_COLUMNS, _NUMBER), "runs": pa.int64()}
 )
-CORPORA_SCHEMA = pa.schema(_columns("corpus user_columns content_column groups", _TEXT))
+CORPORA_SCHEMA = pa.schema(_columns_of_type("corpus user_columns content_column groups", _TEXT))
 RELEASES_SCHEMA = pa.schema(
     {
-        **_columns("run_id corpus verb", _TEXT),
-        **_columns("epsilon delta", _NUMBER),
+        **_columns_of_type("run_id corpus verb", _TEXT),
+        **_columns_of_type("epsilon delta", _NUMBER),
         "made": pa.timestamp("us"),  # UTC
         "parameters": _TEXT,
     }
 )
 #: The columns of all verbs' releases; NULL where a release lacks one.
 RELEASE_SCHEMA = pa.schema(COLUMNS)
-HELP_SCHEMA = pa.schema(_columns("costs call what", _TEXT))
-OPTIONS_SCHEMA = pa.schema(_columns("option default what", _TEXT))
+HELP_SCHEMA = pa.schema(_columns_of_type("costs call what", _TEXT))
+OPTIONS_SCHEMA = pa.schema(_columns_of_type("option default what", _TEXT))
 _SQL_TYPES = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",

@@ -115,7 +115,7 @@ def add_analyst(
     On standard output: the token, once (the ledger keeps its hash alone), in an init file for
     DuckDB's shell. On standard error: lines for Polars and curl.
     """
-    from dphh.asking.clients import init_sql, other_clients
+    from dphh.asking.clients import init_sql, lines_for_other_clients
 
     book = Ledger(ledger_file or context.obj)
     before = next((each for each in book.shares(name) if each.name == corpus), None)
@@ -135,7 +135,7 @@ def add_analyst(
         click.echo(
             f"the token of {name}, shown once: {token}\n\nin DuckDB's shell: save what is on "
             f"standard output as dphh.sql, then duckdb -init dphh.sql\n\n"
-            f"{other_clients(address, token)}",
+            f"{lines_for_other_clients(address, token)}",
             err=True,
         )
 

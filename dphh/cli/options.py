@@ -46,7 +46,7 @@ ledger_option = grouped_option(
     "ledger_file",
     group=WHERE,
     metavar="FILE",
-    help="The ledger's file; else $DPHH_LEDGER, or your own.",
+    help="Ledger file; default: $DPHH_LEDGER, or your own.",
 )
 engine_option = grouped_option(
     "--engine",

@@ -35,7 +35,7 @@ from starlette.types import Receive, Scope, Send
 
 from dphh.asking.answers import as_parquet
 from dphh.asking.asked import given_corpus_name, typed_options
-from dphh.asking.clients import page
+from dphh.asking.clients import gateway_page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.ledger_view import Answer, LedgerView
@@ -335,4 +335,4 @@ def _page(request: Request) -> Any:
     host = request.headers.get("host", "")
     if not re.fullmatch(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9a-f:]+\](:\d+)?", host):
         host = "localhost"
-    return HTMLResponse(page(f"{request.url.scheme}://{host}"))
+    return HTMLResponse(gateway_page(f"{request.url.scheme}://{host}"))

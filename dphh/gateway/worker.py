@@ -83,7 +83,9 @@ class Worker:
         if self._pipe is None or not self._process.is_alive():
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_work, args=(theirs, self._options), daemon=True)
+            self._process = context.Process(
+                target=_answer_orders, args=(theirs, self._options), daemon=True
+            )
             self._process.start()
             theirs.close()
         return self._pipe
@@ -96,7 +98,7 @@ class Worker:
             process.join()
 
 
-def _work(pipe: Connection, options: Mapping[str, Any] | None) -> None:
+def _answer_orders(pipe: Connection, options: Mapping[str, Any] | None) -> None:
     os.umask(0o077)
     if options is None:
         resource.setrlimit(resource.RLIMIT_AS, (_PRICING_MEMORY, _PRICING_MEMORY))

@@ -78,9 +78,9 @@ class Table:
 
 
 def tables_of(release: Released, most: int) -> list[Table]:
-    """Tables of at most `most` rows, that of the longest items first. Rows are in the order of the
-    lower ends of their intervals, or of scores. Of a trie they are the sequences that `phrases`
-    has, with "…" after those that were cut off."""
+    """The tables of a release, that of the longest items first, of at most `most` rows each. Rows
+    are in the order of the lower ends of their intervals, or of scores. Of a trie they are the
+    sequences that `phrases` has, with "…" after those that were cut off."""
     frame = release.to_polars()
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))

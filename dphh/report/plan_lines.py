@@ -154,7 +154,7 @@ def finds_lines(finds: Finds) -> Lines:
     return [*lines, ("", note)] if note else lines
 
 
-# The lines on the ledger, which they only read: an error of the ledger is printed as a line.
+# Lines on the ledger. They only read it, and an error of the ledger becomes a line.
 
 
 def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
@@ -187,8 +187,8 @@ def _account_lines(accounts: Iterable[Account]) -> Lines:
 
 
 def run_takes(outlook: Outlook, cap_name: str | None = None) -> str | None:
-    """The share of the scarcest cap that this run would use; None without a cap. `cap_name`: what
-    the line calls the cap for an analyst, who may see no other."""
+    """A line that says how much of the scarcest cap this run would take; None without a cap.
+    `cap_name`: what the line calls the cap for an analyst, who may see no other."""
     if outlook.scarcest is None:
         return None
     account, share, runs_left = outlook.scarcest

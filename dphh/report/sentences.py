@@ -140,8 +140,8 @@ def missing_meaning(manifest: Manifest) -> str:
 
 
 def holders_line(manifest: Manifest) -> str:
-    """With `min_users`, at least how many people hold each item; else how many of the items may be
-    held by few people or nobody; "" if none may."""
+    """A sentence that says, with `min_users`, how many people hold each item at least; else, how
+    many of the items may be held by few people or nobody; "" if none may."""
     if floor := counting_of(manifest).get("min_users"):
         return f"Each is held by {floor:,} people or more, as far as its interval shows."
     # The most spurious n-grams that are expected with DPNE's thresholds: of each length a share of

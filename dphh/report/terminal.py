@@ -12,7 +12,7 @@ from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns
 
 #: The most rows that all tables have together.
 SHOWN_ROWS = 10
-#: How many columns of the terminal a number takes, and an interval, and a group's name.
+#: How many columns of the terminal each number, each interval and each group's name takes.
 NUMBER_WIDTH = 12
 
 

@@ -77,7 +77,7 @@ def _checked_rows(release: Released) -> tuple[str, str]:
     """Check that the rows can be what the levels released."""
     manifest, tokens = release.manifest, release.table.column("tokens").to_pylist()
     distinct = {*map(tuple, tokens)}
-    # Of such a release, items were left out, among them perhaps parts of those that are there.
+    # `top` and `min_users` leave items out, perhaps parts of items that are in the release.
     cut = "top" in manifest or manifest["parameters"].get("min_users") is not None
     of = _problems_of_list if manifest["verb"] == "counts" else _problems_of_levels
     for wrong in of(release, distinct, cut):

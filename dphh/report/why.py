@@ -32,7 +32,7 @@ ManifestLevel = dict[str, Any]
 
 @dataclass(frozen=True)
 class Why:
-    """Why a phrase is not in a release: a reason of the list above, and a sentence for people."""
+    """Why a phrase is not in a release: a `Reason`, and a sentence for people."""
 
     tokens: Tokens
     reason: Reason
@@ -98,15 +98,13 @@ def _reasons(
 
 def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
     """The lengths that a run looked at."""
-    # `ldp_trie` asks for pairs first: no level has single characters, and all of them go on.
+    # `ldp_trie` asks for pairs of characters first: its level n has sequences of n + 1.
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
 def parts_of(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
     """The parts of a phrase that must be released before the phrase can be."""
-    if any(
-        level["kind"] in ("vote", "batch", "local") for level in levels
-    ):  # `trie` and `ldp_trie`
+    if any(level["kind"] in ("vote", "batch", "local") for level in levels):  # levels of a trie
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
     at = [level["pruning"] for level in levels
           if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
