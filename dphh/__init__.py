@@ -59,8 +59,8 @@ __all__ = [
 ]
 
 #: For each module, the public names that it defines. A module is imported when one of its names is
-#: first used, so that `import dphh` waits for no engine. No public name is also the name of a module
-#: of dphh: the later import would replace the other.
+#: first used, so that `import dphh` waits for no engine. No public name is also the name of a
+#: module of dphh: the later import would replace the other.
 _NAMES_OF_MODULE = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
