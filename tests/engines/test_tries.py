@@ -115,7 +115,7 @@ def test_estimates_are_off_by_their_standard_error():
     assert abs(np.mean(off)) < 4 / np.sqrt(len(off))
     assert 0.65 < np.std(off) < 1.4
     assert release.table.schema.names[3:] == ["score", "error", "ended"]
-    assert " ± " in repr(release) and "no numbers of people" in repr(release)
+    assert " ± " in repr(release) and "not numbers of people" in repr(release)
 
 
 @pytest.mark.slow

@@ -121,6 +121,6 @@ def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why
     server = own.serve()
     (own.folder / "reviews.parquet").write_bytes(b"PAR1 no file of Parquet's PAR1")
     answer = own.items()
-    assert answer.status == 500 and "for the corpus's owner to see" in answer.error
+    assert answer.status == 500 and "only the corpus's owner may see why" in answer.error
     assert str(own.folder) not in answer.error
     assert "items for alice" in server.end()
