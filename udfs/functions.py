@@ -20,7 +20,7 @@ from dphh.udfs.draws.noise import bin_of, noise_function
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.spurious import lifted_function
 from dphh.udfs.draws.subsets import report_function
-from dphh.udfs.draws.votes import UNSIGNED_64, vote_functions
+from dphh.udfs.draws.votes import UNSIGNED_64_TYPE, vote_functions
 from dphh.udfs.kernel import whole_users
 
 LONG, TEXT = pa.int64(), pa.string()
@@ -29,7 +29,7 @@ INTS, LONGS = pa.list_(pa.int32()), pa.list_(pa.int64())
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Constant:
     """The kind of an argument with the same value in all rows: the function gets that value."""
 
     kind: pa.DataType
@@ -40,7 +40,7 @@ class Fixed:
 LOOKUP = "lookup"
 #: The kind of an argument by which the function gets the words that the row's word ids stand for.
 ROW_WORDS = "words"
-#: An Arrow type (of a column), `Fixed`, LOOKUP or ROW_WORDS.
+#: An Arrow type (of a column), `Constant`, LOOKUP or ROW_WORDS.
 ArgumentKind = Any
 
 
@@ -63,15 +63,15 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(list(fields.items())))
 
 
-KEY_WEIGHTS = list_of_structs(key=LONG, weight=LONG)
+WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 USERS_AND_IDS, USERS_AND_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
-ONE_INT = Fixed(pa.int32())
+CONSTANT_INT = Constant(pa.int32())
 #: The arguments of equal weights: max_items, grid_bits, salt.
-EQUAL_WEIGHTS = (ONE_INT, ONE_INT, LOOKUP)
-SIGMA_AND_PURPOSE = (Fixed(LONG), Fixed(TEXT))
-LIFTED_GRAMS = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
-ROWS_OF_CLASS = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
+EQUAL_WEIGHTS_ARGUMENTS = (CONSTANT_INT, CONSTANT_INT, LOOKUP)
+SIGMA_AND_PURPOSE = (Constant(LONG), Constant(TEXT))
+LIFTED_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
+ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
 
 def functions_called_in(text: str) -> list[str]:
@@ -87,14 +87,23 @@ def functions(randomness: Randomness) -> dict[str, Function]:
     of = whole_users
     return {
         "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
-        "votes": Function(votes, (TEXT, LONG, Fixed(UNSIGNED_64), Fixed(LONG), Fixed(TEXT)), LONG),
-        "word": Function(random_word, (TEXT, Fixed(TEXT)), UNSIGNED_64),
+        "votes": Function(
+            votes, (TEXT, LONG, Constant(UNSIGNED_64_TYPE), Constant(LONG), Constant(TEXT)), LONG
+        ),
+        "word": Function(random_word, (TEXT, Constant(TEXT)), UNSIGNED_64_TYPE),
         "report": Function(
             report_function(randomness),
-            (TEXT, LONG, Fixed(LONG), Fixed(LONG), Fixed(UNSIGNED_64), Fixed(TEXT)),
+            (
+                TEXT,
+                LONG,
+                Constant(LONG),
+                Constant(LONG),
+                Constant(UNSIGNED_64_TYPE),
+                Constant(TEXT),
+            ),
             LONGS,
         ),
-        "bin": Function(bin_of, (LONG, Fixed(LONG)), LONG),
+        "bin": Function(bin_of, (LONG, Constant(LONG)), LONG),
         "absent_bins": Function(
             absent.bins, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
@@ -103,46 +112,52 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "lifted_grams_of_class": Function(
             absent.draw_lifted_of_class,
-            (LONG, ROWS_OF_CLASS, LOOKUP, *SIGMA_AND_PURPOSE),
-            LIFTED_GRAMS,
+            (LONG, ROWS_TYPE, LOOKUP, *SIGMA_AND_PURPOSE),
+            LIFTED_TYPE,
         ),
         "lifted": Function(
             lifted_function(randomness),
-            (LONG, LOOKUP, Fixed(LONG), Fixed(LONG), Fixed(TEXT)),
+            (LONG, LOOKUP, Constant(LONG), Constant(LONG), Constant(TEXT)),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
         "unreleased": Function(of.unreleased, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_words": Function(of.numbers_of_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
-            of.pairs, (INTS, INTS, INTS, ONE_INT), pa.struct([("lengths", INTS), ("keys", LONGS)])
+            of.pairs,
+            (INTS, INTS, INTS, CONSTANT_INT),
+            pa.struct([("lengths", INTS), ("keys", LONGS)]),
         ),
         "keys_of_words": Function(
-            of.keys_of_words, (*USERS_AND_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP), LONGS
+            of.keys_of_words,
+            (*USERS_AND_IDS, ROW_WORDS, LOOKUP, CONSTANT_INT, CONSTANT_INT, LOOKUP),
+            LONGS,
         ),
         "contributions_of_words": Function(
             of.contributions_of_words,
-            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS),
-            KEY_WEIGHTS,
+            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS_ARGUMENTS),
+            WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "contributions_by_w": Function(
             of.contributions_by_w,
-            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS, LOOKUP),
-            KEY_WEIGHTS,
+            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS_ARGUMENTS, LOOKUP),
+            WEIGHTS_TYPE,
             keys_are_words=True,
         ),
-        "weight": Function(of.weight_of, (LONG, Fixed(LONG), Fixed(LONG), Fixed(LONG)), LONG),
+        "weight": Function(
+            of.weight_of, (LONG, Constant(LONG), Constant(LONG), Constant(LONG)), LONG
+        ),
         "contributions_of_grams": Function(
-            of.contributions_of_grams, (*USERS_AND_KEYS, *EQUAL_WEIGHTS), KEY_WEIGHTS
+            of.contributions_of_grams, (*USERS_AND_KEYS, *EQUAL_WEIGHTS_ARGUMENTS), WEIGHTS_TYPE
         ),
         "round_1_contributions": Function(
-            of.round_1_contributions, (*USERS_AND_KEYS, ONE_INT), KEY_WEIGHTS
+            of.round_1_contributions, (*USERS_AND_KEYS, CONSTANT_INT), WEIGHTS_TYPE
         ),
         "round_2_contributions": Function(
-            of.round_2_contributions, (*USERS_AND_KEYS, LOOKUP, ONE_INT), KEY_WEIGHTS
+            of.round_2_contributions, (*USERS_AND_KEYS, LOOKUP, CONSTANT_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
-            of.contributions_to_counts, (INTS, INTS, LOOKUP), KEY_WEIGHTS
+            of.contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE
         ),
     }

@@ -75,8 +75,10 @@ class CountsLevel(LevelOnGrid):
     @property
     def margins(self) -> IntervalMargins:
         """How far an interval extends below and above a noised count."""
-        together = self.keys if self.simultaneous else 1
-        return interval_margins(self.sigma_grid, self.confidence, self.weighing.octaves, together)
+        keys_at_once = self.keys if self.simultaneous else 1
+        return interval_margins(
+            self.sigma_grid, self.confidence, self.weighing.octaves, keys_at_once
+        )
 
     @property
     def half_width(self) -> float:

@@ -63,7 +63,7 @@ from dphh.privacy.special import gammaln, log_expit, ndtr
 
 # Up to this many sums of losses are kept exactly; more are rounded up to a grid.
 _MOST_EXACT_LOSSES = 2**14
-_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+_SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 # Ends of intervals of the share of a user's items that are new, shorter where the curve is steeper.
 # In an interval, new items are priced at its upper end and the others at its lower end.
 _NEW_ITEM_SHARES = tuple((k / 64) ** 2 for k in range(65))
@@ -116,7 +116,7 @@ class Composition:
             mean = float(self._losses.probabilities @ curve)
             # The rounding error of the probabilities grows with the number of events.
             slack = 1e-12 * (1 + sum(count for _, count in self.responses))
-            finite = min(finite, mean * (1 + slack) + _SMALLEST_NORMAL)
+            finite = min(finite, mean * (1 + slack) + _SMALLEST_FLOAT)
         return min(_probability_of_either(self.infinite_loss, finite), 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -139,7 +139,7 @@ class Composition:
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
         above = np.asarray(ndtr(-_NORMAL_CELL_ENDS), dtype=np.float64)
         cells = -np.diff(above, prepend=1.0)
-        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_NORMAL, 1.0)
+        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_FLOAT, 1.0)
 
     @cached_property
     def _largest_loss(self) -> float:

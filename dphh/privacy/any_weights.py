@@ -29,7 +29,7 @@ from math import isqrt, nextafter
 
 import numpy as np
 
-from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
+from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 from dphh.privacy.special import ndtr
 
 #: How many intervals the heavy item's weight y is cut into. Unless an interval has only one whole
@@ -48,7 +48,7 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
     if max_items == 1:
         return alone
     largest = max(_costs_of_intervals(noise, unit, max_items, threshold))
-    return min(Fraction(1), Fraction(largest, ONE))
+    return min(Fraction(1), Fraction(largest, TABLE_ONE))
 
 
 def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:

@@ -158,18 +158,18 @@ class IntervalMargins:
 
 @lru_cache(maxsize=16)
 def interval_margins(
-    sigma: int, confidence: float, octaves: int = 0, together: int = 1
+    sigma: int, confidence: float, octaves: int = 0, keys_at_once: int = 1
 ) -> IntervalMargins:
-    """The margins with which the intervals of `together` keys hold at once, with probability
+    """The margins with which the intervals of `keys_at_once` keys hold at once, with probability
     `confidence`.
 
-    The keys' noises are independent, so each may fail with 1 - (1 - failing)^(1 / together); the
-    octaves' share is divided evenly over their sums.
+    The keys' noises are independent, so each interval may fail with probability
+    1 - (1 - failing)^(1 / keys_at_once); the octaves' share is divided evenly over their sums.
     """
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
     lost = failing * LOST_SHARE if octaves else Fraction(0)
-    each = _failure_probability_of_each(failing - lost, together)
+    each = _failure_probability_of_each(failing - lost, keys_at_once)
     low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
     return IntervalMargins(
         below=noise.smallest_with_tail_at_most(low) - 1,
@@ -178,10 +178,10 @@ def interval_margins(
     )
 
 
-def _failure_probability_of_each(failing: Fraction, together: int) -> Fraction:
-    if together <= 1:
+def _failure_probability_of_each(failing: Fraction, keys_at_once: int) -> Fraction:
+    if keys_at_once <= 1:
         return failing
-    return Fraction(-expm1(log1p(-float(failing)) / together) * (1 - _QUANTILE_MARGIN))
+    return Fraction(-expm1(log1p(-float(failing)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
 
 
 def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
@@ -216,8 +216,8 @@ def count_intervals(
     with `simultaneous`, all intervals do at once with that probability.
     """
     g = weighing.unit
-    together = len(noisy) if simultaneous else 1
-    margins = interval_margins(sigma, confidence, weighing.octaves, together)
+    keys_at_once = len(noisy) if simultaneous else 1
+    margins = interval_margins(sigma, confidence, weighing.octaves, keys_at_once)
     users = np.maximum(noisy + g // 2, 0) // g
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     return _intervals(users, noisy, np.maximum(noisy, 0), lost, weighing, margins)

@@ -230,7 +230,7 @@ class LocalEvent(Event):
 
 
 #: The class of each kind of event. Any other class is refused, also one derived from these.
-KINDS: dict[str, type[Event]] = {
+EVENT_KINDS: dict[str, type[Event]] = {
     kind.kind: kind
     for kind in (
         GaussianEvent,
@@ -247,10 +247,10 @@ KINDS: dict[str, type[Event]] = {
 def cost_of(event: Event) -> Cost:
     """The cost of an event. All code that charges, compares, stores or reads events calls this."""
     kind = type(event)
-    if kind not in KINDS.values():
+    if kind not in EVENT_KINDS.values():
         raise UnpricedEventError(
-            f"an event must be of one of the kinds {', '.join(KINDS)}, found a {kind.__name__}, "
-            "whose cost is unknown; give it a class in dphh/privacy/events.py"
+            f"an event must be of one of the kinds {', '.join(EVENT_KINDS)}, found a "
+            f"{kind.__name__}, whose cost is unknown; give it a class in dphh/privacy/events.py"
         )
     return event.cost
 
@@ -281,10 +281,10 @@ def events_from_json(records: Iterable[Mapping[str, object]]) -> tuple[Event, ..
 def event_from_json(record: Mapping[str, object]) -> Event:
     """The event that `to_json` wrote."""
     found = record.get("kind")
-    kind = KINDS.get(found) if isinstance(found, str) else None
+    kind = EVENT_KINDS.get(found) if isinstance(found, str) else None
     if kind is None:
         raise UnpricedEventError(
-            f"an event's kind must be one of {', '.join(KINDS)}, found {found!r}; "
+            f"an event's kind must be one of {', '.join(EVENT_KINDS)}, found {found!r}; "
             "was it written by a newer dphh?"
         )
     values: dict[str, Any] = {name: value for name, value in record.items() if name != "kind"}

@@ -17,7 +17,7 @@ from math import ceil, inf, isqrt, nextafter
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian, rounded_gaussian
+from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import LARGEST_DISTANCE
 
 Integers = NDArray[np.int64]
@@ -31,7 +31,7 @@ LIST_SIZE_BINS: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i
 BIN_EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
-def unit_for(sigma: float, sigma_grid: int) -> int:
+def norm_on_grid(sigma: float, sigma_grid: int) -> int:
     """A user's L2 norm in grid units, such that noise of sigma_grid units is at least `sigma`
     users."""
     return int(sigma_grid / sigma * (1 - 2**-40))
@@ -98,7 +98,7 @@ class Bins:
 
     @cached_property
     def probabilities(self) -> Floats:
-        return np.array([units / ONE for units in self.probability_units])
+        return np.array([units / TABLE_ONE for units in self.probability_units])
 
     def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)

@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 MOST_GRID_POINTS = 4096
 #: Losses are raised by this, relatively: far above their rounding error, far below a step.
 _GRID_TOLERANCE = 1e-12
-_ROUNDING = 2.3e-16  # the relative rounding error of one operation
+_ROUNDING_ERROR = 2.3e-16  # the relative rounding error of one operation
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Losses:
             one.first + two.first,
             np.convolve(one.chances, two.chances),
             one.infinite + two.infinite,
-            one.slack + two.slack + _ROUNDING * (shorter + 4),
+            one.slack + two.slack + _ROUNDING_ERROR * (shorter + 4),
         ).trimmed(cut)
         while len(both.chances) > MOST_GRID_POINTS:
             both = both.coarser()
@@ -143,7 +143,7 @@ def losses_on_grid(
         first,
         np.asarray(held, dtype=np.float64),
         outside,
-        slack + _ROUNDING * (len(chances) + 8),
+        slack + _ROUNDING_ERROR * (len(chances) + 8),
     )
 
 

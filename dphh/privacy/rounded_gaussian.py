@@ -69,11 +69,11 @@ from numpy.typing import NDArray
 
 from dphh.errors import DphhError, UsageError
 
-BITS = 256  # the table's unit is 2^-BITS
-ONE = 1 << BITS  # the probability 1, in the table's unit
+TABLE_BITS = 256  # the table's unit is 2^-TABLE_BITS
+TABLE_ONE = 1 << TABLE_BITS  # the probability 1, in the table's unit
 REACH_IN_SIGMAS = 19  # the table ends there; the probability beyond is less than 2^-264
 LARGEST_SIGMA = 2**18
-_WORKING_BITS = BITS + 64  # the unit of the computation is 2^-_WORKING_BITS
+_WORKING_BITS = TABLE_BITS + 64  # the unit of the computation is 2^-_WORKING_BITS
 _LOG2_STRETCHES = 6  # sigma is less than 2^_LOG2_STRETCHES stretches, and at least half as many
 _GUARD_BITS = 16  # by how many bits h is more precise than g
 _SERIES_ERROR = 1 << 23  # more than the error of an entry's series
@@ -110,7 +110,7 @@ class RoundedGaussian:
         Rounded down for k >= 1; the others follow by symmetry. It never increases with k.
         """
         if k < 1:
-            return ONE - self.survival(1 - k)
+            return TABLE_ONE - self.survival(1 - k)
         if k > self.reach:
             return 0
         width = _log2_stretch(self.sigma)
@@ -123,7 +123,7 @@ class RoundedGaussian:
         integral = 0
         for term in series:
             integral = (integral + term) * place >> width
-        return max(from_centre - integral - _SERIES_ERROR, 0) >> (_WORKING_BITS - BITS)
+        return max(from_centre - integral - _SERIES_ERROR, 0) >> (_WORKING_BITS - TABLE_BITS)
 
     def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
         """P(N >= c) for a stretch's centre c, and the terms of the series G, the last one first."""
@@ -138,7 +138,7 @@ class RoundedGaussian:
         on their error. The first 64 bits of entry n, and of all beyond it, are 0."""
         width = _log2_stretch(self.sigma)
         if width < 1:
-            first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
+            first = takewhile(bool, (self.survival(k) >> (TABLE_BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
         # The series in units of 2^-68: 14 terms omit less than 8 of G(1) and of G(v), and each term
         # is low by less than 1; the steps `(integral >> w) * place` have errors below 2^w. So an
@@ -176,13 +176,13 @@ class RoundedGaussian:
         if level < self.survival(1):
             return self._first_at_most(level) - 1
         # Here k < 1, and survival(k) = 2^256 - survival(1 - k).
-        return 1 - self._first_at_most(ONE - 1 - level)
+        return 1 - self._first_at_most(TABLE_ONE - 1 - level)
 
     def _first_at_most(self, bound: int) -> int:
         """The least k >= 1 with survival(k) <= bound, by the entries' first 64 bits and a few full
         entries."""
         surely, more = self.leading_bits
-        top = bound >> (BITS - 64)
+        top = bound >> (TABLE_BITS - 64)
         above = len(surely) - int(np.searchsorted(surely, np.uint64(top), side="right"))
         below = len(surely) - int(np.searchsorted(surely, np.uint64(max(top - more, 0)), "left"))
         ks = range(above + 1, below + 1 if top > more else self.reach + 1)
@@ -190,27 +190,28 @@ class RoundedGaussian:
 
     def tail(self, k: int) -> Fraction:
         """An upper bound on P(noise >= k), for every integer k."""
-        return Fraction(self.tail_units(k), ONE)
+        return Fraction(self.tail_units(k), TABLE_ONE)
 
     def tail_units(self, k: int) -> int:
         """`tail(k)` in units of 2^-256."""
         if k < 1:
-            return ONE - self.survival(1 - k)
+            return TABLE_ONE - self.survival(1 - k)
         return self.survival(k) + _TAIL_SLACK
 
     def tail_lower(self, k: int) -> Fraction:
         """A lower bound on P(noise >= k), for every integer k."""
         if k < 1:
             return 1 - self.tail(1 - k)
-        return Fraction(self.survival(k), ONE)
+        return Fraction(self.survival(k), TABLE_ONE)
 
     def smallest_with_tail_at_most(self, q: Fraction) -> int:
         """The smallest k with a proven P(noise >= k) <= q: a threshold for noise alone."""
         if not self.tail(self.reach + 1) <= q < 1:
             raise UsageError(
-                f"a tail probability must be at least 2^-{BITS - 1} and below 1, not {float(q)!r}"
+                f"a tail probability must be at least 2^-{TABLE_BITS - 1} and below 1, "
+                f"not {float(q)!r}"
             )
-        units = floor(q * ONE)  # as good as q, since `tail` is a whole number of units
+        units = floor(q * TABLE_ONE)  # as good as q, since `tail` is a whole number of units
         ks = range(-self.reach, self.reach + 2)
         return ks[bisect_left(ks, True, key=lambda k: self.tail_units(k) <= units)]
 
@@ -218,7 +219,8 @@ class RoundedGaussian:
         """The largest k with a proven P(noise >= k) >= q."""
         if not 0 < q <= self.tail_lower(-self.reach):
             raise UsageError(
-                f"a tail probability must be above 0 and below 1 - 2^-{BITS - 1}, not {float(q)!r}"
+                f"a tail probability must be above 0 and below 1 - 2^-{TABLE_BITS - 1}, "
+                f"not {float(q)!r}"
             )
         ks = range(-self.reach, self.reach + 2)
         return ks[bisect_left(ks, True, key=lambda k: self.tail_lower(k) < q) - 1]
@@ -239,7 +241,7 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
 
     probabilities, densities = zip(*_stretches(sigma), strict=True)
     missing = (1 << _WORKING_BITS) - probabilities[0] - 2 * sum(probabilities[1:])
-    if not 0 <= missing < 1 << (_WORKING_BITS - BITS):
+    if not 0 <= missing < 1 << (_WORKING_BITS - TABLE_BITS):
         raise DphhError(
             "the noise table failed its own check, and nothing was drawn from it; please report "
             "this defect"

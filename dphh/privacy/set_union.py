@@ -22,7 +22,7 @@ from fractions import Fraction
 from math import isqrt, nextafter
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
+from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 
 #: A user who holds one item adds 2^GRID_BITS grid units to it. With 10 bits, rounding costs under
 #: 0.2% of the weight at t = 300 items.
@@ -111,7 +111,7 @@ def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold:
 def delta_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
     """`new_item_delta` for the pairs that `threshold_for_pairs` takes."""
     units = max(held * noise.tail_units(threshold - own) for held, own in pairs)
-    exact = Fraction(units, ONE)
+    exact = Fraction(units, TABLE_ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 
 

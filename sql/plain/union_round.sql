@@ -2,10 +2,10 @@
 -- method "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
 -- In: held_items (user_id, item); earlier_sums (item, noisy_sum), for every item that any user held
 -- in the previous round. $sum_threshold is the round's threshold in the units of noisy_sum.
--- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
--- 0: otherwise the next round's weights, which follow these, would depend on who else holds the
--- item. New rows of released (level, tokens, noisy). And earlier_sums, now with this round too; it
--- is never shown.
+-- Out: noised (item, has_weight, noisy), for every item that any user holds, even if all its
+-- weights are 0: otherwise the next round's weights, which follow these, would depend on who else
+-- holds the item. New rows of released (level, tokens, noisy). And earlier_sums, now with this
+-- round too; it is never shown.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
@@ -67,7 +67,7 @@ histogram AS (
 
 SELECT
     item,
-    weight > 0 AS given,
+    weight > 0 AS has_weight,
     weight + dphh_noise(item, $sigma, $purpose) AS noisy
 FROM histogram;
 
@@ -75,7 +75,7 @@ FROM histogram;
 INSERT INTO released
 SELECT 1 AS level, [item] AS tokens, noisy
 FROM noised
-WHERE given AND noisy >= $threshold;
+WHERE has_weight AND noisy >= $threshold;
 
 -- The sum of each item's noised weights so far, each times its round's precision.
 CREATE OR REPLACE TEMP TABLE earlier_sums AS

@@ -112,7 +112,7 @@ list_filter(tokens, lambda token: token <> '');
 
 -- The sort key of sequences: first their spelling, which every engine orders alike. Two sequences
 -- can have the same spelling if a token contains the separator; the other parts distinguish them.
-CREATE OR REPLACE TEMP MACRO spelled(tokens) AS
+CREATE OR REPLACE TEMP MACRO sort_key(tokens) AS
 (array_to_string(tokens, chr(31)), len(tokens), tokens);
 
 CREATE OR REPLACE TEMP MACRO in_order(sequences) AS
@@ -120,7 +120,7 @@ list_transform(
     list_sort(
         list_transform(
             sequences,
-            lambda tokens: row(spelled(tokens), tokens)
+            lambda tokens: row(sort_key(tokens), tokens)
         )
     ),
     lambda spelling_and_tokens: spelling_and_tokens[2]

@@ -1,7 +1,8 @@
 -- For each word that any user held in the last round: the sum of its noised weights so far, each
 -- times its round's precision (dphh/privacy/reweighing.py). It stays in the engine, for released
 -- words too.
--- In: noised (key, given, noisy) of the last round; earlier_sums (key, noisy_sum), of those before.
+-- In: noised (key, has_weight, noisy) of the last round; earlier_sums (key, noisy_sum), of the
+-- rounds before it.
 -- Out: sums_so_far (key, noisy_sum).
 CREATE TEMP TABLE sums_so_far AS
 SELECT

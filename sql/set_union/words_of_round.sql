@@ -4,7 +4,8 @@
 -- out, a new user who keeps it would change what all its other holders give.
 -- In: users (user_hashes, lengths, ids, words); $w, the w of each word, and $released, the words
 -- that earlier rounds released: both NULL in the first round.
--- Out: noised (key, given, noisy), drawn once; given: whether the word has a positive weight.
+-- Out: noised (key, has_weight, noisy), drawn once; has_weight: whether any user put weight on the
+-- word.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -40,6 +41,6 @@ histogram AS (
 
 SELECT
     key,
-    weight > 0 AS given,
+    weight > 0 AS has_weight,
     weight + dphh_noise(CASE WHEN $is_test THEN dphh_spelled(key) END, $sigma, $purpose) AS noisy
 FROM histogram;

@@ -20,7 +20,7 @@ CREATE OR REPLACE TEMPORARY FUNCTION not_empty (tokens ARRAY<STRING>) RETURNS AR
 RETURN filter(tokens, token -> token <> '');
 
 -- The sort key of sequences: first their spelling, which every engine orders alike.
-CREATE OR REPLACE TEMPORARY FUNCTION spelled (tokens ARRAY<STRING>)
+CREATE OR REPLACE TEMPORARY FUNCTION sort_key (tokens ARRAY<STRING>)
 RETURNS STRUCT<spelling STRING, number INT, tokens ARRAY<STRING>>
 RETURN named_struct(
     'spelling', array_join(tokens, chr(31)), 'number', size(tokens), 'tokens', tokens

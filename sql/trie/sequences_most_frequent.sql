@@ -11,6 +11,6 @@ local_counts AS (
 
 SELECT
     user_id,
-    min_by(tokens, (-appearances, spelled(tokens))) AS tokens
+    min_by(tokens, (-appearances, sort_key(tokens))) AS tokens
 FROM local_counts
 GROUP BY user_id;

@@ -302,7 +302,7 @@ def noised(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
     rows = rows_of(host, "noised", "key", "noisy", *(["given"] if of_round else []))
     keys = [row[0] for row in rows]
     if host.name != "spark":
-        keys = host.words.spelled(pa.array(keys, pa.int32())).to_pylist()
+        keys = host.words.spellings(pa.array(keys, pa.int32())).to_pylist()
     given = [row[2] if of_round else True for row in rows]
     return [(key, some, row[1]) for key, some, row in zip(keys, given, rows, strict=True)]
 

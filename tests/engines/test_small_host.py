@@ -96,7 +96,7 @@ class SmallHost(Host):
         for pair in contributed.flatten().to_pylist():
             sums[pair["key"]] += pair["weight"]
         many = len(sums)
-        names = self.words.spelled(pa.array([*sums])) if is_test else pa.nulls(many, pa.string())
+        names = self.words.spellings(pa.array([*sums])) if is_test else pa.nulls(many, pa.string())
         noise = self.functions["noise"].body(
             names, pa.array([sigma] * many), pa.array([purpose] * many)
         )
@@ -106,7 +106,7 @@ class SmallHost(Host):
 
     def released_words(self, threshold: int) -> pa.Table:
         passed = {key: noisy for key, noisy in self.tables["noised"].items() if noisy >= threshold}
-        keys = self.words.spelled(pa.array([*passed], pa.int32()))
+        keys = self.words.spellings(pa.array([*passed], pa.int32()))
         return pa.table({"key": keys, "noisy": pa.array(passed.values(), pa.int64())})
 
 

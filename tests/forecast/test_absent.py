@@ -11,7 +11,7 @@ from scipy import stats
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins, bins
-from dphh.privacy.rounded_gaussian import ONE
+from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.absent import draw_bins_of_class, draw_lifted_of_class, draw_nonpositive_of_row
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -123,7 +123,7 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
             drawn_lazily("test")
     above = {t: law.noise.survival(t) for t in {1, *thresholds.ravel().tolist()}}
     signs = [draw.asked for draw in asked.draws if "/absent signs" in draw.purpose]
-    assert signs and {draw["p"] for draw in signs} == {1 - Fraction(above[1], ONE)}
+    assert signs and {draw["p"] for draw in signs} == {1 - Fraction(above[1], TABLE_ONE)}
     assert sum(draw["n"] for draw in signs) == 20 * (valid.sizes - supported).sum()
     numbers = [
         draw for draw in asked.draws

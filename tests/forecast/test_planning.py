@@ -13,7 +13,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, s
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, list_size_weight, unit_for
+from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, list_size_weight, norm_on_grid
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
@@ -93,7 +93,7 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
             continue
         level = next(level for level in price.levels if isinstance(level, ForecastLevel))
         sigma = level.total_sigma * (max_n / LEAST_PART) ** 0.5
-        assert list_size_weight(unit_for(sigma, level.sigma_grid)) >= 1
+        assert list_size_weight(norm_on_grid(sigma, level.sigma_grid)) >= 1
         priced += 1
     assert priced >= 5
 

@@ -16,9 +16,9 @@ from dphh.privacy.forecast_rounds import (
     draws_delta,
     list_size_bin,
     list_size_weight,
+    norm_on_grid,
     round_1_weight,
     round_2_weights,
-    unit_for,
 )
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import ReleasedKeys
@@ -44,7 +44,7 @@ def test_round_2_stays_within_the_norm_whatever_the_weights(unit, g):
 
 @given(st.floats(0.05, 1e4))
 def test_the_noise_is_no_less_than_asked_for(sigma):
-    assert SIGMA_GRID / unit_for(sigma, SIGMA_GRID) >= sigma
+    assert SIGMA_GRID / norm_on_grid(sigma, SIGMA_GRID) >= sigma
 
 
 def test_a_bin_begins_where_it_says():

@@ -163,7 +163,7 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(name, monkeypatch
         def cost(self) -> Cost:
             return charged
 
-    monkeypatch.setitem(known_events.KINDS, "planted", Planted)
+    monkeypatch.setitem(known_events.EVENT_KINDS, "planted", Planted)
     assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
     taken, nothing = amounts_of([planted([Planted()])], 2.0), amounts_of([], 2.0)
     assert not taken.within(nothing)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from dphh.errors import DphhError, UsageError
 from dphh.privacy import rounded_gaussian as module
-from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
+from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
 
 SIGMAS = [1, 2, 3, 7, 50, 1000, 4000, 12_000]
 
@@ -28,7 +28,7 @@ def test_every_entry_is_low_by_less_than_two_units(sigma):
     some = random.Random(sigma).sample(range(1, table.reach + 1), min(table.reach, 60))
     with mp.workprec(700):
         for k in {1, 2, 3, sigma, table.reach - 1, table.reach, *some}:
-            error = exact_tail(sigma, k) * ONE - table.survival(k)
+            error = exact_tail(sigma, k) * TABLE_ONE - table.survival(k)
             assert 0 <= error < 2, k
 
 
@@ -38,7 +38,7 @@ def test_the_ends_of_stretches_are_low_by_less_than_two_units(sigma):
     with mp.workprec(700):
         for end in range(long // 2, 12 * sigma, long * 37):
             for k in range(max(end - 1, 1), end + 3):
-                assert 0 <= exact_tail(sigma, k) * ONE - table.survival(k) < 2, k
+                assert 0 <= exact_tail(sigma, k) * TABLE_ONE - table.survival(k) < 2, k
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 3, 50, 4000])
@@ -48,9 +48,9 @@ def test_entries_never_increase_and_end_in_nothing(sigma):
     far = range(18 * sigma, table.reach + 2)  # where neighbours are closest
     for stretch in [everywhere] if sigma < 100 else [far[:500], far[-500:], everywhere[:500]]:
         assert all(a >= b for a, b in pairwise(map(table.survival, stretch)))
-    assert table.survival(0) + table.survival(1) == ONE
+    assert table.survival(0) + table.survival(1) == TABLE_ONE
     assert table.survival(table.reach + 1) == 0
-    assert exact_tail(sigma, table.reach + 1) * ONE < 2**-9
+    assert exact_tail(sigma, table.reach + 1) * TABLE_ONE < 2**-9
 
 
 @pytest.mark.parametrize("sigma", [1, 31, 63, 64, 65, 1000, 12_000, 40_000])
@@ -71,7 +71,7 @@ def test_the_distance_covers_the_errors_of_all_masses():
         table = rounded_gaussian(sigma)
         with mp.workprec(700):
             exact = [exact_tail(sigma, k) for k in range(1, table.reach + 2)]
-            given = [mpf(table.survival(k)) / ONE for k in range(1, table.reach + 2)]
+            given = [mpf(table.survival(k)) / TABLE_ONE for k in range(1, table.reach + 2)]
             errors = [a - b for a, b in zip(exact, given, strict=True)]
             moved = 2 * errors[0] + 2 * errors[-1]
             moved += 2 * sum(abs(a - b) for a, b in pairwise(errors))
@@ -94,8 +94,8 @@ def test_bounds_hold_for_all_integers(sigma):
     for k in sorted({sign * end for end in ends for sign in (-1, 1)}):
         low, high = table.tail_lower(k), table.tail(k)
         with mp.workprec(700):
-            assert int(low * ONE) <= exact_tail(sigma, k) * ONE <= int(high * ONE)
-        assert high - low == Fraction(2, ONE)
+            assert int(low * TABLE_ONE) <= exact_tail(sigma, k) * TABLE_ONE <= int(high * TABLE_ONE)
+        assert high - low == Fraction(2, TABLE_ONE)
         assert table.tail(k + 1) <= high and table.tail_lower(k + 1) <= low
 
 
@@ -125,10 +125,14 @@ def test_thresholds_are_the_tightest(sigma, q):
 def test_inversion_is_the_definition():
     table = rounded_gaussian(2)
     draw = random.Random(1)
-    levels = {0, ONE - 1, *(draw.randrange(ONE >> draw.randrange(250)) for _ in range(300))}
+    levels = {
+        0,
+        TABLE_ONE - 1,
+        *(draw.randrange(TABLE_ONE >> draw.randrange(250)) for _ in range(300)),
+    }
     for k in range(-table.reach, table.reach + 1):
         levels |= {level for level in (table.survival(k) - 1, table.survival(k)) if level >= 0}
-    for level in levels - {ONE}:
+    for level in levels - {TABLE_ONE}:
         by_definition = max(
             k for k in range(-table.reach - 1, table.reach + 1) if table.survival(k) > level
         )

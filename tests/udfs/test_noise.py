@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare, poisson
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
+from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
 from dphh.udfs.draws.noise import draw_binomial, draw_noise_above, draw_rounded_gaussian
@@ -232,4 +232,6 @@ def test_duckdb_draws_once_a_row(call: str, rows: int) -> None:
 
 
 def test_entries_fit_the_words() -> None:
-    assert rounded_gaussian(1).survival(1) < ONE // 2  # 63 bits and a sign: what inversion assumes
+    assert (
+        rounded_gaussian(1).survival(1) < TABLE_ONE // 2
+    )  # 63 bits and a sign: what inversion assumes

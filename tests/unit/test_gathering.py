@@ -73,7 +73,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
     words: dict[int, list[str]] = {}
     for user, tokens in texts:
         words[user] = sorted([*words.get(user, []), *filter(None, tokens)])
-    spelled = [sorted(vocabulary.spelled(ids).to_pylist()) for _, ids in found]
+    spelled = [sorted(vocabulary.spellings(ids).to_pylist()) for _, ids in found]
     assert sorted(spelled) == sorted(held for held in words.values() if held)
     # What stands for a user depends on the name alone; who holds one word needs none.
     user_hashes = [

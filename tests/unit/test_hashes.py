@@ -41,7 +41,7 @@ def test_words_come_back_from_their_numbers_and_nothing_has_none():
     words = Vocabulary()
     assert words.ids(pa.array(["b", "", "a", None, "b"])).tolist() == [0, -1, 1, -1, 0]
     assert words.ids(pa.array(["c", "a"])).tolist() == [2, 1]
-    assert words.spelled([2, 0, 1]).to_pylist() == ["c", "b", "a"]
+    assert words.spellings([2, 0, 1]).to_pylist() == ["c", "b", "a"]
     assert len(words) == 3
     assert words.hashes()[:3].tolist() == [one_by_one(word) for word in "bac"]
     words.ids(pa.array(["d"]))
@@ -74,7 +74,7 @@ def test_a_closed_vocabulary_says_the_same_and_opens_again(monkeypatch):
         assert len(words.ids(pa.array([], pa.string()))) == 0
         assert len(words) == len(same)
         ids = [*range(len(words))]
-        assert words.spelled(ids).to_pylist() == same.spelled(ids).to_pylist()
+        assert words.spellings(ids).to_pylist() == same.spellings(ids).to_pylist()
         assert words.hashes().tolist() == same.hashes().tolist()
         words.open()
 
@@ -111,7 +111,7 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
             assert number.setdefault(word or "", word_id) == word_id
     assert number.pop("") == -1
     assert sorted(number.values()) == list(range(len(spellings) - 1))
-    assert words.spelled([*number.values()]).to_pylist() == [*number]
+    assert words.spellings([*number.values()]).to_pylist() == [*number]
 
 
 def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch):

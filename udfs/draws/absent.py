@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.privacy.forecast_rounds import Bins, bins
-from dphh.privacy.rounded_gaussian import ONE
+from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
 from dphh.udfs.draws.noise import draw_noise_above, draw_noise_between
 from dphh.udfs.draws.randomness import Randomness, uniform_below
@@ -59,7 +59,7 @@ def draw_nonpositive_of_row(
     """Draws how many of a row's absent grams have noise of 0 or below in round 2."""
     if not absent:
         return 0
-    at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
+    at_most_zero = 1 - Fraction(law.noise.survival(1), TABLE_ONE)
     row = class_number * len(law.starts) + bin_number
     return draw_binomial_of_any_size(
         randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"

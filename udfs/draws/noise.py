@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.forecast_rounds import bins
-from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
+from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import (
     Randomness,
     RandomWords,
@@ -40,7 +40,7 @@ Integers = NDArray[np.int64]
 
 _DRAWS_AT_ONCE = 1 << 16  # intermediate arrays of so many stay in the processor's cache
 _DRAWS_BEFORE_GUIDE = 1 << 17  # from one table, after which its guide is worth building
-_REMAINING_BITS = BITS - 64  # bits of an entry after its first 64
+_REMAINING_BITS = TABLE_BITS - 64  # bits of an entry after its first 64
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
 _LARGEST_BINOMIAL_VARIANCE = 1 << 30
 
@@ -163,7 +163,7 @@ def draw_noise_between(
     table = rounded_gaussian(sigma)
     beyond = 0 if end is None else table.survival(end)
     whole = table.survival(floor) - beyond
-    if whole <= 0 or table.distance * (1 << BITS) / whole > _ALLOWED_DISTANCE:
+    if whole <= 0 or table.distance * (1 << TABLE_BITS) / whole > _ALLOWED_DISTANCE:
         raise UsageError(
             f"noise of sigma {sigma} is in the given range with a probability too small for exact "
             "draws (below about 2^-150); use a larger sigma or a wider range"

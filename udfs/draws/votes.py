@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
 ArrowFunction = Callable[..., Any]
 #: The Arrow type of unsigned integers of 64 bits, such as random words: Spark has none of its own.
-UNSIGNED_64 = pa.decimal128(20, 0)
+UNSIGNED_64_TYPE = pa.decimal128(20, 0)
 #: ln(2^-500): a probability of 2^-500 or less is treated as 0.
 _LOG_OF_NEGLIGIBLE = -500 * log(2.0)
 _COINS_AT_ONCE = 1 << 22
@@ -133,6 +133,6 @@ def vote_functions(randomness: Randomness) -> tuple[ArrowFunction, ArrowFunction
 
     def random_word(key: Any, purpose: str) -> pa.Array:
         names = keys_if_needed(key, randomness, purpose)
-        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UNSIGNED_64)
+        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UNSIGNED_64_TYPE)
 
     return votes, random_word

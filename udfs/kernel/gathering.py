@@ -222,7 +222,7 @@ class Gathering:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
         user_hashes = np.zeros(len(users), dtype=np.int64)
-        names = one_array(self._names.spelled(users[several]))
+        names = one_array(self._names.spellings(users[several]))
         user_hashes[several] = hashes_of_spellings(names).view(np.int64)
         return user_hashes
 

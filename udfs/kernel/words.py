@@ -25,7 +25,7 @@ class WordIds(Protocol):
     def ids(self, words: Any) -> NDArray[np.int32]:
         """The id of each word of an Arrow array; -1 for an empty text or NULL."""
 
-    def spelled(self, ids: Any) -> pa.Array:
+    def spellings(self, ids: Any) -> pa.Array:
         """The words with these ids."""
 
     def hashes(self) -> Hashes:
@@ -46,7 +46,7 @@ class WordsOfRow:
         ids: NDArray[np.int32] = found.to_numpy()
         return ids
 
-    def spelled(self, ids: Any) -> pa.Array:
+    def spellings(self, ids: Any) -> pa.Array:
         return self.words.take(pa.array(ids))
 
     def hashes(self) -> Hashes:

@@ -133,7 +133,7 @@ class Vocabulary:
             ids.append(np.flatnonzero(there) + start)
         return np.concatenate(ids)
 
-    def spelled(self, ids: Any) -> pa.Array:
+    def spellings(self, ids: Any) -> pa.Array:
         """The words with these word ids, as an Arrow array."""
         return self._spelled(ids).cast(pa.string())
 

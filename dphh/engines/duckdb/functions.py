@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Fixed, Function
+from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordIds
 
@@ -41,7 +41,7 @@ def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
     """Register `dphh_spelled(key)`, which gives the word with this id."""
 
     def spelled(keys: Any) -> pa.Array:
-        return words.spelled(one_array(keys).to_numpy())
+        return words.spellings(one_array(keys).to_numpy())
 
     register_arrow(con, "spelled", spelled, ["BIGINT"], "VARCHAR")
 
@@ -64,7 +64,7 @@ def register_arrow(
 
 def type_name(kind: ArgumentKind) -> str:
     """DuckDB's name for the type of an argument or of a function's result."""
-    if isinstance(kind, Fixed):
+    if isinstance(kind, Constant):
         return type_name(kind.kind)
     if isinstance(kind, str):
         return {LOOKUP: "INTEGER", ROW_WORDS: "VARCHAR[]"}[kind]
@@ -84,7 +84,7 @@ def _function_of_columns(
         if kind == LOOKUP:
             number = column[0].as_py()
             return None if number is None else objects[number]
-        return column[0].as_py() if isinstance(kind, Fixed) else column
+        return column[0].as_py() if isinstance(kind, Constant) else column
 
     def apply_to_columns(*columns: Any) -> pa.Array:
         if not len(columns[0]):

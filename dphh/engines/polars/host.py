@@ -23,7 +23,7 @@ from dphh.engines.polars.steps import STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, needs_keys
-from dphh.udfs.functions import LOOKUP, ROW_WORDS, Fixed
+from dphh.udfs.functions import LOOKUP, ROW_WORDS, Constant
 from dphh.udfs.kernel.reading import Reading
 
 USERS_SCHEMA = {
@@ -110,7 +110,9 @@ class PolarsHost(OneProcessHost):
         known: list[Any] = [
             self.words if kind == ROW_WORDS else next(given) for kind in function.takes
         ]
-        is_one = [kind in (ROW_WORDS, LOOKUP) or isinstance(kind, Fixed) for kind in function.takes]
+        is_one = [
+            kind in (ROW_WORDS, LOOKUP) or isinstance(kind, Constant) for kind in function.takes
+        ]
         each = list(zip(known, is_one, strict=True))
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
         newest = pl.CompatLevel.newest()
@@ -139,7 +141,7 @@ class PolarsHost(OneProcessHost):
         return sums.with_columns(noisy=noisy).drop("weight")
 
     def spelled(self, keys: pl.Series) -> pl.Series:
-        return pl.Series(self.words.spelled(keys.to_arrow()), dtype=pl.String)
+        return pl.Series(self.words.spellings(keys.to_arrow()), dtype=pl.String)
 
     def draw_names(self, users: pl.Series, purpose: str) -> Any:
         """The user ids, if a test's random numbers depend on them; else None."""

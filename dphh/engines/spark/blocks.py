@@ -71,7 +71,7 @@ def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
         numbers = np.full(len(there), -1, dtype=np.int32)
         numbers[own] = np.arange(len(own), dtype=np.int32)
         ids = numbers.take(ids, mode="wrap")
-        spelled = pa.array([words.spelled(own)], pa.list_(pa.string()))
+        spelled = pa.array([words.spellings(own)], pa.list_(pa.string()))
     columns = [
         pa.array([users.user_hashes.astype("<i8").tobytes()], pa.binary()),
         pa.array([users.lengths.astype("<i4").tobytes()], pa.binary()),

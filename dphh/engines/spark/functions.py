@@ -24,7 +24,7 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Fixed, Function
+from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.words import WordsOfRow
@@ -117,7 +117,7 @@ def _call_with_blocks(
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
         if function.keys_are_words and words is not None:
             keys, weights = one_array(found).flatten().flatten()
-            pairs = [words.spelled(keys), weights]
+            pairs = [words.spellings(keys), weights]
             found = lists_of(
                 np.array([len(keys)]), pa.StructArray.from_arrays(pairs, ["key", "weight"])
             )
@@ -134,7 +134,7 @@ def _argument(
         return _lookup_value(column, words, objects)
     if kind in (INTS, LONGS):
         return _list_from_bytes(column, kind)
-    if isinstance(kind, Fixed):
+    if isinstance(kind, Constant):
         return column[0].as_py()
     # Cast as in DuckDB: in Spark small numbers have four bytes, in which functions would overflow.
     return column.cast(kind) if pa.types.is_integer(kind) else column

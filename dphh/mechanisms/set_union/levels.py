@@ -118,9 +118,9 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             weights = {"w": Lookup(None)}
         within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_lookup_of_released(released), **weights, **within)
-        # noised (key, given, noisy); given: whether some user put weight on the key
+        # noised (key, has_weight, noisy); has_weight: whether some user put weight on the key
         passed = host.take("released_of_round", threshold=level.threshold_grid)
-        # (key, noisy), the given ones that reach the threshold
+        # (key, noisy), those with weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
     return rounds.as_table(ran)

@@ -60,13 +60,13 @@ def words_of_round(
         "contributions_by_w", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
     )
     sums = histogram(_remaining(host, released).select(contribution=contribution))
-    given = host.collect("words_of_round", sums.with_columns(given=pl.col("weight") > 0))
+    given = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
     return {"noised": _noised(host, given, sigma, purpose)}
 
 
 @step
 def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    passed = host.tables["noised"].filter("given", pl.col("noisy") >= threshold)
+    passed = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
     return _with_spellings(host, passed)
 
 

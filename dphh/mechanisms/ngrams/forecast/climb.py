@@ -31,7 +31,13 @@ from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
-from dphh.privacy.forecast_rounds import LIST_SIZES_DIVISOR, Bins, bins, list_size_weight, unit_for
+from dphh.privacy.forecast_rounds import (
+    LIST_SIZES_DIVISOR,
+    Bins,
+    bins,
+    list_size_weight,
+    norm_on_grid,
+)
 
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
@@ -113,7 +119,7 @@ class LevelToRun:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
-        first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
+        first_unit = norm_on_grid(1 / (self.mu * first_share**0.5), self.sigma_grid)
         seen = rounds.first_round(self.level, self.valid, law, first_unit)
 
         first_sigma = self.sigma_grid / first_unit
@@ -143,7 +149,7 @@ class LevelToRun:
         merged, shape = view.partition.part_of_class, view.counts.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
-        second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
+        second_unit = norm_on_grid(1 / (self.mu * second_share**0.5), self.sigma_grid)
         nonpositive = view.partition.sums_of_parts(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
         passed = rounds.passing_grams(_thresholds_for_tails(tails, law).reshape(shape)[merged])

@@ -36,7 +36,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_sp
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.forecast_rounds import draws_delta, round_1_weight, unit_for
+from dphh.privacy.forecast_rounds import draws_delta, norm_on_grid, round_1_weight
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -196,7 +196,7 @@ def listed_words_level(
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     shares = Shares(1.0, 1, max_n)
     first, second = (
-        unit_for(budget.sigma / share**0.5, noise.sigma)
+        norm_on_grid(budget.sigma / share**0.5, noise.sigma)
         for share in (shares.first_round(), shares.even())
     )
     of_first, of_second = _new_words_weights(first, second, max_items)
