@@ -63,7 +63,7 @@ SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
 
 
 #: What the columns mean, stored in the file for readers without the documentation.
-MEANINGS = {
+COLUMN_MEANINGS = {
     "level": "how many tokens an item has; items of one level compare",
     "score": (
         "a noised weight that orders the items of one level; no number of people, no share of "
@@ -84,14 +84,14 @@ MEANINGS = {
 
 def meanings(names: Iterable[str]) -> dict[str, str]:
     """The meanings of these columns, by their names."""
-    return {name: MEANINGS[name] for name in names if name in MEANINGS}
+    return {name: COLUMN_MEANINGS[name] for name in names if name in COLUMN_MEANINGS}
 
 
 def with_meanings(table: Any) -> Any:
     """The same table, with the meanings of its columns in its schema."""
     fields = [
-        field.with_metadata({"description": MEANINGS[field.name]})
-        if field.name in MEANINGS
+        field.with_metadata({"description": COLUMN_MEANINGS[field.name]})
+        if field.name in COLUMN_MEANINGS
         else field
         for field in table.schema
     ]

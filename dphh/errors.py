@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 SHOW_ERRORS_VARIABLE = "DPHH_SHOW_ENGINE_ERRORS"
 
 #: Control characters and those that move a cursor or reverse text, except tab and line feed.
-CONTROLS = re.compile(
+CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
 )
 
@@ -28,7 +28,7 @@ def escaped(character: str) -> str:
 
 def printable(text: str) -> str:
     """The text, with characters that control a terminal escaped."""
-    return CONTROLS.sub(lambda found: escaped(found[0]), text)
+    return CONTROL_CHARACTERS.sub(lambda found: escaped(found[0]), text)
 
 
 class DphhError(Exception):

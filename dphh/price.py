@@ -14,7 +14,7 @@ from dphh.rows.user import CONDITION_ON_ROWS
 
 #: What a promise protects: a user with all rows; a combination of values of several user columns,
 #: of which a person has many; or one of a user's contributions.
-Protects = Literal["user", "combination", "contribution"]
+ProtectedUnit = Literal["user", "combination", "contribution"]
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -41,7 +41,7 @@ class Privacy:
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
     #: The kind of the unit, which `unit` says in words.
-    protects: Protects = "user"
+    protects: ProtectedUnit = "user"
     #: Whether the theorem covers adding and removing a user, or (False) removing a user only.
     both_directions: bool = True
     #: The condition of the statement, if the corpus is a frame, a relation or a view; else None.

@@ -19,7 +19,7 @@ from dphh.rows.content import Content
 
 Integers = NDArray[np.int64]
 #: What `prior=` takes: files, a run id, a release, a table.
-PriorAsked = str | Path | object
+PriorOption = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
     "prior_text": "The column of texts of a prior that is raw text.",
@@ -76,7 +76,7 @@ class Prior:
         }
 
 
-def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> Prior | None:
+def checked_prior(prior: PriorOption | None, text: str | None, is_public: bool) -> Prior | None:
     """The prior that a verb was given. Refuses a prior that was not read, and options without a
     prior."""
     if prior is None and (text is not None or is_public):

@@ -18,6 +18,7 @@ from dphh.errors import Notice, UsageError
 from dphh.ledger import Ledger, Request
 from dphh.wording.warned import warn
 
+#: A function that shows a line of progress.
 Say = Callable[[str], None]
 
 #: For each request on a table in memory that this process ran, by `LedgerRequest._key`: the table

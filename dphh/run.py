@@ -35,6 +35,7 @@ from dphh.replay import LedgerRequest, Note, show_budget_notes
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
+#: A function that shows a line of progress.
 Progress = Callable[[str], None]
 
 

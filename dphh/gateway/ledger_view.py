@@ -17,7 +17,7 @@ from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
 from dphh.plan import Plan
-from dphh.report.plan_lines import Section, run_takes
+from dphh.report.plan_lines import Section, usage_line
 from dphh.wording.options import check_known
 
 
@@ -76,7 +76,7 @@ class LedgerView:
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
         (budget,) = [each for each in self.budgets() if each.name == corpus]
         lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
-        if (takes := run_takes(outlook, "your budget")) is not None:
+        if (takes := usage_line(outlook, "your budget")) is not None:
             lines.append(("this run", takes))
         lines += [("yours", str(budget.cap)), ("spent", str(budget.spent))]
         return ("ledger", [*lines, ("left", str(budget.left))])

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
-from dphh.report.plan_lines import Lines, paid_lines
-from dphh.report.sentences import Released, holders_line, items_line, promise_in_words, promise_to
+from dphh.report.plan_lines import Lines, paying_accounts_lines
+from dphh.report.sentences import (
+    Released,
+    holders_line,
+    items_line,
+    promise_in_words,
+    promise_with_unit,
+)
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -33,14 +39,14 @@ def page_of(
 ) -> str:
     check_whole("top", top)
     tables = tables_of(release, top + MOST_FOLDED_ROWS)
-    head = [*_head(release), *([] if ledger is None else paid_lines(ledger, release))]
+    head = [*_head(release), *([] if ledger is None else paying_accounts_lines(ledger, release))]
     return _rendered(release, tables, title or "What people share", head, top, whole=True)
 
 
 def release_card(release: Released) -> str:
     """The card of a release: bars of what was found, and the privacy statement, folded."""
     tables = tables_of(release, ROWS_OF_CARD)
-    head = [("promise", promise_to(release.privacy)), ("run", release.manifest["run_id"])]
+    head = [("promise", promise_with_unit(release.privacy)), ("run", release.manifest["run_id"])]
     return _rendered(release, tables, items_line(release), head, ROWS_OF_CARD, whole=False)
 
 
@@ -58,7 +64,7 @@ def _head(release: Released) -> Lines:
     privacy = release.privacy
     return [
         ("what", f"{items_line(release)}. {holders_line(release.manifest)}"),
-        ("promise", promise_to(privacy)),
+        ("promise", promise_with_unit(privacy)),
         ("in words", promise_in_words(privacy)),
         *(("warning", said) for said in privacy.warnings),
     ]

@@ -45,7 +45,7 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
     return [
         ("privacy", promise_lines(privacy)),
         ("finds", finds_lines(price.finds)),
-        ("levels", noise_lines(price)),
+        ("levels", levels_and_counts_lines(price)),
         ("proof", [*proof_lines(privacy), *limits]),
     ]
 
@@ -82,7 +82,7 @@ def proof_lines(privacy: Privacy) -> Lines:
     return [*lines, *(("note", caveat) for caveat in unsaid)]
 
 
-def noise_lines(price: Price) -> Lines:
+def levels_and_counts_lines(price: Price) -> Lines:
     """What each level does, with its noise, and how users are counted."""
     lines = _levels_lines(price.levels)
     if (counting := price.counting) is not None:
@@ -168,13 +168,13 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     lines = _account_lines(outlook.accounts) or [
         ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
     ]
-    if (takes := run_takes(outlook)) is not None:
+    if (takes := usage_line(outlook)) is not None:
         lines.append(("this run", takes))
     refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-def paid_lines(ledger: Ledger, release: Released) -> Lines:
+def paying_accounts_lines(ledger: Ledger, release: Released) -> Lines:
     """What is left in the accounts that paid for this release, if the ledger knows it."""
     run_id = release.manifest["run_id"]
     labels = {label for run in ledger.runs() if run.run_id == run_id for label in run.accounts}
@@ -186,7 +186,7 @@ def _account_lines(accounts: Iterable[Account]) -> Lines:
     return [("account", f"{each.name}: {guarantee_sentence(each)}") for each in accounts]
 
 
-def run_takes(outlook: Outlook, cap_name: str | None = None) -> str | None:
+def usage_line(outlook: Outlook, cap_name: str | None = None) -> str | None:
     """A line that says how much of the scarcest cap this run would take; None without a cap.
     `cap_name`: what the line calls the cap for an analyst, who may see no other."""
     if outlook.scarcest is None:

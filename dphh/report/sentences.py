@@ -35,7 +35,7 @@ def promise(privacy: Privacy) -> str:
     return f"({privacy.published_epsilon:.4g}, {privacy.delta:g})-differential privacy"
 
 
-def promise_to(privacy: Privacy) -> str:
+def promise_with_unit(privacy: Privacy) -> str:
     return f"{promise(privacy)} for {privacy.unit}"
 
 
@@ -123,7 +123,7 @@ def meaning_of_scores(manifest: Manifest) -> str:
     return f"{what}: they order the items of one table, and are not numbers of people."
 
 
-def missing_meaning(manifest: Manifest) -> str:
+def meaning_of_missing(manifest: Manifest) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
     given, finds = has_every_given_item(manifest), manifest["finds"]
     said = (

@@ -7,7 +7,7 @@ from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
-from dphh.report.sentences import Released, items_line, missing_meaning, promise_to
+from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit
 from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns, width_of, wrapped
 
 #: The most rows that all tables have together.
@@ -33,14 +33,14 @@ def plan_text(
 def release_text(release: Released) -> str:
     manifest, privacy = release.manifest, release.privacy
     lines = wrapped(f"release {manifest['run_id']}: {items_line(release)}")
-    lines += wrapped(promise_to(privacy), "  ", "  ")
+    lines += wrapped(promise_with_unit(privacy), "  ", "  ")
     for warning in privacy.warnings:
         lines += wrapped(f"warning: {warning}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
     tables = tables_of(release, SHOWN_ROWS)
     lines += wrapped(
-        meaning_of_numbers(release, tables) if tables else missing_meaning(manifest), "  ", "  "
+        meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
     several = sum(max(1, len(table.groups)) for table in tables)
     names = [shorten(row.item, _item_width()) for table in tables for row in table.rows]

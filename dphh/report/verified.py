@@ -38,7 +38,7 @@ def same_as_in_ledger(release: Released, stored: Released) -> tuple[str, str]:
     """Refuse a release that differs from what the ledger that paid for it has stored."""
     if not release.table.equals(stored.table) or release.manifest != stored.manifest:
         raise _refusal("it is not what the ledger has stored for this run")
-    return "ledger", "paid for there, and the same in every row and every line of the manifest"
+    return "ledger", "it paid for this run, and has the same rows and the same manifest"
 
 
 def _refusal(why: str) -> UsageError:
@@ -60,7 +60,7 @@ def _checked_events(release: Released) -> tuple[str, str]:
     try:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
-        raise _refusal("it promises less than its own events cost") from None
+        raise _refusal("its promise is less than what its own events cost") from None
     return "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
 
 
@@ -107,6 +107,6 @@ def _problems_of_levels(release: Released, distinct: set[Tokens], cut: bool) -> 
     for number in there | released:
         few, most = there[number], released[number]
         if few > most or (few < most and not cut):
-            yield f"level {number} has {few:,} items and released {most:,}"
+            yield f"it has {few:,} items of level {number}, which released {most:,}"
     if not cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
         yield "it has a phrase whose parts were not found"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dphh.errors import CONTROLS
+from dphh.errors import CONTROL_CHARACTERS
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 #: All characters that Unicode calls Default_Ignorable: displays omit them without a trace.
@@ -63,4 +63,4 @@ def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
 
 def printable_json(said: str) -> str:
     """The JSON text, with characters that control a terminal escaped."""
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)

@@ -10,7 +10,7 @@ import pytest
 
 from dphh import UsageError
 from dphh.columns import DIGEST_FIELD, digest_of
-from dphh.errors import CONTROLS
+from dphh.errors import CONTROL_CHARACTERS
 from dphh.wording.lines import shorten, visible_text
 from dphh.wording.unseen import replace_invisible
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
@@ -72,10 +72,12 @@ def test_nothing_to_be_read_steers_a_terminal():
     steering = ["\x1b]0;title\x07a", "\x9b31mb", "\u202ec", "\u2066d", "e\x7f\x08f"]
     made = items([*steering, "plain"], parameters={"groups": steering})
     for frame in (made.phrases(), made.phrases().filter(pl.col("level") == 1)):
-        assert not CONTROLS.search(f"{frame}{frame['item'].to_list()}{frame['tokens'].to_list()}")
+        assert not CONTROL_CHARACTERS.search(
+            f"{frame}{frame['item'].to_list()}{frame['tokens'].to_list()}"
+        )
     assert "\\x1b]0;title\\x07a" in made.phrases()["item"]
     assert set(made.to_polars()["item"]) == {*steering, "plain"}
-    assert not CONTROLS.search(made.dumps())
+    assert not CONTROL_CHARACTERS.search(made.dumps())
     assert json.loads(made.dumps()) == json.loads(json.dumps(made.manifest))
 
 

@@ -51,7 +51,7 @@ def with_row(release, tokens):
 
 
 EDITS = {
-    "promises less than its own events cost": lambda m: m["privacy"].update(epsilon=0.1),
+    "promise is less than what its own events cost": lambda m: m["privacy"].update(epsilon=0.1),
     "not the epsilon and delta that its parameters": lambda m: m["parameters"].update(delta=1e-9),
     "hash": lambda m: m.pop(DIGEST_FIELD),
     "lacks or misspells 'events'": lambda m: m.pop("events"),

@@ -25,7 +25,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 from dphh.mechanisms.set_union.price import METHODS, Method, price_set_union
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
-from dphh.prior import PRIOR_HELP, Prior, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, Prior, PriorOption, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
@@ -55,7 +55,7 @@ def price_items(
     by: str | None = None,
     groups: str | Sequence[str] = (),
     min_users: int | None = None,
-    prior: PriorAsked | None = None,
+    prior: PriorOption | None = None,
     prior_text: str | None = None,
     prior_is_public: bool = False,
     domain: ItemsOption | None = None,

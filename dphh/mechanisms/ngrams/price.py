@@ -21,7 +21,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
-from dphh.prior import PRIOR_HELP, PriorAsked, checked_prior
+from dphh.prior import PRIOR_HELP, PriorOption, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 Method = Literal["forecast", "dpne"]
@@ -62,7 +62,7 @@ def price_ngrams(
     by: str | None = None,
     groups: str | Sequence[str] = (),
     min_users: int | None = None,
-    prior: PriorAsked | None = None,
+    prior: PriorOption | None = None,
     prior_text: str | None = None,
     prior_is_public: bool = False,
 ) -> Price:
