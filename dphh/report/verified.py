@@ -107,6 +107,6 @@ def _problems_of_levels(release: Released, distinct: set[Tokens], cut: bool) -> 
     for number in there | released:
         few, most = there[number], released[number]
         if few > most or (few < most and not cut):
-            yield f"it has {few:,} items of level {number}, which released {most:,}"
+            yield f"level {number} has {few:,} items, but {most:,} were released"
     if not cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
         yield "it has a phrase whose parts were not found"
