@@ -20,10 +20,10 @@ from dphh.wording.extras import extra_to_install
 class SeededRandomness:
     """Random words that a seed determines.
 
-    With keys: each word is a hash of (seed, purpose, key) alone, whatever the order, the batch or
-    the integer width of the keys, so equal keys get equal words. Without: each purpose has its
-    own stream (AES in counter mode under a hash of seed and purpose), read on from where the last
-    call ended, however the calls cut it.
+    With keys: each random word is a hash of (seed, purpose, key) alone, whatever the order, the
+    batch or the integer width of the keys, so equal keys get equal random words. Without: each
+    purpose has its own stream (AES in counter mode under a hash of seed and purpose), read on from
+    where the last call ended, however the calls cut it.
     """
 
     is_test = True

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 #: Folders whose queries have the names of other folders' queries: the plain form, and Spark's own.
-_OTHER_FORMS = ("plain", "spark")
+_FOLDERS_OF_OTHER_FORMS = ("plain", "spark")
 
 
 @cache
@@ -41,5 +41,7 @@ def query_path_for_engine(engine: str, name: str) -> str | None:
 def _query_paths(name: str) -> list[str]:
     top = files(__package__)
     folders = (each.name for each in top.iterdir() if each.is_dir())
-    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _OTHER_FORMS)
+    candidates = (
+        f"{folder}/{name}.sql" for folder in folders if folder not in _FOLDERS_OF_OTHER_FORMS
+    )
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]

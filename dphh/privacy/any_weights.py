@@ -35,7 +35,7 @@ from dphh.privacy.special import ndtr
 #: How many intervals the heavy item's weight y is cut into. Unless an interval has only one whole
 #: number, thresholds are too high by up to 1 / WEIGHT_INTERVALS of one user's weight.
 WEIGHT_INTERVALS = 256
-#: The theorem's condition: an item with all of a user's weight passes with less probability (0.15).
+#: The theorem's condition: an item with all of a user's weight passes with probability below 0.15.
 MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
 
 

@@ -1,4 +1,4 @@
-"""Integer weights in proportion to a binomial's probabilities, of which exact draws are made."""
+"""Integer weights in proportion to a binomial's probabilities, for exact draws from them."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def dp_event(events: Iterable[Event]) -> Any:
     costs = costs_of(events)
     if any(cost.one_direction_epsilon is not None for cost in costs):
         raise UsageError(
-            "dp_event: this plan's bound is known in one direction only, which dp_accounting has "
-            "no event for; choose accounting='path'"
+            "dp_event: this plan's bound is known in one direction only, and dp_accounting has no "
+            "event for that; choose accounting='path'"
         )
     found = [theirs.GaussianDpEvent(cost.sigma) for cost in costs if cost.sigma is not None]
     found += [

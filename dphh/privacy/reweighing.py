@@ -69,9 +69,12 @@ class Reweighing:
 
 
 def round_precision(first: RoundNoise, each: RoundNoise) -> int:
-    """By how much a round's noised weights are multiplied in `noisy_sum`: an integer in proportion
-    to 1 / sigma^2, sigma in users, and FIRST_PRECISION for the first round; divided by how much
-    finer than the first the round's grid is, since a finer grid multiplies weights."""
+    """The integer by which a round's noised weights are multiplied in `noisy_sum`.
+
+    It is in proportion to the round's precision, 1 / sigma^2 with sigma in users, such that the
+    first round has FIRST_PRECISION; divided by how much finer the round's grid is than the first
+    one's, since a finer grid multiplies weights.
+    """
     precision = (FIRST_PRECISION * first.sigma**2 << each.bits - first.bits) // each.sigma**2
     return min(max(precision, 1), MOST_PRECISION)
 

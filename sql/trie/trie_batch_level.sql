@@ -28,9 +28,9 @@ everyone AS (
 SELECT user_id, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
--- The batch are the users of the lowest draws. No task sorts all users: they are counted by the
--- first 16 bits of their draws, and sorted only among those with the same bits, where the batch is
--- not yet full. (Rounding may change the bits, but keeps their order.)
+-- The sample, `batch`, are the $batch users with the lowest draws. No task sorts all users: they
+-- are counted by the first 16 bits of their draws, and sorted only among those with the same bits,
+-- where the sample is not yet full. (Rounding may change the bits, but keeps their order.)
 CREATE TEMP TABLE votes AS
 WITH
 

@@ -6,9 +6,9 @@ magnitude is the number of k >= 1 with U < t(k): it is at least k with probabili
 twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 for either sign,
 and 0 has the rest, 1 - 2 t(1) / 2^256: the table's own probabilities.
 
-The three further words matter only if the 63 bits are too close to the leading bits of some t(k) to
-decide (`RoundedGaussian.leading_bits`). They are drawn only then, which gives the same distribution
-as if they were always drawn.
+The three further random words matter only if the 63 bits are too close to the leading bits of some
+t(k) to decide (`RoundedGaussian.leading_bits`). They are drawn only then, which gives the same
+distribution as if they were always drawn.
 """
 
 from __future__ import annotations

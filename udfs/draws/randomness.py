@@ -63,7 +63,7 @@ PURPOSES_DRAWN_ONCE = (ONE_SEQUENCE, SEATS)
 class RunRandomness:
     """The random words of one run: those of `source`, except for PURPOSES_DRAWN_ONCE.
 
-    The words for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are
+    Those for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are
     drawn for. The hash's secret key comes from the system, and stays in the ledger until the run is
     settled. A test's random words are functions of its seed already, so they stay as they are.
     """
@@ -130,13 +130,13 @@ def uniform_below(
     """`count` integers, each exactly uniform on 0, ..., bound - 1, for 1 <= bound <= 2^64.
 
     By rejection: a random word is accepted if it is below the largest multiple of `bound` up to
-    2^64, so that all remainders are equally likely. At least half of all words are accepted.
+    2^64, so that all remainders are equally likely. At least half of all random words are.
     """
     if not 1 <= bound <= _RANDOM_WORD_VALUES:
         raise UsageError(f"a bound must be from 1 to 2^64, not {bound}")
     words = randomness.random_words(count, purpose, keys)
     surplus = _RANDOM_WORD_VALUES % bound
-    if surplus == 0:  # a power of two: every word is accepted
+    if surplus == 0:  # a power of two: every random word is accepted
         return words & np.uint64(bound - 1)
     largest = np.uint64(_RANDOM_WORD_VALUES - surplus - 1)
     values = words % np.uint64(bound)

@@ -124,7 +124,7 @@ class RelativeWeights:
     def __call__(self, held: HeldKeys) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
-            raise RuntimeError("dphh: a round reads an item that the previous round did not have")
+            raise RuntimeError("dphh: a user holds an item that no user held a round before")
         over_full = held.key_counts > self.max_items
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))

@@ -32,7 +32,7 @@ from dphh.udfs.text.vocabulary import Vocabulary
 #: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
 #: There is one row for each so many positions, and a user is in the row where the user's last
-#: position lies. So some rows have a bounded number of positions, however many one user has.
+#: position lies. So rows have so many positions on average, however many one user has.
 POSITIONS_PER_ROW = 256
 #: How many texts are brought together by user at a time.
 TEXTS_AT_ONCE = 1 << 17

@@ -86,7 +86,7 @@ class Round2Weights:
         first = first_occurrences(held.keys)  # the pairs of a gram stand side by side
         positions = self.grams.indices(held.keys.take(first))
         if positions.min(initial=0) < 0:
-            raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
+            raise RuntimeError("dphh: a user holds a gram in round 2 that no user held in round 1")
         g = np.repeat(self.weights.take(positions), np.diff(first, append=len(held.keys)))
         return round_2_weights(self.unit, g, held.owner, len(held.key_counts))
 

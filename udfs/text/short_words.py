@@ -57,7 +57,7 @@ class ShortWords:
                 _slots_of(piece), out=numbers[start : start + _WORDS_AT_ONCE], mode="clip"
             )
             same = self._words.take(here).view(np.uint64) == piece.view(np.uint64)
-            both = same.view(np.uint16) == 0x0101  # both halves of the view
+            both = same.view(np.uint16) == 0x0101  # both halves of the view are equal
             unknown.append(np.flatnonzero(~both) + start)
         return numbers, np.concatenate(unknown)
 
