@@ -1,5 +1,6 @@
--- DPNE, rho_k: the least integer that the noise of the level reaches with at most this probability,
--- so that the expected number of spurious grams is at most $spurious times |S_(k-1)|.
+-- DPNE: the probability from which rho_k follows, the least integer that the noise of the level
+-- reaches with at most this probability. So the expected number of spurious grams is at most
+-- $spurious times |S_(k-1)|.
 -- In: released, with all levels below. Returns (probability).
 WITH
 

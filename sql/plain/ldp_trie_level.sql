@@ -1,7 +1,7 @@
 -- LDP TrieHH, one level (Gboard, Algorithms 1 and 2): each of the level's users reports the next
 -- character of words that begin with a prefix of the trie, randomised on the device. The values in
--- the most reports are kept; of those that tie for the last places the first, where the paper keeps
--- all (docs/ldp_trie.md).
+-- the most reports are kept. Of those that tie for the last places, the first ones are kept; the
+-- paper keeps all (docs/ldp_trie.md).
 -- In: devices (seat, word, times); known (word), words that no longer count; prefixes (number,
 -- tokens), of the level below, public; $characters, in order; $first_seat and $last_seat.
 -- Out: kept (value, prefix, ended, reports). A value is number * (len($characters) + 1) plus the

@@ -1,6 +1,6 @@
 -- The forecast ladder, level 1 with a public list of words: the words that each user counts for,
 -- each once. These are all listed words that the user holds, and at most $max_items others: the
--- first in a random order of the user's own. Words of equal place count together or not at all.
+-- first in a random order of the user's own. Words with equal hashes count together or not at all.
 -- In: held_items (user_id, item); valid (gram, key, class), the list, public.
 -- Out: held (user_id, gram, key, class); words outside the list have class -1.
 CREATE OR REPLACE TEMP TABLE held AS

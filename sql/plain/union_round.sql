@@ -1,7 +1,7 @@
 -- One of several rounds of a set union whose weights depend on earlier noised weights (`items` with
 -- method "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
 -- In: held_items (user_id, item); earlier_sums (item, noisy_sum), for every item that any user held
--- in the previous round. $sum_threshold is the round's threshold in the units of noisy_sum.
+-- in the previous round. $first_grid_threshold is the round's threshold, on the first round's grid.
 -- Out: noised (item, has_weight, noisy), for every item that any user holds, even if all its
 -- weights are 0: otherwise the next round's weights, which follow these, would depend on who else
 -- holds the item. New rows of released (level, tokens, noisy). And earlier_sums, now with this
@@ -15,7 +15,9 @@ weighed AS (
         held_items.item,
         CASE
             WHEN $equal THEN 1
-            ELSE dphh_weight(earlier_sums.noisy_sum, $total_precision, $deviation, $sum_threshold)
+            ELSE dphh_weight(
+                earlier_sums.noisy_sum, $total_precision, $deviation, $first_grid_threshold
+            )
         END AS w,
         dphh_place(dphh_hash_of_spelling(held_items.item), held_items.user_id, $salt) AS place
     FROM held_items

@@ -118,7 +118,7 @@ class Plain:
                 salt=self._salt(name),
                 sigma=level.sigma_grid,
                 threshold=level.threshold_grid,
-                sum_threshold=threshold,
+                first_grid_threshold=threshold,
                 total_precision=total_precision,
                 deviation=deviation,
                 own_precision=own,
