@@ -20,7 +20,7 @@ from dphh.udfs.draws.noise import bin_of, noise_function
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.spurious import lifted_function
 from dphh.udfs.draws.subsets import report_function
-from dphh.udfs.draws.votes import UNSIGNED_64_TYPE, vote_functions
+from dphh.udfs.draws.votes import UINT64, vote_functions
 from dphh.udfs.kernel import whole_users
 
 LONG, TEXT = pa.int64(), pa.string()
@@ -65,11 +65,12 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
 
 WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
-USERS_AND_IDS, USERS_AND_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
-CONSTANT_INT = Constant(pa.int32())
-#: The arguments of equal weights: max_items, grid_bits, salt.
-EQUAL_WEIGHTS_ARGUMENTS = (CONSTANT_INT, CONSTANT_INT, LOOKUP)
-SIGMA_AND_PURPOSE = (Constant(LONG), Constant(TEXT))
+USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
+ONE_INT, ONE_LONG = Constant(pa.int32()), Constant(LONG)
+ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64)
+#: The arguments by which users are bounded: max_items, grid_bits, salt.
+BOUNDING = (ONE_INT, ONE_INT, LOOKUP)
+SIGMA_PURPOSE = (ONE_LONG, ONE_TEXT)
 LIFTED_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
 ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
@@ -87,75 +88,58 @@ def functions(randomness: Randomness) -> dict[str, Function]:
     of = whole_users
     return {
         "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
-        "votes": Function(
-            votes, (TEXT, LONG, Constant(UNSIGNED_64_TYPE), Constant(LONG), Constant(TEXT)), LONG
-        ),
-        "word": Function(random_word, (TEXT, Constant(TEXT)), UNSIGNED_64_TYPE),
+        "votes": Function(votes, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
+        "word": Function(random_word, (TEXT, ONE_TEXT), UINT64),
         "report": Function(
             report_function(randomness),
-            (
-                TEXT,
-                LONG,
-                Constant(LONG),
-                Constant(LONG),
-                Constant(UNSIGNED_64_TYPE),
-                Constant(TEXT),
-            ),
+            (TEXT, LONG, ONE_LONG, ONE_LONG, ONE_UINT64, ONE_TEXT),
             LONGS,
         ),
-        "bin": Function(bin_of, (LONG, Constant(LONG)), LONG),
+        "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
         "absent_bins": Function(
-            absent.bins, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
+            absent.bins, (LONG, LONG, *SIGMA_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
         "absent_nonpositive": Function(
-            absent.nonpositive, (LONG, LONG, LONG, *SIGMA_AND_PURPOSE), LONG
+            absent.nonpositive, (LONG, LONG, LONG, *SIGMA_PURPOSE), LONG
         ),
         "lifted_grams_of_class": Function(
-            absent.draw_lifted_of_class,
-            (LONG, ROWS_TYPE, LOOKUP, *SIGMA_AND_PURPOSE),
-            LIFTED_TYPE,
+            absent.lifted, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
         ),
         "lifted": Function(
             lifted_function(randomness),
-            (LONG, LOOKUP, Constant(LONG), Constant(LONG), Constant(TEXT)),
+            (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
         "unreleased": Function(of.unreleased, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_words": Function(of.numbers_of_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
-            of.pairs,
-            (INTS, INTS, INTS, CONSTANT_INT),
-            pa.struct([("lengths", INTS), ("keys", LONGS)]),
+            of.pairs, (INTS, INTS, INTS, ONE_INT), pa.struct([("lengths", INTS), ("keys", LONGS)])
         ),
         "keys_of_words": Function(
-            of.keys_of_words,
-            (*USERS_AND_IDS, ROW_WORDS, LOOKUP, CONSTANT_INT, CONSTANT_INT, LOOKUP),
-            LONGS,
+            of.keys_of_words, (*USERS_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP), LONGS
         ),
         "contributions_of_words": Function(
             of.contributions_of_words,
-            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS_ARGUMENTS),
+            (*USERS_IDS, ROW_WORDS, *BOUNDING),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "contributions_by_w": Function(
             of.contributions_by_w,
-            (*USERS_AND_IDS, ROW_WORDS, *EQUAL_WEIGHTS_ARGUMENTS, LOOKUP),
+            (*USERS_IDS, ROW_WORDS, *BOUNDING, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
-        "weight": Function(
-            of.weight_of, (LONG, Constant(LONG), Constant(LONG), Constant(LONG)), LONG
-        ),
+        "weight": Function(of.weight_of, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_of_grams, (*USERS_AND_KEYS, *EQUAL_WEIGHTS_ARGUMENTS), WEIGHTS_TYPE
+            of.contributions_of_grams, (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
         ),
         "round_1_contributions": Function(
-            of.round_1_contributions, (*USERS_AND_KEYS, CONSTANT_INT), WEIGHTS_TYPE
+            of.round_1_contributions, (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE
         ),
         "round_2_contributions": Function(
-            of.round_2_contributions, (*USERS_AND_KEYS, LOOKUP, CONSTANT_INT), WEIGHTS_TYPE
+            of.round_2_contributions, (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
             of.contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE

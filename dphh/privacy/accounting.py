@@ -85,8 +85,7 @@ class FiniteLosses:
 
 @dataclass(frozen=True)
 class Composition:
-    """What events cost together: a Gaussian, an infinite loss, and numbers of randomised
-    responses."""
+    """What events cost together: a Gaussian, an infinite loss, and counted randomised responses."""
 
     sigma: float  # infinite if nothing Gaussian was released
     infinite_loss: float  # its probability: d above

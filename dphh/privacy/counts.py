@@ -116,8 +116,8 @@ class Weighing:
 
     @cached_property
     def loss_ratios(self) -> Floats:
-        """r_j of each octave: the most that bounding removes from a user at a key, divided by what
-        the user adds there."""
+        """r_j of each octave: the most that a user loses at a key, relative to the user's
+        weight."""
         tops = self.most_in_full << np.arange(1, self.octaves + 1, dtype=np.int64)
         least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
         with np.errstate(divide="ignore"):
@@ -185,8 +185,7 @@ def _failure_probability_of_each(failing: Fraction, keys_at_once: int) -> Fracti
 
 
 def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
-    """The number that the sum of `terms` rounded Gaussians exceeds with probability `failing` at
-    most."""
+    """What a sum of `terms` rounded Gaussians exceeds with probability `failing` at most."""
     z = -float(ndtri(float(failing))) * (1 + _QUANTILE_MARGIN)
     return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
 

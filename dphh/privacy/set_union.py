@@ -87,8 +87,7 @@ def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
 
 
 def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta: float) -> int:
-    """rho: the least threshold that any of a user's new items pass with probability at most
-    delta."""
+    """rho: the least integer that any of a user's new items pass with probability at most delta."""
     return threshold_for_pairs(noise, distinct_weights(bits, max_items), delta)
 
 
@@ -118,8 +117,7 @@ def delta_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], thresh
 def users_needed(
     noise: RoundedGaussian, bits: int, threshold: int, held: int, probability: Fraction
 ) -> int:
-    """How many users must hold an item, each of whom holds `held` items, for it to be released with
-    this probability."""
+    """How many users of `held` items must hold an item for it to be found with `probability`."""
     worst_luck = noise.largest_with_tail_at_least(probability)
     return max(1, -((worst_luck - threshold) // weight(bits, held)))
 

@@ -30,8 +30,7 @@ _EXP_MARGIN = Decimal("1e-60")  # far above the error of e^epsilon, far below 2^
 
 @dataclass(frozen=True)
 class SubsetSelection:
-    """Which reports users send: `size` of the values 0..domain-1, among them the user's own value
-    with probability numerator / 2^64."""
+    """Reports of `size` of the values 0..domain-1: the own one with probability numerator/2^64."""
 
     domain: int
     size: int
@@ -90,8 +89,8 @@ class SubsetSelection:
 
 @dataclass(frozen=True)
 class LevelReports:
-    """How many users report to a level, how many reports each sends (`contributions`), and the
-    delta of their price."""
+    """How many users report to a level, `contributions` times each, and the delta of their
+    price."""
 
     users: int
     contributions: int

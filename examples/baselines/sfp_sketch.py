@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
-from dphh.udfs.draws.randomness import Randomness, join_random_words
+from dphh.udfs.draws.randomness import Randomness, to_int
 
 Cells = NDArray[np.uint16]
 Integers = NDArray[np.int64]
@@ -156,7 +156,7 @@ def draw_binomials(randomness: Randomness, coins: int, flip: int, count: int) ->
     open_ones = np.flatnonzero(drawn < 0)
     tails = randomness.random_words(2 * len(open_ones), "sfp coins, further bits").reshape(-1, 2)
     for i, tail in zip(open_ones.tolist(), tails, strict=True):
-        uniform = int(heads[i]) << _TAIL | join_random_words(tail)
+        uniform = int(heads[i]) << _TAIL | to_int(tail)
         drawn[i] = table.lowest + bisect_right(table.entries, uniform)
     return drawn
 

@@ -12,7 +12,7 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
-from dphh.udfs.draws.absent import draw_bins_of_class, draw_lifted_of_class, draw_nonpositive_of_row
+from dphh.udfs.draws.absent import draw_bins, draw_lifted, draw_nonpositive
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.recorded_runs import recorded
@@ -38,18 +38,16 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     valid, held, thresholds, law = small()
     supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
-    absent = np.array(
-        [draw_bins_of_class(*each, law, SYSTEM, purpose) for each in enumerate(numbers)]
-    )
+    absent = np.array([draw_bins(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
     nonpositive = np.zeros_like(absent)
     for (group, column), grams in np.ndenumerate(absent):
-        nonpositive[group, column] = draw_nonpositive_of_row(
+        nonpositive[group, column] = draw_nonpositive(
             group, column, int(grams), law, SYSTEM, purpose
         )
     found: list[tuple[int, int, int, int]] = []
     for group, of_class in enumerate(zip(absent, nonpositive, thresholds, strict=True)):
-        lifted = draw_lifted_of_class(valid, group, *of_class, law, SYSTEM, purpose)
-        keys = lifted.candidate_keys[~np.isin(lifted.candidate_keys, held)][: len(lifted.bins)]
+        lifted = draw_lifted(valid, group, *of_class, law, SYSTEM, purpose)
+        keys = lifted.candidates[~np.isin(lifted.candidates, held)][: len(lifted.bins)]
         columns = (keys, lifted.bins, lifted.first, lifted.second)
         found += zip(*(column.tolist() for column in columns), strict=True)
     return absent, nonpositive, found

@@ -23,7 +23,7 @@ from dphh.privacy.forecast_rounds import (
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import ReleasedKeys
 from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
-from dphh.udfs.kernel.whole_users import contributions_in_first_row
+from dphh.udfs.kernel.whole_users import first_row_sums
 
 SIGMA_GRID = 2**15
 Rule = Round1Weights | Round2Weights
@@ -81,7 +81,7 @@ def sums(users: Lists, rule: Rule) -> dict[int, int]:
     user_hashes, lengths = [[*range(len(users))]], [[len(user) for user in users]]
     held = [[key for user in users for key in KEYS[user].tolist()]]
     lists = pa.list_(pa.int64())
-    found = contributions_in_first_row(
+    found = first_row_sums(
         pa.array(user_hashes, lists), pa.array(lengths, lists), pa.array(held, lists), rule
     )
     added: dict[int, int] = {}

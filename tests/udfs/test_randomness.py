@@ -15,7 +15,7 @@ from dphh.udfs.draws.randomness import (
     RunRandomness,
     SystemRandomness,
     uniform_below,
-    uniform_big_integer,
+    uniform_int,
 )
 from tests.draws import CHANCE, Scripted
 
@@ -54,17 +54,17 @@ def test_uniform_below_by_key_ignores_order() -> None:
 
 @pytest.mark.parametrize("bound", [5, 2**64, 2**64 + 1, 3 * 2**98, 2**256 - 189])
 def test_uniform_big_is_uniform(bound: int) -> None:
-    cells = [uniform_big_integer(SYSTEM, bound, "test") * 5 // bound for _ in range(4000)]
+    cells = [uniform_int(SYSTEM, bound, "test") * 5 // bound for _ in range(4000)]
     assert chisquare(np.bincount(cells, minlength=5)).pvalue > CHANCE
 
 
 def test_uniform_big_reaches_its_ends() -> None:
     top = 2**64 - 1
-    assert uniform_big_integer(Scripted(), 1, "test") == 0
-    assert uniform_big_integer(Scripted(top, top), 2**128, "test") == 2**128 - 1
-    assert uniform_big_integer(Scripted(top, top, 0, 1 << 63), 2**65 + 1, "test") == 2
+    assert uniform_int(Scripted(), 1, "test") == 0
+    assert uniform_int(Scripted(top, top), 2**128, "test") == 2**128 - 1
+    assert uniform_int(Scripted(top, top, 0, 1 << 63), 2**65 + 1, "test") == 2
     with pytest.raises(UsageError, match="bound"):
-        uniform_big_integer(SYSTEM, 0, "test")
+        uniform_int(SYSTEM, 0, "test")
 
 
 # What a run draws once

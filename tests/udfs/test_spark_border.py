@@ -24,7 +24,7 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import numbers_by_word
-from dphh.udfs.text.hashes import hashes_of_spellings
+from dphh.udfs.text.hashes import hash_texts
 from tests.conftest import HERE
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
@@ -170,7 +170,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
         for block in column(blocks, "user_hashes").to_pylist()
         for number in np.frombuffer(block, "<u8").tolist()
     ]
-    assert sorted(hashes) == sorted(hashes_of_spellings(pa.array(USERS)).tolist())
+    assert sorted(hashes) == sorted(hash_texts(pa.array(USERS)).tolist())
     assert of_words(blocks) == weighed(HELD)
 
 

@@ -16,7 +16,7 @@ from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
 from dphh.udfs.kernel.reading import ReadWords, TextReader
-from dphh.udfs.text.hashes import hashes_of_spellings
+from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
 Text = tuple[int, list[str]]
@@ -77,7 +77,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
     assert sorted(spelled) == sorted(held for held in words.values() if held)
     # What stands for a user depends on the name alone; who holds one word needs none.
     user_hashes = [
-        hashes_of_spellings(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
+        hash_texts(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
         for user, held in words.items()
         if held
     ]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.text import short_words, vocabulary
-from dphh.udfs.text.hashes import hashes_of_spellings
+from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
 WORDS = ["", "a", "é", "日本", "\0", "\0\0", "12345678", "123456789", "x" * 1000, "x" * 1001]
@@ -32,9 +32,9 @@ def one_by_one(text: str) -> int:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_a_hash_is_that_of_the_bytes_wherever_the_text_stands(kind):
     texts = pa.array(WORDS, kind)
-    assert hashes_of_spellings(texts).tolist() == [one_by_one(word) for word in WORDS]
-    assert hashes_of_spellings(texts[3:7]).tolist() == [one_by_one(word) for word in WORDS[3:7]]
-    assert len(hashes_of_spellings(texts[:0])) == 0
+    assert hash_texts(texts).tolist() == [one_by_one(word) for word in WORDS]
+    assert hash_texts(texts[3:7]).tolist() == [one_by_one(word) for word in WORDS[3:7]]
+    assert len(hash_texts(texts[:0])) == 0
 
 
 def test_words_come_back_from_their_numbers_and_nothing_has_none():
@@ -80,9 +80,7 @@ def test_a_closed_vocabulary_says_the_same_and_opens_again(monkeypatch):
 
 
 def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
-    monkeypatch.setattr(
-        vocabulary, "hashes_of_spellings", lambda words: np.full(len(words), 7, np.uint64)
-    )
+    monkeypatch.setattr(vocabulary, "hash_texts", lambda words: np.full(len(words), 7, np.uint64))
     words = Vocabulary()
     words.ids(pa.array(["a", "b"]))
     words.close()

@@ -41,50 +41,48 @@ class ValidGramsByClass(Protocol):
     @property
     def sizes(self) -> Integers: ...
 
-    def keys(self, class_number: int, indices: Integers) -> Integers: ...
+    def keys(self, at_class: int, indices: Integers) -> Integers: ...
 
 
-def draw_bins_of_class(
-    class_number: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+def draw_bins(
+    at_class: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> list[int]:
     """Draws how many of a class's absent grams fall into each bin of round 1."""
     return draw_multinomial(
-        randomness, absent, law.probability_units, f"{purpose}/absent {class_number}"
+        randomness, absent, law.probability_units, f"{purpose}/absent {at_class}"
     )
 
 
-def draw_nonpositive_of_row(
-    class_number: int, bin_number: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+def draw_nonpositive(
+    at_class: int, at_bin: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
     """Draws how many of a row's absent grams have noise of 0 or below in round 2."""
     if not absent:
         return 0
     at_most_zero = 1 - Fraction(law.noise.survival(1), TABLE_ONE)
-    row = class_number * len(law.starts) + bin_number
+    row = at_class * len(law.starts) + at_bin
     return draw_binomial_of_any_size(
         randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"
     )
 
 
 @dataclass(frozen=True)
-class LiftedGramsOfClass:
-    """The absent grams of a class that pass: their bins and noised weights, and candidate keys,
-    drawn before it is known which of these some user holds.
+class LiftedInClass:
+    """The absent grams of a class that pass, drawn before it is known which grams users hold.
 
-    The first absent key of `candidate_keys` gets the first bin and weights, and so on. Any
+    The first absent key of `candidates` gets the first bin and weights, and so on. Any
     assignment has the right distribution, since the candidates are in random order.
     """
 
-    candidate_keys: Integers
+    candidates: Integers
     bins: Integers
     first: Integers
     second: Integers
 
     def as_struct_array(self) -> pa.StructArray:
-        """A struct (position, key, bin, first, second) for each candidate key, in the order drawn;
-        those beyond the number that pass have NULLs."""
-        more = pa.nulls(len(self.candidate_keys) - len(self.bins), pa.int64())
-        values = {"position": np.arange(len(self.candidate_keys)), "key": self.candidate_keys} | {
+        """(position, key, bin, first, second) of each candidate; spare ones have NULLs."""
+        more = pa.nulls(len(self.candidates) - len(self.bins), pa.int64())
+        values = {"position": np.arange(len(self.candidates)), "key": self.candidates} | {
             name: pa.concat_arrays([pa.array(some, pa.int64()), more])
             for name, some in (("bin", self.bins), ("first", self.first), ("second", self.second))
         }
@@ -93,55 +91,49 @@ class LiftedGramsOfClass:
         )
 
 
-def draw_lifted_of_class(
+def draw_lifted(
     valid: ValidGramsByClass,
-    class_number: int,
+    at_class: int,
     absent: Integers,
     nonpositive: Integers,
     thresholds: Integers,
     law: Bins,
     randomness: Randomness,
     purpose: str,
-) -> LiftedGramsOfClass:
+) -> LiftedInClass:
     """Draws how many absent grams of a class pass, their noised weights, and candidate keys."""
     noise = law.noise
     positive = noise.survival(1)
     # Nothing is drawn for a threshold beyond the noise table or a row without absent grams.
     passing = np.zeros(len(absent), dtype=np.int64)
-    for bin_number in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[bin_number])
+    for at_bin in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
+        threshold = int(thresholds[at_bin])
         assert threshold > 0
-        passing[bin_number] = draw_binomial_of_any_size(
+        passing[at_bin] = draw_binomial_of_any_size(
             randomness,
-            int(absent[bin_number] - nonpositive[bin_number]),
+            int(absent[at_bin] - nonpositive[at_bin]),
             Fraction(noise.survival(threshold), positive),
-            f"{purpose}/spurious {class_number} {bin_number}",
+            f"{purpose}/spurious {at_class} {at_bin}",
         )
     nothing = np.empty(0, dtype=np.int64)
     if not passing.any():
-        return LiftedGramsOfClass(nothing, nothing, nothing, nothing)
+        return LiftedInClass(nothing, nothing, nothing, nothing)
     first, second = [], []
-    for bin_number in np.flatnonzero(passing).tolist():
-        name, number = f"{purpose}/spurious {class_number} {bin_number}", int(passing[bin_number])
-        start = int(law.starts[bin_number])
-        after = (
-            int(law.starts[bin_number + 1]) if bin_number + 1 < len(passing) else noise.reach + 1
-        )
+    for at_bin in np.flatnonzero(passing).tolist():
+        name, number = f"{purpose}/spurious {at_class} {at_bin}", int(passing[at_bin])
+        start = int(law.starts[at_bin])
+        after = int(law.starts[at_bin + 1]) if at_bin + 1 < len(passing) else noise.reach + 1
         first.append(draw_noise_between(randomness, noise.sigma, start, after, number, name))
         second.append(
-            draw_noise_above(randomness, noise.sigma, int(thresholds[bin_number]), number, name)
+            draw_noise_above(randomness, noise.sigma, int(thresholds[at_bin]), number, name)
         )
-    size, number, of_absent = (
-        int(valid.sizes[class_number]),
-        int(passing.sum()),
-        sum(absent.tolist()),
-    )
+    size, number, of_absent = int(valid.sizes[at_class]), int(passing.sum()), sum(absent.tolist())
     indices = draw_candidates(
-        size, number, of_absent, randomness, f"{purpose}/spurious {class_number}/keys"
+        size, number, of_absent, randomness, f"{purpose}/spurious {at_class}/keys"
     )
-    bin_numbers = np.repeat(np.arange(len(passing)), passing)
-    keys = valid.keys(class_number, indices)
-    return LiftedGramsOfClass(keys, bin_numbers, np.concatenate(first), np.concatenate(second))
+    at_bins = np.repeat(np.arange(len(passing)), passing)
+    keys = valid.keys(at_class, indices)
+    return LiftedInClass(keys, at_bins, np.concatenate(first), np.concatenate(second))
 
 
 def draw_candidates(
@@ -164,8 +156,7 @@ def draw_candidates(
     return drawn[np.sort(first)]
 
 
-#: 4 ln(2^256), rounded up: with so many more hits on average, too few have a probability below
-#: 2^-256.
+#: 4 ln(2^256), rounded up: then too few hits have a probability below 2^-256.
 _SPARE_HITS = 710
 
 
@@ -185,54 +176,48 @@ class AbsentFunctions(NamedTuple):
 
     bins: Any
     nonpositive: Any
-    draw_lifted_of_class: Any
+    lifted: Any
 
 
 def absent_functions(randomness: Randomness) -> AbsentFunctions:
-    def absent_bins(class_numbers: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
+    def absent_bins(classes: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
         """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
         into each bin of round 1."""
         law = bins(sigma)
         fallen = [
-            draw_bins_of_class(class_number, absent, law, randomness, purpose)
-            for class_number, absent in zip(
-                class_numbers.to_pylist(), grams.to_pylist(), strict=True
-            )
+            draw_bins(at_class, absent, law, randomness, purpose)
+            for at_class, absent in zip(classes.to_pylist(), grams.to_pylist(), strict=True)
         ]
         columns = [np.tile(np.arange(len(law.starts)), len(fallen)), np.array(fallen).ravel()]
         pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
         return lists_of(np.full(len(fallen), len(law.starts)), pairs)
 
-    def nonpositive(
-        class_numbers: Any, bin_numbers: Any, grams: Any, sigma: int, purpose: str
-    ) -> pa.Array:
+    def nonpositive(classes: Any, at_bins: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
         """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
         grams have noise of 0 or below in round 2."""
         law = bins(sigma)
-        rows = zip(
-            *(column.to_pylist() for column in (class_numbers, bin_numbers, grams)), strict=True
-        )
+        rows = zip(*(column.to_pylist() for column in (classes, at_bins, grams)), strict=True)
         return _int64_array(
             [
-                draw_nonpositive_of_row(class_number, bin_number, absent, law, randomness, purpose)
-                for class_number, bin_number, absent in rows
+                draw_nonpositive(at_class, at_bin, absent, law, randomness, purpose)
+                for at_class, at_bin, absent in rows
             ]
         )
 
     def lifted(
-        class_numbers: Any, rows: Any, valid: ValidGramsByClass, sigma: int, purpose: str
+        classes: Any, rows: Any, valid: ValidGramsByClass, sigma: int, purpose: str
     ) -> pa.Array:
-        """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted_of_class`
+        """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted`
         for each class; `rows` are its (bin, grams, nonpositive, threshold)."""
         law, made = bins(sigma), []
-        for class_number, unsorted in zip(class_numbers.to_pylist(), rows.to_pylist(), strict=True):
+        for at_class, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
             of_class = sorted(unsorted, key=lambda row: row["bin"])
             absent, nonpositive, thresholds = (
                 np.array([row[name] for row in of_class], dtype=np.int64)
                 for name in ("grams", "nonpositive", "threshold")
             )
-            drawn = draw_lifted_of_class(
-                valid, class_number, absent, nonpositive, thresholds, law, randomness, purpose
+            drawn = draw_lifted(
+                valid, at_class, absent, nonpositive, thresholds, law, randomness, purpose
             )
             made.append(drawn.as_struct_array())
         return lists_of(np.array([len(each) for each in made], np.int64), pa.concat_arrays(made))

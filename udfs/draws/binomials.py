@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.udfs.draws.noise import draw_binomial
-from dphh.udfs.draws.randomness import Randomness, join_random_words
+from dphh.udfs.draws.randomness import Randomness, to_int
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,8 +59,7 @@ _STIRLING_COEFFICIENTS = tuple(
 
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
-    """One draw of Binomial(n, p) for n up to 2^62. Its distribution is within 2^-150 of the exact
-    one, in total variation."""
+    """One draw of Binomial(n, p) for n up to 2^62, within 2^-150 of exact in total variation."""
     if n * p * (1 - p) <= LARGEST_TABLED_VARIANCE:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
@@ -81,7 +80,7 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
             accepted = verdict > 0
             if verdict == 0:
                 more = randomness.random_words(3, f"{purpose}/{attempt}/{at}")
-                uniform = (int(words[2][at]) << 192) | join_random_words(more)
+                uniform = (int(words[2][at]) << 192) | to_int(more)
                 accepted = _accepts_by_digits(n, p, mode, int(k[at]), int(block[at]), uniform)
             if accepted:
                 return mode + int(k[at])
@@ -90,8 +89,7 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
 def draw_multinomial(
     randomness: Randomness, n: int, proportions: tuple[int, ...], purpose: str
 ) -> list[int]:
-    """Draws into which bins `n` things fall, with probabilities in these `proportions`: one
-    binomial draw for each bin."""
+    """Draws how many of `n` fall into each bin, with probabilities in these `proportions`."""
     left, total = n, sum(proportions)
     drawn = []
     for index, proportion in enumerate(proportions):

@@ -28,13 +28,7 @@ from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.forecast_rounds import bins
 from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_gaussian
-from dphh.udfs.draws.randomness import (
-    Randomness,
-    RandomWords,
-    check_keys,
-    join_random_words,
-    uniform_big_integer,
-)
+from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
 
 Integers = NDArray[np.int64]
 
@@ -46,8 +40,7 @@ _LARGEST_BINOMIAL_VARIANCE = 1 << 30
 
 
 class _Sampler:
-    """Draws noise of one sigma: inverts many random words at a time, by the first 64 bits of the
-    table's entries.
+    """Draws noise of one sigma for many random words at a time, by the entries' first 64 bits.
 
     A few draws use binary search. For many, a guide divides the range of the 63 bits into equal
     buckets: it has the magnitude of each bucket that no entry falls into, and marks the others,
@@ -112,9 +105,7 @@ class _Sampler:
         more = [randomness.random_words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
         settled = []
         for i, top in enumerate(tops):
-            uniform = int(top) << _REMAINING_BITS | join_random_words(
-                np.array([words[i] for words in more])
-            )
+            uniform = int(top) << _REMAINING_BITS | to_int(np.array([words[i] for words in more]))
             # From t(1) on it is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
             settled.append(self.table.largest_with_survival_above(uniform))
         return settled
@@ -169,7 +160,7 @@ def draw_noise_between(
             "draws (below about 2^-150); use a larger sigma or a wider range"
         )
     draws = (
-        table.largest_with_survival_above(beyond + uniform_big_integer(randomness, whole, purpose))
+        table.largest_with_survival_above(beyond + uniform_int(randomness, whole, purpose))
         for _ in range(count)
     )
     return np.fromiter(draws, np.int64, count)
@@ -201,7 +192,7 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
         total += weight
         values.append(k)
         cumulative.append(total)
-    return values[bisect_right(cumulative, uniform_big_integer(randomness, total, purpose))]
+    return values[bisect_right(cumulative, uniform_int(randomness, total, purpose))]
 
 
 def noise_function(randomness: Randomness) -> Callable[..., Any]:

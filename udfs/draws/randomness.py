@@ -42,8 +42,7 @@ class Randomness(Protocol):
 
 
 class SystemRandomness:
-    """The operating system's generator. This process keeps no state of it, so forks and threads are
-    safe."""
+    """The operating system's generator. It keeps no state here, so forks and threads are safe."""
 
     is_test = False
 
@@ -98,8 +97,7 @@ class RunRandomness:
 
 
 def is_drawn_once(purpose: str) -> bool:
-    """Whether a run draws once for this purpose, to which `uniform_below` may have appended the
-    number of an attempt."""
+    """Whether a run draws this purpose once. `uniform_below` appends the number of an attempt."""
     return any(purpose == once or purpose.startswith(f"{once}/") for once in PURPOSES_DRAWN_ONCE)
 
 
@@ -152,7 +150,7 @@ def uniform_below(
     return values
 
 
-def uniform_big_integer(randomness: Randomness, bound: int, purpose: str) -> int:
+def uniform_int(randomness: Randomness, bound: int, purpose: str) -> int:
     """One integer, exactly uniform on 0, ..., bound - 1, for a `bound` of any size.
 
     By rejection: as many bits as `bound - 1` has are drawn until they are below `bound`, at most
@@ -163,12 +161,12 @@ def uniform_big_integer(randomness: Randomness, bound: int, purpose: str) -> int
     bits = (bound - 1).bit_length()
     count = -(-bits // 64)
     while True:
-        value = join_random_words(randomness.random_words(count, purpose)) >> (64 * count - bits)
+        value = to_int(randomness.random_words(count, purpose)) >> (64 * count - bits)
         if value < bound:
             return value
 
 
-def join_random_words(words: RandomWords) -> int:
+def to_int(words: RandomWords) -> int:
     """One integer with the bits of these random words, the first word most significant."""
     return int.from_bytes(words.astype(">u8").tobytes(), "big")
 
@@ -176,8 +174,7 @@ def join_random_words(words: RandomWords) -> int:
 def numbered_keys(
     keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
 ) -> pa.Array:
-    """Keys for rows that take several random words each, `counts` of them: for a row's key, that
-    key with a number, from `first` on."""
+    """Keys of rows that take several random words, `counts` each: a row's key and a number."""
     names = keys.take(pa.array(rows)).to_pylist()
     return pa.array(
         [

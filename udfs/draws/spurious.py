@@ -37,20 +37,18 @@ class ValidGrams(Protocol):
 
 @dataclass(frozen=True)
 class LiftedGrams:
-    """The noised weights of a level's spurious grams, and candidate keys for them, drawn before it
-    is known which of these some user keeps.
+    """A level's spurious grams, drawn before it is known which valid grams some user keeps.
 
-    `keys` are distinct valid grams in the order drawn, more than there are noised weights. The
-    first key that no user keeps gets the first noised weight, the second such key the second, and
-    so on.
+    `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
+    that no user keeps gets the first noised weight, the second such key the second, and so on.
     """
 
     keys: Integers
     noisy: Integers
 
     def as_struct_array(self) -> pa.StructArray:
-        """A struct (position, key, noisy) for each candidate key, in the order drawn; those beyond
-        the number of noised weights have a NULL."""
+        """(position, key, noisy) of each candidate key, in the order drawn; spare ones have
+        NULLs."""
         more = len(self.keys) - len(self.noisy)
         noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
         columns = [pa.array(np.arange(len(self.keys))), pa.array(self.keys, pa.int64()), noisy]
@@ -74,8 +72,7 @@ def draw_lifted_grams(
 
 def lifted_function(randomness: Randomness) -> Callable[..., pa.Array]:
     def lifted(kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str) -> pa.Array:
-        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: the
-        spurious grams of a level, `LiftedGrams.as_struct_array`."""
+        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row."""
         (held,) = kept.to_pylist()
         drawn = draw_lifted_grams(
             valid, held, sigma, threshold, randomness, purpose

@@ -41,10 +41,9 @@ def draw_subsets(
 ) -> Integers:
     """One report for each value: row i has `size` different values, in ascending order.
 
-    (Ascending, so that the place of the user's own value discloses nothing.) `keys`, one for each
-    value, are for tests: a test's randomness then draws each report from seed, purpose and key
-    alone. The work is done in blocks of values; beyond the result itself, only some blocks are in
-    memory.
+    (Ascending, so that the own value's position discloses nothing.) `keys`, one for each value, are
+    for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
+    is done in blocks of values; beyond the result itself, only some blocks are in memory.
     """
     held = _checked_values(values, mechanism, keys)
     reports = np.empty((len(held), mechanism.size), dtype=np.int64)

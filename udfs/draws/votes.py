@@ -31,15 +31,14 @@ Integers = NDArray[np.int64]
 #: A function over Arrow columns, as engines call it.
 ArrowFunction = Callable[..., Any]
 #: The Arrow type of unsigned integers of 64 bits, such as random words: Spark has none of its own.
-UNSIGNED_64_TYPE = pa.decimal128(20, 0)
+UINT64 = pa.decimal128(20, 0)
 #: ln(2^-500): a probability of 2^-500 or less is treated as 0.
 _LOG_OF_NEGLIGIBLE = -500 * log(2.0)
 _COINS_AT_ONCE = 1 << 22
 
 
 def enough_users_to_pass(numerator: int, theta: int) -> int:
-    """The number of users from which theta votes are taken as certain: the least k, or a little
-    more, with P[Binomial(k, p) < theta] <= 2^-500, where p = numerator / 2^64.
+    """The least k (or a little more) with P[Binomial(k, p) < theta] <= 2^-500, p = numerator/2^64.
 
     Chernoff: P[X <= a] <= exp(-mu + a + a log(mu / a)) for a < mu = k p, with a = theta - 1.
     """
@@ -70,8 +69,7 @@ def draw_votes(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many votes each group casts, where `users` are the groups' sizes. Coins are tossed only
-    if both fewer than theta votes and theta votes are possible."""
+    """The votes of each group, by its size: without coins if theta votes are impossible or sure."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(users), dtype=np.int64)
@@ -90,8 +88,7 @@ def toss_coins(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many users of each group toss heads, where `users` are the groups' sizes. Each user has
-    one coin; _COINS_AT_ONCE or so are tossed at a time."""
+    """How many users of each group toss heads, by the groups' sizes: one coin for each user."""
     heads = np.zeros(len(users), dtype=np.int64)
     heads_below = np.uint64(numerator)
     large = users > _COINS_AT_ONCE
@@ -133,6 +130,6 @@ def vote_functions(randomness: Randomness) -> tuple[ArrowFunction, ArrowFunction
 
     def random_word(key: Any, purpose: str) -> pa.Array:
         names = keys_if_needed(key, randomness, purpose)
-        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UNSIGNED_64_TYPE)
+        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UINT64)
 
     return votes, random_word

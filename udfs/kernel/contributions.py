@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dphh.privacy.forecast_rounds import round_2_weights
 from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
-from dphh.udfs.text.hashes import Hashes, Integers, hashes_of_numbers, mix_bits
+from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, number_bits
 
 #: The positions of a piece: processed at one time, so that arrays stay in the processor's cache.
 PIECE_SIZE = 1 << 17
@@ -76,7 +76,7 @@ class EqualWeights:
     weights: Integers
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
-    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers
+    hash_keys: Callable[[Integers], Hashes] = number_bits
     #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
     keeps_zeros: bool = False
 
@@ -96,9 +96,8 @@ class EqualWeights:
 def priorities_of(
     held: HeldKeys, over: Integers, salt: int, hash_keys: Callable[[Integers], Hashes]
 ) -> Hashes:
-    """A hash of _PRIORITY_BITS bits for each pair with an index in `over`: a user keeps the keys
-    with the smallest ones."""
-    users = mix_bits(hashes_of_numbers(held.user_hashes), salt)
+    """A hash for each of these pairs: an over-full user keeps the keys with the smallest ones."""
+    users = mix_bits(number_bits(held.user_hashes), salt)
     priorities = mix_bits(hash_keys(held.keys.take(over)) ^ users.take(held.owner.take(over)))
     priorities >>= np.uint64(64) - _PRIORITY_BITS
     return priorities
@@ -118,7 +117,7 @@ class RelativeWeights:
     salt: int
     #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
     w: Integers
-    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers
+    hash_keys: Callable[[Integers], Hashes] = number_bits
     keeps_zeros: bool = True
 
     def __call__(self, held: HeldKeys) -> Integers:
@@ -140,7 +139,7 @@ def equal_weights(
     max_items: int,
     grid_bits: int,
     salt: int,
-    hash_keys: Callable[[Integers], Hashes] = hashes_of_numbers,
+    hash_keys: Callable[[Integers], Hashes] = number_bits,
     keeps_zeros: bool = False,
 ) -> EqualWeights:
     """`EqualWeights` by a level's parameters."""
@@ -155,8 +154,7 @@ def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
 def contributions(
     user_hashes: Integers, lengths: Integers, keys: Integers, weigh: WeightRule
 ) -> tuple[Integers, Integers]:
-    """(key, weight): what these users add, summed by key. A key appears once for each piece of
-    about PIECE_SIZE positions that has it.
+    """(key, weight): what these users add, summed by key within pieces of PIECE_SIZE positions.
 
     `keys` are the users' keys, one user after the other, and `lengths` says how many each has. A
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
@@ -202,9 +200,7 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     pairs <<= kind(beside)
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
-    pairs = pairs[
-        : np.searchsorted(pairs, kind(largest + 1) << kind(beside))
-    ]  # pairs of -1 come last
+    pairs = pairs[: np.searchsorted(pairs, kind(largest + 1) << kind(beside))]  # -1 comes last
     pairs = pairs.take(first_occurrences(pairs))
     two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
     one = (pairs >> kind(beside)).astype(np.int64)
@@ -214,9 +210,8 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
 
 
 def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
-    """The keys as 32-bit integers if they fit into `room` bits, else as 64-bit integers, in which
-    -1 becomes larger than any key; the largest key; and how many bits the right half of a pair has
-    now."""
+    """The keys in 32 bits if they fit into `room` bits, else in 64; the largest key, which is below
+    what -1 becomes; and how many bits the right half of a pair has now."""
     largest = int(keys.max(initial=0))
     if largest + 1 < 2**room:
         return keys.astype(np.uint32), largest, 32
@@ -297,8 +292,7 @@ def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, i
 def sums_by_key(
     keys: Integers, weight: Integers, keeps_zeros: bool = False
 ) -> tuple[Integers, Integers]:
-    """Each of these ascending keys once, with the sum of its weights. Without `keeps_zeros`, keys
-    whose weights are all 0 are dropped."""
+    """Each of these ascending keys with its sum; weights of 0 are dropped unless `keeps_zeros`."""
     if not keeps_zeros:
         some = np.flatnonzero(weight != 0)
         keys, weight = keys.take(some), weight.take(some)

@@ -26,7 +26,7 @@ from dphh.udfs.kernel.spilled_texts import (
     position_indices,
     slices_of_positions,
 )
-from dphh.udfs.text.hashes import Integers, hashes_of_spellings
+from dphh.udfs.text.hashes import Integers, hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.
@@ -170,8 +170,8 @@ class Gathering:
             self.holds_null_users = True
 
     def end(self) -> None:
-        """Read the texts that wait. If some texts are in files, the others go there too, so that
-        none takes memory."""
+        """Read the texts that wait. If some are in files, all go there, so that none takes
+        memory."""
         self._store_texts(self._take_waiting())
         if self._spilled is not None and self._spilled.has_any:
             self._spill(self._spilled)
@@ -182,8 +182,7 @@ class Gathering:
         return (rows_of_users(*users) for users in self.users())
 
     def users(self) -> Iterator[Users]:
-        """All users, in some order, a million positions or so at a time. To be called after
-        `end`."""
+        """All users, in some order, a million positions or so at a time. After `end`."""
         if self._spilled is None or not self._spilled.has_any:
             yield from self._users_of_texts(self._texts_in_memory())
             return
@@ -223,7 +222,7 @@ class Gathering:
         several = lengths > 1
         user_hashes = np.zeros(len(users), dtype=np.int64)
         names = one_array(self._names.spellings(users[several]))
-        user_hashes[several] = hashes_of_spellings(names).view(np.int64)
+        user_hashes[several] = hash_texts(names).view(np.int64)
         return user_hashes
 
 

@@ -34,9 +34,9 @@ LARGEST_STEP_TABLE = 1 << 20
 class _PrefixesOfLength:
     """The prefixes of one length: the steps that reach them, and which of them are sequences."""
 
-    #: For each prefix, by its number, the step to it: (number of the prefix that is one token
-    #: shorter) * (how many words there are) + (number of the last word). And a table of the prefix
-    #: of each possible step, if these are few.
+    #: The step to each prefix: (number of the prefix one shorter) * (how many words there are) +
+    #: (number of the last word); and a table of the prefixes of all possible steps, if that is
+    #: small.
     steps: ReleasedKeys
     table: NDArray[np.int32] | None
     #: For each prefix, the number of the sequence that it is, or -1.
@@ -57,8 +57,7 @@ def _prefixes_of_length(
 
 
 class GivenGrams:
-    """Given sequences, which are found in texts: distinct, of at least one token each, and each
-    counted in `groups` groups.
+    """Given sequences to find in texts: distinct, of a token or more; counted in `groups` groups.
 
     A text holds the sequences that occur in it. With `beginnings`, it holds those that it begins
     with; a sequence whose last token is `END` must be the whole text.

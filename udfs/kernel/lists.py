@@ -36,8 +36,7 @@ def values_of(lists: Any) -> Any:
 
 
 def sums_of(lists: Any, values: Integers) -> Integers:
-    """For each list, the sum of the `values` of its elements: one value for each element of all
-    lists, in order."""
+    """For each list, the sum of its elements' `values` (one for each element of all lists)."""
     before = np.concatenate([[0], np.cumsum(values)])
     sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
     return sums

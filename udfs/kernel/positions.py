@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Integers, hashes_of_numbers
+from dphh.udfs.text.hashes import Integers, number_bits
 
 #: How many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 16
@@ -75,7 +75,7 @@ def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     return np.maximum(pairs, -1, out=pairs)
 
 
-def longer_candidate_pairs(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+def longer_pairs(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
     many positions each user keeps, and the pair that begins at each of them.
 
@@ -106,8 +106,7 @@ def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
 
 
 def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
-    """For each piece of positions: the indices of those that are kept, and their slice among all
-    that are kept."""
+    """For each piece: the indices of the positions that are kept, and their slice of the result."""
     done = 0
     for start in range(0, len(keep), PIECE_SIZE):
         rows = np.flatnonzero(keep[start : start + PIECE_SIZE])
@@ -158,14 +157,13 @@ class ReleasedKeys:
         return found
 
     def _look_up_slot(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
-        """For each key, the index in its slot, -1 if that is another key's; and which keys must be
-        sought in the next slot."""
+        """The index in each key's slot, -1 if another's; and the keys to seek in the next slot."""
         there = self._table.take(at)
         hit = self._held.take(there) == keys
         found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))
         return found, np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
 
     def _first_slot(self, keys: Integers) -> Integers:
-        spread = hashes_of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)
+        spread = number_bits(keys) * np.uint64(0x9E3779B97F4A7C15)
         spread >>= self._shift
         return spread.view(np.int64)

@@ -18,8 +18,7 @@ from dphh.udfs.text.hashes import Integers
 if TYPE_CHECKING:  # vocabulary.py imports Polars
     from dphh.udfs.text.vocabulary import Vocabulary
 
-#: A function that reads a table of texts (tokens, group_name): gives how many positions each text
-#: takes, and the integer at each position.
+#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each one.
 TextReader = Callable[[pa.Table], tuple[Integers, Any]]
 
 
@@ -54,9 +53,8 @@ class ReadWords:
 
 @dataclass(frozen=True, eq=False)
 class ReadItems:
-    """Read texts as the keys of the given items that they hold, in the text's group. Undeclared
-    groups, and NULL, count as the last group. A key that several texts of a user have appears
-    several times."""
+    """Read texts as the keys of the given items in them, by the declared groups. Undeclared groups,
+    and NULL, count as the last group. A key in several texts of a user appears several times."""
 
     given: GivenGrams
     groups: Sequence[str]

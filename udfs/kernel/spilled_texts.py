@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dphh.udfs.text.hashes import Integers, hashes_of_numbers, mix_bits
+from dphh.udfs.text.hashes import Integers, mix_bits, number_bits
 
 #: Users are divided into 2^PART_BITS parts. As many parts as fit into memory are read together.
 PART_BITS = 6
@@ -64,9 +64,7 @@ class SpilledTexts:
 
     def add(self, texts: Texts) -> None:
         parts = 1 << PART_BITS
-        part = (mix_bits(hashes_of_numbers(texts.users)) >> np.uint64(64 - PART_BITS)).astype(
-            np.uint8
-        )
+        part = (mix_bits(number_bits(texts.users)) >> np.uint64(64 - PART_BITS)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         lengths, ends = texts.lengths.take(order), np.cumsum(texts.lengths, dtype=np.int64)
         begins = ends.take(order) - lengths
@@ -139,8 +137,7 @@ def slices_of_positions(lengths: Integers) -> Iterator[slice]:
 
 
 def position_indices(begins: Integers, lengths: Integers) -> Integers:
-    """The indices of all positions of some texts, one text after the other, by the index of each
-    text's first position and its length."""
+    """The indices of the positions of texts with these first positions and lengths, in order."""
     ends = np.cumsum(lengths, dtype=np.int64)
     if not len(ends) or len(ends) == ends[-1]:  # each text has one position
         return begins

@@ -3,8 +3,7 @@
 Round 1: equal weights, and a count of users by bins of how many grams they hold. Round 2: weights
 by table row, scaled so that each user's L2 norm is what was priced. Both rules look at one user at
 a time. And at level 1 with a public list, the words for which a user counts: all listed words, and
-at most `max_items` others. A listed word's key is its number in the list; another word's key is
-`others`, the length of the list, or more.
+at most `max_items` others. A listed word's key is its number in the list, another's is higher.
 """
 
 from __future__ import annotations
@@ -102,11 +101,10 @@ def keys_of_kept_words(
     salt: int,
 ) -> NDArray[np.int64]:
     """The key of the word at each position, or -1 if the user does not count for that word. By word
-    id, `keys_by_id` has the word's key and `hashes` the hash of its spelling. A word outside the
-    public list has a key of at least `others`.
+    id, `keys_by_id` has the key and `hashes` the hash of the spelling.
 
-    Of such words an over-full user keeps `max_items`: those whose hash of word, user and salt lies
-    below the user's (max_items + 1)st smallest. Listed words are not among these `max_items`.
+    A word outside the public list has a key of at least `others`. Of these words an over-full user
+    keeps `max_items`: by hashes of word, user and salt below the (max_items + 1)st smallest.
     """
     keys = look_up_ids(keys_by_id, ids)
     other = np.flatnonzero(keys >= others)

@@ -18,23 +18,13 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.privacy.reweighing import weights_from_sum
-from dphh.udfs.kernel.contributions import (
-    RelativeWeights,
-    WeightRule,
-    contributions,
-    equal_weights,
-)
+from dphh.udfs.kernel.contributions import RelativeWeights, WeightRule, contributions, equal_weights
 from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.kernel.positions import (
-    ReleasedKeys,
-    candidate_pairs,
-    longer_candidate_pairs,
-    look_up_ids,
-)
+from dphh.udfs.kernel.positions import ReleasedKeys, candidate_pairs, longer_pairs, look_up_ids
 from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights, keys_of_kept_words
 from dphh.udfs.kernel.words import WordIds
-from dphh.udfs.text.hashes import Integers, hashes_of_numbers
+from dphh.udfs.text.hashes import Integers, number_bits
 
 
 def contributions_of_words(
@@ -49,7 +39,7 @@ def contributions_of_words(
     """`dphh_contributions_of_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt)`:
     what the users of all these rows add to a histogram of words; the first row has the result."""
     rule = equal_weights(max_items, grid_bits, salt, words.hashes().take)
-    return contributions_in_first_row(user_hashes, lengths, ids, rule)
+    return first_row_sums(user_hashes, lengths, ids, rule)
 
 
 def contributions_by_w(
@@ -65,7 +55,7 @@ def contributions_by_w(
     """`dphh_contributions_by_w(user_hashes, lengths, ids, words, max_items, grid_bits, salt, w)`:
     as `contributions_of_words`, with weights by the w of each word (equal weights without `w`), and
     with every word that any user holds, even if all its weights are 0."""
-    return contributions_in_first_row(
+    return first_row_sums(
         user_hashes, lengths, ids, _rule_by_w(words, max_items, grid_bits, salt, w)
     )
 
@@ -83,17 +73,16 @@ def contributions_of_grams(
     user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
 ) -> pa.Array:
     """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`: as
-    `contributions_of_words`, for the keys of grams: pairs of released grams' numbers, which are
-    public."""
-    return contributions_in_first_row(
-        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, hashes_of_numbers)
+    `contributions_of_words`, for pairs of released grams, whose numbers are public."""
+    return first_row_sums(
+        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, number_bits)
     )
 
 
 def round_1_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
     """`dphh_round_1_contributions(user_hashes, lengths, keys, norm)`: what the users of all these
     rows add in round 1 of the forecast ladder, with an L2 norm of at most `norm` each."""
-    return contributions_in_first_row(user_hashes, lengths, keys, Round1Weights(norm))
+    return first_row_sums(user_hashes, lengths, keys, Round1Weights(norm))
 
 
 def round_2_contributions(
@@ -101,7 +90,7 @@ def round_2_contributions(
 ) -> pa.Array:
     """`dphh_round_2_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2; `g`
     are grams and their weights g."""
-    return contributions_in_first_row(user_hashes, lengths, keys, Round2Weights(norm, *g))
+    return first_row_sums(user_hashes, lengths, keys, Round2Weights(norm, *g))
 
 
 def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
@@ -177,7 +166,7 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     if len(words):
         found = users, lists_of(lengths_of(lists), candidate_pairs(positions, words, ahead))
     else:
-        left, keys = longer_candidate_pairs(values_of(users), positions)
+        left, keys = longer_pairs(values_of(users), positions)
         found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
@@ -190,9 +179,7 @@ def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: i
     )
 
 
-def contributions_in_first_row(
-    user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule
-) -> pa.Array:
+def first_row_sums(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:
     """The keys and weights that the users of all these rows add, all in the first row."""
     rows = one_array(keys)
     key, weight = contributions(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.positions import ReleasedKeys
-from dphh.udfs.text.hashes import Hashes, hashes_of_spellings
+from dphh.udfs.text.hashes import Hashes, hash_texts
 
 
 class WordIds(Protocol):
@@ -50,7 +50,7 @@ class WordsOfRow:
         return self.words.take(pa.array(ids))
 
     def hashes(self) -> Hashes:
-        return np.append(hashes_of_spellings(self.words), np.uint64(0))
+        return np.append(hash_texts(self.words), np.uint64(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,8 @@ class ValuesByWord:
 
 
 def values_by_key(found: Any, word_ids: WordIds | None) -> Any:
-    """The values of a table (key, value), as functions look them up. If the keys are words (their
-    ids in `word_ids`, or their spellings): an array of values by word id. If they are grams
-    (`word_ids` is None): the keys, and the array of their values."""
+    """The values of a table (key, value), as functions look them up: by word id if its keys are
+    word ids or spellings; else the keys, of grams, and the array of their values."""
     keys, values = found.column("key"), found.column("value").to_numpy()
     if word_ids is None:
         return ReleasedKeys(keys.to_numpy()), values

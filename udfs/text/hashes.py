@@ -31,18 +31,18 @@ def mix_bits(hashes: Any, salt: int = 0) -> Hashes:
     return found
 
 
-def hashes_of_numbers(numbers: Any) -> Hashes:
+def number_bits(numbers: Any) -> Hashes:
     """The numbers themselves, as hashes whose bits are not mixed yet."""
     return np.ascontiguousarray(numbers, dtype=np.int64).view(np.uint64)
 
 
-def hashes_of_spellings(texts: Any) -> Hashes:
+def hash_texts(texts: Any) -> Hashes:
     """A hash of each text's bytes. A step hashes the next eight bytes of all texts."""
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     starts, lengths = ends[:-1], np.diff(ends)
-    hashes = mix_bits(hashes_of_numbers(lengths))
+    hashes = mix_bits(number_bits(lengths))
     if not len(texts) or not lengths.any():
         return hashes
     first, last = int(ends[0]), int(ends[-1])

@@ -37,9 +37,8 @@ def views_of(words: pl.Series) -> Views:
 class ShortWords:
     """A hash table in which a slot has the number of the first word that hashed there.
 
-    A lookup compares the word with the one stored for that number. That word is stored before its
-    number enters a slot, and never changes, so some threads may add words while others look them
-    up.
+    A lookup compares the word with the one stored for that number. That one is stored first, and
+    never changes, so some threads may add words while others look them up.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,5 @@
-"""Makes the tokens of content with DuckDB, a batch at a time, for other engines too. So there is
-one definition (`sql/rows/text.sql`), one dialect of regular expressions and one version of
-Unicode."""
+"""Makes the tokens of content with DuckDB, a batch at a time, for all engines: one definition
+(`sql/rows/text.sql`), one dialect of regular expressions and one version of Unicode."""
 
 from __future__ import annotations
 
@@ -11,14 +10,13 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-#: Connections that no thread uses now. They are not kept by thread, because Python forgets what it
-#: keeps for a thread that an engine started.
+#: Connections that no thread uses now. Python keeps nothing by thread for an engine's threads.
 _FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
-    """The tokens of each row of `content`, by an SQL expression that reads it as `column`
-    (`engines/duckdb/content.py`)."""
+    """The tokens of each row, by an expression (`engines/duckdb/content.py`) that reads
+    `column`."""
     try:
         con = _FREE_CONNECTIONS.pop()
     except IndexError:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Hashes, hashes_of_spellings
+from dphh.udfs.text.hashes import Hashes, hash_texts
 from dphh.udfs.text.short_words import ShortWords, views_of
 
 Ids = NDArray[np.int32]
@@ -32,8 +32,7 @@ SPELLED_AT_ONCE = 1 << 18
 
 
 class Vocabulary:
-    """Words and their word ids, for several threads: Polars categories of a name unique to the run.
-    A word's number is its id plus 1."""
+    """Words and their ids, for several threads: Polars categories of a name unique to the run."""
 
     def __init__(self) -> None:
         self._hashes: Hashes = np.empty(0, dtype=np.uint64)
@@ -51,8 +50,7 @@ class Vocabulary:
         self._short: ShortWords | None = None
 
     def open(self) -> None:
-        """Prepare to find the ids of many words; ids stay as they were. A new vocabulary is
-        open."""
+        """Prepare to find many words' ids, which stay the same. A new vocabulary is open."""
         if self._closed is None:
             return
         closed, self._closed = self._closed, None
@@ -113,7 +111,7 @@ class Vocabulary:
     def _ids_when_closed(self, words: Any) -> Ids:
         """The ids of these words, found by the hashes of all spellings; new words get new ids."""
         distinct = words.filter(pc.not_equal(words, "")).unique()
-        alike = self._ids_with_hashes(np.sort(hashes_of_spellings(distinct)))
+        alike = self._ids_with_hashes(np.sort(hash_texts(distinct)))
         found = pc.index_in(distinct, value_set=self._closed.take(alike))
         new = distinct.filter(pc.is_null(found))
         if len(new):
@@ -124,7 +122,7 @@ class Vocabulary:
         return ids
 
     def _ids_with_hashes(self, sought: Hashes) -> NDArray[np.int64]:
-        """The ids, in ascending order, of all words with these hashes: two words may have one
+        """The ids of all words with these hashes, in ascending order: two may have the same
         hash."""
         known, ids = self.hashes()[:-1], [np.empty(0, dtype=np.int64)]
         for start in range(0, len(known) if len(sought) else 0, SPELLED_AT_ONCE):
@@ -156,7 +154,7 @@ class Vocabulary:
                 hashes[:known] = self._hashes[:known]
                 for start in range(known, count, SPELLED_AT_ONCE):
                     missing = np.arange(start, min(start + SPELLED_AT_ONCE, count))
-                    hashes[missing] = hashes_of_spellings(self._spelled(missing))
+                    hashes[missing] = hash_texts(self._spelled(missing))
                 self._hashes = hashes
             return self._hashes
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dphh.udfs.kernel.gathering import Gathering, Users, slices_of_bytes
 from dphh.udfs.kernel.lists import lists_of, one_array, sums_of
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.text.hashes import hashes_of_numbers, hashes_of_spellings, mix_bits
+from dphh.udfs.text.hashes import hash_texts, mix_bits, number_bits
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -93,9 +93,7 @@ def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
     """The function `dphh_part(key)`: a number below `parts`, by a hash of the key."""
 
     def part(keys: pa.Array) -> pa.Array:
-        hashes = (
-            hashes_of_numbers(keys) if pa.types.is_integer(keys.type) else hashes_of_spellings(keys)
-        )
+        hashes = number_bits(keys) if pa.types.is_integer(keys.type) else hash_texts(keys)
         return pa.array((mix_bits(hashes) % np.uint64(parts)).astype(np.int32))
 
     return part
