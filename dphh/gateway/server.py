@@ -56,8 +56,11 @@ KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
 #: Pricing reads no data, so only an absurd option takes longer.
 PRICING_SECONDS = 30.0
+#: After so many seconds a client that was told "later" may ask again.
+RETRY_SECONDS = 10
 _TOO_SLOW_REFUSAL = (
-    "Pricing takes too long or too much memory; give smaller options. Nothing was spent"
+    "Pricing took too long, or its process ended. Ask again; if that is no help, give smaller "
+    "options. Nothing was spent"
 )
 _CUT_SHORT_REFUSAL = "The run was cut short. Ask again: it goes on, at no further price"
 
@@ -214,7 +217,7 @@ class Gateway:
             planner, runner = self._workers
             answer = await loop.run_in_executor(*planner, order, PRICING_SECONDS)
             if answer is None:
-                return Answer(refused=_TOO_SLOW_REFUSAL, status=400)
+                return Answer(refused=_TOO_SLOW_REFUSAL, status=503)
             if pays and answer.refused is None:
                 answer = await loop.run_in_executor(*runner, order)
             return answer or Answer(refused=_CUT_SHORT_REFUSAL, status=503)
@@ -319,6 +322,8 @@ def _response_with(request: Request, body: bytes, status: int, form: str) -> Res
         if begin >= end:
             return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
         status, headers["content-range"] = 206, f"bytes {begin}-{end - 1}/{size}"
+    if status in (429, 503):
+        headers["retry-after"] = str(RETRY_SECONDS)
     headers["content-length"] = str(end - begin)
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)

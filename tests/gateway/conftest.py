@@ -23,12 +23,13 @@ import pytest
 from dphh import Corpus, Ledger
 
 DPHH = [sys.executable, "-m", "dphh"]
-#: `dphh` with another time for requests.
+#: `dphh` with other times, of a module of the gateway.
 IMPATIENT = """
 import sys
+from importlib import import_module
 from dphh.cli import main
-from dphh.gateway import connections
-connections.REQUEST_SECONDS = float(sys.argv.pop(1))
+module, name, seconds = sys.argv.pop(1).split()
+setattr(import_module(f"dphh.gateway.{module}"), name, float(seconds))
 main()
 """
 #: In one user's rows alone: must never come back.
@@ -87,8 +88,8 @@ class Place:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def serve(self, *more: str, seconds: float | None = None) -> Served:
-        self.servers.append(Served(self, *more, seconds=seconds))
+    def serve(self, *more: str, time: str | None = None) -> Served:
+        self.servers.append(Served(self, *more, time=time))
         return self.servers[-1]
 
     def end(self) -> None:
@@ -150,11 +151,11 @@ class Place:
 
 
 class Served:
-    """`dphh serve`, as an owner starts it; a request may take so many `seconds` to be sent."""
+    """`dphh serve`, as an owner starts it; or with another `time`, as in "server NAME SECONDS"."""
 
-    def __init__(self, place: Place, *more: str, seconds: float | None = None) -> None:
+    def __init__(self, place: Place, *more: str, time: str | None = None) -> None:
         ledger = ("--ledger", str(place.ledger.path))
-        program = DPHH if seconds is None else [sys.executable, "-c", IMPATIENT, str(seconds)]
+        program = DPHH if time is None else [sys.executable, "-c", IMPATIENT, time]
         asked = [*program, "serve", "--port", str(place.port), *ledger, *more]
         self.process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, process_group=0)
         assert self.process.stderr is not None

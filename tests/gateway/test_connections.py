@@ -27,7 +27,7 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def test_200_slow_connections_stop_nobody_and_are_closed(own):
-    own.serve(seconds=2)
+    own.serve(time="connections REQUEST_SECONDS 2")
     with ExitStack() as opened:
         slow = [
             opened.enter_context(

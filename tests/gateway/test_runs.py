@@ -60,12 +60,24 @@ def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own):
     assert {each.result(240).status for each in alices} == {200}
 
 
+def test_pricing_that_takes_too_long_is_to_be_asked_again_later(own):
+    own.serve(time="server PRICING_SECONDS 0")
+    for path in ("plan/items", "items"):
+        late = own.ask(path, corpus="reviews", epsilon=0.3, delta=1e-8)
+        assert (late.status, late.headers["retry-after"]) == (503, "10")
+        assert "Ask again" in late.error and "Nothing was spent" in late.error
+    as_table = own.items(headers={"Accept": "*/*"})
+    assert as_table.status == 200 and b"Ask again" in as_table.body
+    assert own.states() == []
+
+
 def test_more_requests_at_once_than_are_allowed_are_told_so(own):
     options = own.long_request()
     own.serve()
     asked = [own.later("ngrams", **options | {"epsilon": 0.01 + n / 1e6}) for n in range(11)]
     until(lambda: sum(each.done() and each.result().status == 429 for each in asked) == 3)
-    assert own.ask("ledger").status == 429
+    refused = own.ask("ledger")
+    assert refused.status == 429 and "retry-after" in refused.headers
     assert own.ask("ledger", "bob").status == 200
 
 
