@@ -98,22 +98,17 @@ class Notice(UserWarning):
     """A message about what a run costs, shown as a warning if the caller passed no `progress`."""
 
 
-def hiding_private_details(
-    function: Callable[Parameters, Result], check: Callable[..., None] | None = None
-) -> Callable[Parameters, Result]:
-    """Decorate a function that reads private rows so that only dphh's own errors leave it.
+def hiding_private_details(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Decorate a function that reads private rows so that dphh's errors leave it without them.
 
     An engine's message may quote data, and stack frames hold rows in their variables, so the error
     is raised again without its cause, context and inner frames. `raise ... from None` is not
-    enough: it hides the cause in a printed traceback, but error trackers still read it.
-
-    check: called with the arguments first, before anything is read.
+    enough: it hides the cause in a printed traceback, but error trackers still read it. A defect or
+    an interrupt passes as Python made it (docs/threats.md).
     """
 
     @wraps(function)
     def without_private_details(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-        if check is not None:
-            check(*arguments, **named)
         try:
             return function(*arguments, **named)
         except DphhError as problem:

@@ -10,7 +10,8 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dphh.corpus import Corpus, corpus_from_json
-from dphh.errors import UsageError
+from dphh.errors import UsageError, hiding_private_details
+from dphh.ledger import Ledger
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
@@ -19,18 +20,11 @@ from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Options, Verb
 from dphh.rows.user import checked_user
 from dphh.run import run as run_plan
-from dphh.wording.options import (
-    check_known,
-    check_positional,
-    check_required,
-    checked_and_hiding_private_details,
-    python_value,
-)
+from dphh.wording.options import checked_call, python_value
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
     from dphh.detection import Detection, Profile
-    from dphh.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
-    run = checked_and_hiding_private_details(run_plan)
+    run = checked_call(hiding_private_details(run_plan))
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
@@ -193,11 +187,16 @@ class VerbFunction(Protocol, Generic[Options]):
     ) -> Plan: ...
 
 
-def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
-    """The verb as a function: it prices the options and stores the corpus as the verb reads it."""
+def verb_function(
+    verb: Verb[Options], ledger: Ledger | None = None, *, may_read_files: bool = True
+) -> VerbFunction[Options]:
+    """The verb as a function: it prices the options and stores the corpus as the verb reads it.
+
+    `ledger` has the releases and groups that options name (default: the caller's own);
+    `may_read_files`: whether options may name files too.
+    """
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
-        check_positional(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)
         if corpus is not None and not isinstance(corpus, Corpus):
             raise UsageError(
                 f"corpus: found a {type(corpus).__name__}; make it a corpus with "
@@ -205,11 +204,8 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
             )
         if corpus is not None and corpus.source is not None:
             _refuse_missing_columns(corpus)
-        check_known(options, verb.options, verb.name)
-        check_required(options, verb.options, verb.name)
-        given: Any = with_public_knowledge(
-            {name: python_value(value) for name, value in options.items()}, corpus
-        )
+        asked = {name: python_value(value) for name, value in options.items()}
+        given: Any = with_public_knowledge(asked, corpus, ledger, may_read_files=may_read_files)
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
@@ -219,7 +215,7 @@ def verb_function(verb: Verb[Options]) -> VerbFunction[Options]:
     plan.__signature__ = Signature(  # type: ignore[attr-defined]
         [first, *verb.options.values()], return_annotation=Plan
     )
-    return plan
+    return checked_call(plan)
 
 
 def _refuse_missing_columns(corpus: Corpus) -> None:

@@ -36,7 +36,6 @@ from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public_knowledge
 from dphh.release import Release
 from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
@@ -206,8 +205,7 @@ class _AnswersForOwner:
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table(con, prior):
             options["prior"] = con.cursor().table(prior)
-        options = with_public_knowledge(options, corpus, self._ledger)
-        return verb_function(macro.verb)(corpus, **options)
+        return verb_function(macro.verb, self._ledger)(corpus, **options)
 
     def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
         name = given_corpus_name(given, macro.name)

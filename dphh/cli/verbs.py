@@ -26,7 +26,6 @@ from dphh.engines import check_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Verb
 from dphh.report.sentences import number_of_items
 from dphh.wording.options import respell_options
@@ -79,8 +78,7 @@ def _command(verb: Verb[...]) -> click.Command:
         read = corpus_of_command(
             corpus, book, content_options_given(context, verb.options), options["files"]
         )
-        asked = with_public_knowledge(options_given(context, list(verb.options)), read, book)
-        plan = verb_function(verb)(read, **asked)
+        plan = verb_function(verb, book)(read, **options_given(context, list(verb.options)))
         _show_or_run(plan, book, options)
 
     options = [

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from dphh.asking.answers import answer_without_plan
 from dphh.asking.macros import Macro
-from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
 from dphh.plan import Plan
@@ -46,15 +45,16 @@ class LedgerView:
             return self.book.accounts()
         return self.book.shares(self.analyst)
 
-    def corpus(self, name: str) -> Corpus:
-        """The corpus of this name, if the analyst has a share of it. Another corpus and a name
-        without a corpus are refused in the same words."""
-        if name not in {budget.name for budget in self.budgets()}:
-            raise UsageError(
-                f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
-                "Nothing was spent"
-            )
-        return self.book.corpus(name)
+    def budget(self, corpus: str) -> Account:
+        """What may be spent of this corpus, if the analyst has a share of it. Another corpus and a
+        name without a corpus are refused in the same words."""
+        for budget in self.budgets():
+            if budget.name == corpus:
+                return budget
+        raise UsageError(
+            f"corpus: found no corpus {corpus[:100]!r} of yours; FROM dphh_ledger() lists yours. "
+            "Nothing was spent"
+        )
 
     def table(self, macro: Macro, given: dict[str, str]) -> pa.Table:
         """The answer of a macro that neither prices nor runs a plan."""
@@ -69,12 +69,11 @@ class LedgerView:
                 "dphh_releases() lists yours"
             ) from None
 
-    def ledger_section(self, plan: Plan, corpus: str) -> Section:
+    def ledger_section(self, plan: Plan, budget: Account) -> Section:
         """The part of a plan about the ledger: the share of the asking analyst's budget that the
         run takes, and what is spent and left."""
         assert plan.corpus is not None
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
-        (budget,) = [each for each in self.budgets() if each.name == corpus]
         lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
         if (takes := usage_line(outlook, "your budget")) is not None:
             lines.append(("this run", takes))
@@ -94,8 +93,8 @@ class LedgerView:
             usual = 403 if isinstance(problem, BudgetRefused) else 400
             return Answer(refused=said, status=getattr(problem, "status", usual))
         return Answer(
-            refused="The run failed; only the corpus's owner may see why. FROM dphh_ledger() says "
-            "what is spent; the same request continues the run at no further price",
+            refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() says "
+            "what is spent; the same request continues a run that was paid for at no further price",
             status=500,
             log=said or f"a defect of dphh, {type(problem).__name__}",
         )

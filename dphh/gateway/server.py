@@ -271,7 +271,7 @@ def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
     assert macro.verb is not None
     check_known(given, macro.parameters, f"dphh_{macro.name}")
     corpus = given_corpus_name(given, macro.name)
-    view.corpus(corpus)
+    view.budget(corpus)  # refused at once, and not after a run of the same analyst's
     asked = {name: text for name, text in given.items() if name != "corpus"}
     options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
     check_required(options, macro.verb.options, f"dphh_{macro.name}")

@@ -24,9 +24,9 @@ from dphh.asking.answers import as_parquet, plan_table
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
 from dphh.gateway.ledger_view import Answer, LedgerView
-from dphh.ledger import Request
+from dphh.ledger import Account, Request
+from dphh.ledger.places import of_files
 from dphh.plan import Plan, verb_function
-from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
 
@@ -124,30 +124,32 @@ def _end_with_parent(parent: int) -> None:
 def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
     view, runs = LedgerView(order.ledger, order.analyst), False
     try:
-        plan = _plan(order, view)
+        budget = view.budget(order.corpus)
+        plan = _plan(order, view, budget)
         if runs := options is not None:
             run_id = _earlier_run_on_remote_data(plan, view)
             table = plan.run(ledger=view.book, run_id=run_id, **(options or {})).table
         else:
-            of_ledger = view.ledger_section(plan, order.corpus)
+            of_ledger = view.ledger_section(plan, budget)
             table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
         return None if received_signal() is not None else view.answer_to_error(problem, of_run=runs)
 
 
-def _plan(order: Order, view: LedgerView) -> Plan:
-    verb, corpus, options = VERBS[order.verb], view.corpus(order.corpus), dict(order.options)
-    groups = view.book.status(order.corpus).groups
-    if order.analyst is not None and (by := options.get("by")) is not None and by not in groups:
-        # How a run by another column ends would reveal whether the corpus has that column.
-        raise UsageError(
-            f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
-            f"{', '.join(groups) or 'none'}. Nothing was spent"
-        )
-    options = with_public_knowledge(options, corpus, view.book, may_read_files=False)
+def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
+    verb, options = VERBS[order.verb], dict(order.options)
+    if (by := options.get("by")) is not None:
+        if order.analyst is not None and by not in budget.groups:
+            # How a run by another column ends would reveal whether the corpus has that column.
+            raise UsageError(
+                f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
+                f"{', '.join(budget.groups) or 'none'}. Nothing was spent"
+            )
+        options.setdefault("groups", budget.groups.get(by))
+    corpus = of_files(budget.corpus)
     try:
-        plan = verb_function(verb)(corpus, **options)
+        plan = verb_function(verb, view.book, may_read_files=False)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):
         raise UsageError(
             "Pricing failed: an option has the wrong type, or is too large or too small; FROM "

@@ -20,12 +20,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
-from dphh.corpus import Corpus, as_recorded, corpus_from_json, replace_corpus
+from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import LedgerError, UsageError
-from dphh.files.paths import absolute_place, local_path_to_write
+from dphh.files.paths import local_path_to_write
 from dphh.ledger.budget import Booking, Cap, Kept, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, checked_name
-from dphh.ledger.places import holds, label_of, places_of
+from dphh.ledger.places import holds, label_of, of_files, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
@@ -159,18 +159,7 @@ class Accounts:
         """The corpus of an account, as its owner described it. Runs on it are paid by the account.
 
         files: read only these of the account's files."""
-        with reading(self.path) as con:
-            corpus = account_named(con, account).corpus
-        if corpus.kind != "path":
-            raise UsageError(
-                f"corpus: the account {account!r} is for a table in memory ({label_of(corpus)}); "
-                f"pass that table with account={account!r}"
-            )
-        where = tuple(map(absolute_place, [files] if isinstance(files, (str, Path)) else files))
-        for file in where:
-            if not holds(corpus, places_of(chosen := replace_corpus(corpus, where=(file,)))):
-                raise wrong_account_error(corpus, chosen)
-        return replace_corpus(corpus, where=where or corpus.where)
+        return of_files(self.status(account).corpus, files)
 
     def absent(self) -> str | None:
         """A message if the ledger does not exist, else None."""
@@ -361,14 +350,6 @@ def login_name() -> str:
 
 def _cap_as_text(cap: Cap) -> str:
     return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
-
-
-def wrong_account_error(own: Corpus, asked: Corpus) -> UsageError:
-    return UsageError(
-        f"account: {own.account!r} is for {label_of(own)}, not for {label_of(asked)}. Nothing was "
-        "spent. Leave account out, or let its owner say where its data are now (`dphh ledger add "
-        "NAME CORPUS ... --replace`)"
-    )
 
 
 def _corpus_as_text(corpus: Corpus) -> str:

@@ -31,7 +31,6 @@ from dphh.ledger.accounts import (
     login_name,
     share_of,
     today,
-    wrong_account_error,
 )
 from dphh.ledger.budget import number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
@@ -46,7 +45,7 @@ from dphh.ledger.entries import (
     canonical_json,
     export_table,
 )
-from dphh.ledger.places import holds, places_of
+from dphh.ledger.places import holds, places_of, wrong_account_error
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json

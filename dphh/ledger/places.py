@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 
-from dphh.corpus import Corpus
-from dphh.files.paths import database_of, files_named, is_remote
+from dphh.corpus import Corpus, replace_corpus
+from dphh.errors import UsageError
+from dphh.files.paths import absolute_place, database_of, files_named, is_remote
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -59,6 +61,29 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+def of_files(own: Corpus, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
+    """An account's corpus, to be read as its owner said when it was added; of its `files`, if some
+    are named, these alone."""
+    if own.kind != "path":
+        raise UsageError(
+            f"corpus: the account {own.account!r} is for a table in memory ({label_of(own)}); pass "
+            f"that table with account={own.account!r}"
+        )
+    where = tuple(map(absolute_place, [files] if isinstance(files, (str, Path)) else files))
+    for file in where:
+        if not holds(own, places_of(chosen := replace_corpus(own, where=(file,)))):
+            raise wrong_account_error(own, chosen)
+    return replace_corpus(own, where=where or own.where)
+
+
+def wrong_account_error(own: Corpus, asked: Corpus) -> UsageError:
+    return UsageError(
+        f"account: {own.account!r} is for {label_of(own)}, not for {label_of(asked)}. Nothing was "
+        "spent. Leave account out, or let its owner say where its data are now (`dphh ledger add "
+        "NAME CORPUS ... --replace`)"
+    )
 
 
 def files_state(corpus: Corpus) -> str:

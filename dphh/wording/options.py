@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
-from dphh.errors import UsageError, hiding_private_details
+from dphh.errors import UsageError
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -18,26 +18,6 @@ Result = TypeVar("Result")
 def checked_call(function: Callable[Options, Result], what: str = "") -> Callable[Options, Result]:
     """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError.
     `what`: the function's name in errors."""
-    check = arguments_check(function, what)
-
-    @wraps(function)
-    def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
-        check(*arguments, **options)
-        return function(*arguments, **options)
-
-    return checked
-
-
-def checked_and_hiding_private_details(
-    function: Callable[Options, Result],
-) -> Callable[Options, Result]:
-    """Decorate a function that reads private rows: `checked_call` and `hiding_private_details`."""
-    return hiding_private_details(function, arguments_check(function))
-
-
-def arguments_check(function: Callable[..., object], what: str = "") -> Callable[..., None]:
-    """A function that is called with the arguments of `function`, and raises a UsageError if they
-    are wrong."""
     what = what or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {name: option for name, option in asked.parameters.items() if name != "self"}
@@ -45,7 +25,8 @@ def arguments_check(function: Callable[..., object], what: str = "") -> Callable
         name for name, option in takes.items() if option.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
 
-    def check(*arguments: object, **options: object) -> None:
+    @wraps(function)
+    def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
         try:
             asked.bind(*arguments, **options)
         except TypeError:
@@ -54,8 +35,9 @@ def arguments_check(function: Callable[..., object], what: str = "") -> Callable
             check_known(options, takes, what)
             check_required([*options.keys(), *by_place[:places]], takes, what)
             raise
+        return function(*arguments, **options)
 
-    return check
+    return checked
 
 
 def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:
