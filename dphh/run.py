@@ -31,7 +31,7 @@ from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder
-from dphh.replay import LedgerRequest, Note, show_budget_notes
+from dphh.replay import Note, earlier_run, remember, show_budget_notes
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
 
@@ -80,11 +80,11 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
     state = files_state(corpus)
-    asked = LedgerRequest(request, book, state[:STORED_HASH_DIGITS])
+    files = state[:STORED_HASH_DIGITS]
     given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
-        run_id = asked.earlier_run(told.append)
+        run_id = earlier_run(request, book, files, told.append)
     if out is not None:
         checked_folder(out, run_id)
 
@@ -93,9 +93,9 @@ def run(
     # ledger is asked before they are looked at.
     if (before := book.before_reading(request, run_id)) is not None:
         if run_id == given:
-            _warn_of_other_data(asked, before)
+            _warn_of_other_data(files, before)
         else:
-            same = "files" if asked.files else "table"
+            same = "files" if files else "table"
             say(
                 Note(
                     f"nothing is spent: this is the release of run {run_id}, by the same request "
@@ -112,12 +112,12 @@ def run(
         booked = book.book(
             request,
             _setting_of(price, host, state, is_test=source.is_test),
-            files=None if source.is_test else asked.files,
+            files=None if source.is_test else files,
             run_id=run_id,
             again=again,
         )
         if not source.is_test:
-            asked.remember(booked.run_id)
+            remember(request, book, booked.run_id)
         if booked.release is not None:  # another process has settled the run meanwhile
             return _save_to_folder(_stored_release(booked), out)
         _announce_run(corpus, booked, [*told], say)
@@ -180,11 +180,11 @@ def _check_arguments(
         )
 
 
-def _warn_of_other_data(asked: LedgerRequest, before: Booked) -> None:
+def _warn_of_other_data(files: str, before: Booked) -> None:
     """Warn if the release of a given run id was made, or may have been made, from other data."""
-    if asked.files and asked.files == before.files:
+    if files and files == before.files:
         return
-    seen = "its files have changed since" if asked.files else "whether its data changed is not seen"
+    seen = "its files have changed since" if files else "whether its data changed is not seen"
     warn(
         f"run {before.run_id} was made before, and this is its release: {seen}. A new run id spends"
     )

@@ -14,7 +14,7 @@ from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request
 from dphh.ledger.places import files_state
-from dphh.replay import LedgerRequest, Note
+from dphh.replay import Note, remember
 from dphh.testing import SeededRandomness
 
 ROWS = [(user, "the same words") for user in range(300)] + [(1, "secret")]
@@ -248,8 +248,7 @@ def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile
     """This process remembers the run that the other ledger had, and would pay for a new one."""
     table = pl.DataFrame({"who": [*range(300), None], "what": ["hello"] * 301})
     corpus = Corpus(table, user="who", text="what", null_users="refuse")
-    asked = LedgerRequest(Request.of(plan(corpus).price, corpus), ledger, "")
-    asked.remember("of the other ledger")
+    remember(Request.of(plan(corpus).price, corpus), ledger, "of the other ledger")
     with pytest.raises(CorpusError, match="Nothing was spent"):
         plan(corpus).run(ledger=ledger)
     assert ledger.runs() == []
@@ -277,6 +276,17 @@ def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     assert asked().run(ledger=ledger, run_id=first.run_id).table == first.table
     assert asked().run(ledger=ledger, again=True).run_id != first.run_id
     assert len(ledger.runs()) == 2
+
+
+def test_a_store_that_an_account_holds_does_not_pay_twice_unasked(ledger):
+    """Whether or not the account is named: what a store has cannot be compared."""
+    corpus = Corpus("s3://no-such-bucket/reviews/a.parquet", user="who", text="what")
+    ledger.add("reviews", corpus, 5.0, 1e-4)
+    ledger.book(Request.of(plan(corpus).price, corpus), {}, files="", run_id="first")
+    for asked in (corpus, ledger.corpus("reviews")):
+        with pytest.raises(UsageError, match="Pass run_id='first' for that release"):
+            plan(asked).run(ledger=ledger)
+    assert len(ledger.runs()) == 1
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
