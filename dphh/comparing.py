@@ -6,9 +6,9 @@ from collections.abc import Callable
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
+from dphh.asking.asked import types_of_option
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger, Request
@@ -45,14 +45,14 @@ def compare(
     name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
     if name not in VERBS:
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
-    plan = verb_function(VERBS[name])
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    plan = verb_function(VERBS[name], book)
     known = signature(plan).parameters
     check_known(options, [option for option in known if option != "corpus"], name)
     varied = {
         option: value
         for option, value in options.items()
         if isinstance(value, list)
-        and option in known
         and (option == "prior" or _takes_single_value(known[option].annotation))
     }
     choices = [dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
@@ -64,7 +64,6 @@ def compare(
             f"{', '.join(varied)}: these values make {len(choices):,} plans; give fewer values, "
             f"for at most {MOST_PLANS} plans"
         )
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = [_row_of_plan(plan, corpus, book, choice, options) for choice in choices]
     columns = dict.fromkeys(column for row in rows for column in row)
     last = ["share", "runs_left", "refused"]
@@ -119,5 +118,5 @@ def _label(value: Any) -> Any:
 
 def _takes_single_value(annotation: Any) -> bool:
     """Whether an option takes a single number or choice, so that a list means several plans."""
-    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    return any(part in (int, float, bool) or get_origin(part) is Literal for part in parts)
+    kinds = types_of_option(annotation)
+    return any(kind in (int, float, bool) or get_origin(kind) is Literal for kind in kinds)
