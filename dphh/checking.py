@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Limits
@@ -124,23 +125,16 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
             "A run that reads them fails, and its price stays spent.",
         )  # fmt: skip
         return
-    where = ", ".join(parquet_pattern(place) for place in corpus.where)
-    see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
+    where = ", ".join(literal(parquet_pattern(place)) for place in corpus.where)
+    see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)
     for option, column in corpus.columns.items():
         kinds = {_type_name(schema, column) for schema in schemas}
         if kinds == {None}:
             continue  # the column is in the names of the partition folders
-        if None in kinds and (option, column) in corpus.columns_of_user:
-            yield Finding(
-                "files", "stops", f"some have no column {column!r}",
-                f"Their rows have no user, and a run is refused for them. {see}",
-            )  # fmt: skip
-        elif None in kinds:
-            yield Finding(
-                "files", "mind", f"some have no column {column!r}",
-                f"Their rows are read as NULL: whatever they hold counts for nothing. {see}",
-            )  # fmt: skip
+        if None in kinds:
+            verdict, costs = _costs_of_missing(corpus, option)
+            yield Finding("files", verdict, f"some have no column {column!r}", f"{costs}. {see}")
         elif len(kinds) > 1:
             yield Finding(
                 "files", "mind",
@@ -151,6 +145,15 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
         all_alike &= len(kinds) == 1
     if all_alike:
         yield Finding("files", "good", "all have these columns, each of one type")
+
+
+def _costs_of_missing(corpus: Corpus, option: str) -> tuple[Verdict, str]:
+    """What it costs that some files lack a column, of which all of their rows have NULL then."""
+    if option not in dict(corpus.columns_of_user):
+        return "mind", "Their rows are read as NULL: whatever they hold counts for nothing"
+    if corpus.content.null_users == "drop":
+        return "mind", "Their rows have no user, and are left out"
+    return "stops", "Their rows have no user, and no run over them goes through"
 
 
 def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -46,6 +47,19 @@ def test_rows_of_nobody_are_looked_for(folder, ledger):
     assert ("users", "stops") in verdicts(dphh.check(corpus_of(folder), ledger=ledger))
     lazy = Corpus(pl.LazyFrame({"who": [1, None], "what": "x"}), user="who", text="what")
     assert ("users", "stops") in verdicts(dphh.check(lazy, ledger=ledger))
+
+
+def test_a_file_without_a_user_column_is_told_with_what_is_done_about_it(folder, ledger):
+    other = folder / "it's b.parquet"
+    pl.DataFrame({"what": ["x"]}).write_parquet(other)
+    files = [str(folder / "a.parquet"), str(other)]
+    for null_users, verdict in (("refuse", "stops"), ("drop", "mind")):
+        corpus = Corpus(files, user="who", text="what", null_users=null_users)
+        (found,) = (x for x in dphh.check(corpus, ledger=ledger).findings if x.what == "files")
+        assert (found.verdict, found.found) == (verdict, "some have no column 'who'")
+        query = found.costs.partition(". ")[2].removesuffix(" says which.")
+        names = duckdb.sql(query).fetchall()
+        assert (files[0], "who") in names and (files[1], "who") not in names
 
 
 def test_an_account_that_would_refuse_is_told(folder, ledger):
@@ -100,6 +114,13 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
     assert cannot["users"] is None and "epsilon: found -1" in cannot["refused"]
     with pytest.raises(UsageError, match="epsilon: found -1"):
         dphh.compare("items", corpus, ledger=ledger, delta=1e-8, epsilon=-1)
+
+
+def test_a_run_is_looked_up_in_the_ledger_that_is_given(corpus, tmp_path):
+    other = dphh.Ledger(tmp_path / "another.sqlite")
+    run = dphh.items(corpus, delta=1e-7, epsilon=1.0).run(ledger=other).run_id
+    found = dphh.compare("items", corpus, ledger=other, delta=1e-8, epsilon=0.5, domain=run)
+    assert found["refused"].to_list() == [None]
 
 
 def test_without_a_corpus_prices_alone_are_compared():
