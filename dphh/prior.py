@@ -26,7 +26,7 @@ PRIOR_HELP = {
     "prior_is_public": "Declare that the prior's text or table is public.",
 }
 #: Options of reading that may differ between a public text and the corpus: tokens stay the same.
-_OPTIONS_THAT_MAY_DIFFER = ("column", "unit", "max_text_length", "where")
+_OPTIONS_THAT_MAY_DIFFER = ("column", "unit", "max_text_length", "where", "null_users")
 
 
 @dataclass(frozen=True, eq=False)

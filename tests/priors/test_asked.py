@@ -64,6 +64,12 @@ def test_a_release_is_given_as_it_is_by_its_folder_or_its_run_and_needs_no_word(
     assert f"run {earlier.run_id}" in plans[0].privacy.caveats[0]
 
 
+def test_rows_without_a_user_change_no_token_of_a_prior(private, ledger):
+    dropping = Corpus(private.where, user="who", text="what", null_users="drop")
+    earlier = dphh.ngrams(dropping, **ASK).run(ledger=ledger)
+    assert listed(dphh.ngrams(private, prior=earlier, **ASK)) == ["good", "morning"]
+
+
 def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path):
     rows = pl.read_parquet(private.where[0]).with_columns(lang=pl.lit("en"))
     rows.write_parquet(tmp_path / "grouped.parquet")
