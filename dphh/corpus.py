@@ -80,7 +80,7 @@ class Corpus:
     account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
-    #: The column of the groups that `counts` counts within.
+    #: The column of the groups within which a run counts users.
     by: str | None
 
     @checked_call
@@ -235,23 +235,8 @@ def narrowed(
     return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 
 
-def in_groups(corpus: Corpus, by: str | None) -> Corpus:
-    """For `counts`: the corpus with this column of groups."""
-    return replace_corpus(corpus, by=by)
-
-
-def with_one_user_column(corpus: Corpus) -> Corpus:
-    """Refuse several user columns: a count of any verb is a number of people."""
-    if len(corpus.user) > 1:
-        raise UsageError(
-            f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
-            "item, and a combination of columns is not a user: name the one column of user ids"
-        )
-    return corpus
-
-
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:
-    """For `trie`: cut whole items into runs of `unit` characters; other readings stay as is."""
+    """For tries: cut whole items into runs of `unit` characters; other readings stay as is."""
     if corpus.content.reading == "whole":
         if corpus.content.unit not in (None, unit):
             raise UsageError(

@@ -16,8 +16,9 @@ from dphh.columns import (
     TRIE_AND_COUNTS_SCHEMA,
     sorted_rows,
 )
-from dphh.corpus import Corpus, as_sequences, in_groups, with_one_user_column
+from dphh.corpus import Corpus, as_sequences, replace_corpus
 from dphh.engines.host import Host, Once
+from dphh.errors import UsageError
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import count_found_items, counts_levels
@@ -39,10 +40,6 @@ Options = ParamSpec("Options")
 LevelsFunction = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
 
 
-def _corpus_unchanged(corpus: Corpus, _: Price) -> Corpus:
-    return corpus
-
-
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
     """The corpus, which is refused if the prior was split into other tokens. If the run counts
     users, the corpus gets its column of groups, and is refused if it has several user columns."""
@@ -50,8 +47,12 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
         check_same_tokens("prior", price.prior.reading, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
-    by = dict(price.parameters).get("by")
-    return in_groups(with_one_user_column(corpus), by if isinstance(by, str) else None)
+    if len(corpus.user) > 1:
+        raise UsageError(
+            f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
+            "item, and a combination of columns is not a user: name the one column of user ids"
+        )
+    return replace_corpus(corpus, by=dict(price.parameters).get("by"))
 
 
 def _discloses_nothing(_: Price) -> None:
@@ -79,7 +80,7 @@ class Verb(Generic[Options]):
     #: The columns of the verb's releases.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
-    read: Callable[[Corpus, Price], Corpus] = _corpus_unchanged
+    read: Callable[[Corpus, Price], Corpus]
     #: Returns a reason if a run's outcome reveals how many users there are, else None.
     users_disclosure: Callable[[Price], UsersDisclosure | None] = _discloses_nothing
 
@@ -170,12 +171,13 @@ def run_levels(
     price: Price, host: Host, once: Once, joiner: str, say: Callable[[str], None]
 ) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
-    levels = []
+    levels, counting = [], None
     for done in VERBS[price.verb].levels(price, host, once, joiner):
         say(f"level {done.level.level}: {done.rows.num_rows:,} released")
         levels.append(done)
-    table, counting = sorted_rows(pa.concat_tables([done.rows for done in levels])), None
+    table = sorted_rows(pa.concat_tables([done.rows for done in levels]))
     if price.counting is not None:
         say("counting what was found")
-        counting, table = count_found_items(table, price.counting, host, once)
+        counting, counted = count_found_items(table, price.counting, host, once)
+        table = sorted_rows(counted)
     return RunOutcome(levels, table, counting)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from dphh.columns import DIGEST_FIELD, digest_of, meanings, sorted_rows, with_meanings
+from dphh.columns import DIGEST_FIELD, digest_of, meanings, with_meanings
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
@@ -276,7 +276,7 @@ def release_of(
     if found.counting is not None:
         manifest["counting"] = found.counting
     manifest["columns"] = meanings(found.table.schema.names)
-    table = with_meanings(sorted_rows(found.table))
+    table = with_meanings(found.table)
     return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
 
 
