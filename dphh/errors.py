@@ -35,8 +35,8 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
-    #: Whether the run had been paid for when this was raised; None if unknown.
-    spent: bool | None = None
+    #: Of a command: whether its run had been paid for when it ended so.
+    spent = False
 
     def __str__(self) -> str:
         """Escapes control characters: names of files and columns must not steer a terminal."""
@@ -51,10 +51,6 @@ class UsageError(DphhError, ValueError):
 
 class UnpricedEventError(UsageError):
     """An event of a kind that this version of dphh cannot price."""
-
-
-class PortTakenError(UsageError):
-    """The gateway cannot listen at the given address, for instance because the port is in use."""
 
 
 class CorpusError(DphhError):

@@ -119,8 +119,6 @@ def _report_failure(problem: BaseException) -> int:
     if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
         _print_error_as_json(problem)
     match problem:
-        case click.exceptions.Exit():
-            return problem.exit_code
         case click.ClickException():
             problem.show()
             return problem.exit_code
@@ -131,9 +129,6 @@ def _report_failure(problem: BaseException) -> int:
         case ModuleNotFoundError() if (missing := extra_to_install(problem)) is not None:
             click.echo(f"dphh: {missing}", err=True)
             return 2
-        case BrokenPipeError():
-            sys.stderr.close()
-            return 1
         case Exception():
             click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)
             click.echo(

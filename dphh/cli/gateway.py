@@ -8,26 +8,13 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import confirm_higher_cap, ledger_option, with_options
-from dphh.engines import ENGINES
+from dphh.cli.options import confirm_higher_cap, json_option, ledger_option, run_options
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.wording.lines import plural
 
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 _DEFAULT_PORT = 9494
-
-
-gateway_options = with_options(
-    ledger_option,
-    click.option(
-        "--engine",
-        type=click.Choice(ENGINES),
-        default="duckdb",
-        help="The engine of all runs: duckdb, polars or spark.",
-    ),
-    click.option("--memory-limit", metavar="SIZE", help="Memory for a run, such as 4GB."),
-    click.option("--threads", type=click.IntRange(min=1), help="Threads that a run may use."),
-)
 
 
 @click.group(invoke_without_command=True)
@@ -40,7 +27,7 @@ gateway_options = with_options(
     is_flag=True,
     help="Listen beyond the loopback without TLS, behind a proxy that has TLS.",
 )
-@gateway_options
+@run_options
 @click.pass_context
 def serve(
     context: click.Context,
@@ -75,9 +62,8 @@ def serve(
     server = Server(
         gateway.app(), gateway.close, host=host, port=port, certificate=certificate, key=key
     )
-    count = len(book.analysts())
     address = f"http{'s' if certificate else ''}://{host}:{server.port}"
-    click.echo(f"serving {address} to {count} analyst{'' if count == 1 else 's'}", err=True)
+    click.echo(f"serving {address} to {plural(len(book.analysts()), 'analyst')}", err=True)
     server.run_until_stopped()
     click.echo("stopped; a run that was cut short goes on when it is asked for again", err=True)
 
@@ -152,7 +138,7 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
 
 
 @serve.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @ledger_option
 @click.pass_context
 def show(context: click.Context, as_json: bool, ledger_file: str | None) -> None:

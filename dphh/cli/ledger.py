@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from importlib.metadata import version
 from math import fsum
 from typing import Any
@@ -15,6 +16,7 @@ from dphh.cli.options import (
     content_options_given,
     corpus_options,
     existing_ledger,
+    json_option,
     ledger_option,
 )
 from dphh.cli.signatures import as_flag
@@ -34,7 +36,6 @@ from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, visible_text, wrapped
 from dphh.wording.options import respell_options
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _rule_option = click.option(
     "--kept",
     type=click.Choice(RULES),
@@ -102,14 +103,10 @@ def _check_columns(corpus: Corpus) -> None:
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
     try:
-        host = open_host("duckdb", corpus, SystemRandomness(), Limits())
-        if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-            click.echo(
-                f"note: {respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)}; until then each run "
-                "is refused",
-                err=True,
-            )
-        host.close()
+        with closing(open_host("duckdb", corpus, SystemRandomness(), Limits())) as host:
+            if corpus.content.null_users == "refuse" and host.has_rows_without_user():
+                missing = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
+                click.echo(f"note: {missing}; until then each run is refused", err=True)
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise
@@ -168,7 +165,7 @@ def groups(account: str, by: str | None, groups: str | None, ledger_file: str | 
 
 @ledger.command()
 @click.argument("account", required=False)
-@_json_option
+@json_option
 @ledger_option
 def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Show what was spent, the caps, and what is left; of one ACCOUNT also its runs and history.

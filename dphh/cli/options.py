@@ -57,6 +57,21 @@ engine_option = grouped_option(
     metavar="ENGINE",
     help="duckdb, polars or spark.",
 )
+#: Where a run runs, and what it may take there.
+run_options = with_options(
+    ledger_option,
+    engine_option,
+    grouped_option(
+        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory for a run, such as 4GB."
+    ),
+    grouped_option(
+        "--threads",
+        group=WHERE,
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads that a run may use.",
+    ),
+)
 json_option = grouped_option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
 )

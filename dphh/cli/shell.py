@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from dphh.asking.clients import init_sql
-from dphh.cli.gateway import gateway_options
+from dphh.cli.options import run_options
 from dphh.corpora.quoted import literal
 from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
@@ -28,7 +28,7 @@ _INSTALL_ADVICE = (
 
 
 @click.command()
-@gateway_options
+@run_options
 @click.argument("shell_arguments", nargs=-1)
 def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_options: Any) -> None:
     """Open the DuckDB shell with dphh's macros in it: FROM dphh_ledger(); and so on.

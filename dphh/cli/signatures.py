@@ -22,7 +22,7 @@ _OPTIONS_WITH_METAVAR = {
     "REGEX": ("keep", "keep_tokens", "drop"),
     "CHARS": ("strip", "character_set"),
     "HOW": ("as_", "accounting", "choice", "sampling", "split"),
-    "WHAT": ("characters", "too_long", "null_users"),
+    "WHAT": ("too_long", "null_users"),
     "METHOD": ("method",),
     "N[,N...]": ("max_items",),
     "S[,S...]": ("shares",),

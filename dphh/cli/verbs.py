@@ -19,6 +19,7 @@ from dphh.cli.options import (
     grouped_option,
     json_option,
     ledger_option,
+    run_options,
     with_options,
 )
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, option, options_given
@@ -27,25 +28,18 @@ from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
+from dphh.replay import Note
 from dphh.report.sentences import number_of_items
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
 _CORPUS_HELP = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
-_run_options = with_options(
+_options_of_any_run = with_options(
     grouped_option(
         "--files", group=CORPUS, multiple=True, metavar="PATH",
         help="Only these files of a corpus in the ledger.",
     ),
-    ledger_option,
-    engine_option,
-    grouped_option(
-        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory for the run, such as 4GB."
-    ),
-    grouped_option(
-        "--threads", group=WHERE, type=click.IntRange(min=1), metavar="N",
-        help="Threads that the run may use.",
-    ),
+    run_options,
     grouped_option(
         "--run-id", group=WHERE, metavar="ID",
         help="The run's name: the same gives the same release.",
@@ -87,7 +81,8 @@ def _command(verb: Verb[...]) -> click.Command:
     ]
     said = f"{verb.summary}\n\n{_CORPUS_HELP}"
     named = click.command(verb.name.replace("_", "-"), cls=Command, help=said)
-    shown = corpus_options(verb_options=verb.options)(with_options(*options)(_run_options(run)))
+    with_all = with_options(*options)(_options_of_any_run(run))
+    shown = corpus_options(verb_options=verb.options)(with_all)
     return named(click.argument("corpus")(shown))
 
 
@@ -101,11 +96,11 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
         assert plan.corpus is not None
         check_columns(plan.corpus)
-        text = plan_text(plan.price, plan.corpus, book, details=run["details"])
-        click.echo(json.dumps(plan.to_json()) if run["as_json"] else text)
+        if run["as_json"]:
+            click.echo(json.dumps(plan.to_json()))
+        else:
+            click.echo(plan_text(plan.price, plan.corpus, book, details=run["details"]))
         return
-    from dphh.replay import Note  # not above: `--help` and `--plan` must not wait for it
-
     console = None
     if not run["quiet"] and sys.stderr.isatty():
         from rich.console import Console

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dphh.errors import PortTakenError, UsageError
+from dphh.errors import UsageError
 
 #: A connection is closed if its request is not complete after this many seconds.
 REQUEST_SECONDS = 10.0
@@ -94,7 +94,7 @@ class Server(uvicorn.Server):
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family)
         except OSError as problem:
-            raise PortTakenError(
+            raise UsageError(
                 f"--port: cannot listen at {host}:{port} ({problem.strerror}); choose another"
             ) from None
 
