@@ -134,8 +134,11 @@ def _options_table(verb: str, tables_and_paths: bool) -> pa.Table:
 
 
 def _shown_default(parameter: Parameter) -> str | None:
+    """The default of an option, as SQL and addresses take it."""
     if parameter.default is Parameter.empty:
         return "needed"
+    if isinstance(parameter.default, bool):
+        return str(parameter.default).lower()
     return None if parameter.default in (None, "", ()) else str(parameter.default)
 
 

@@ -5,7 +5,8 @@ A frame's verb makes the frame a corpus and calls the verb:
 
     frame.dphh.ngrams(user="author", text="body", max_n=6, epsilon=1.0, delta=1e-7).run()
 
-A lazy frame stays lazy until the plan runs; Polars then optimises it together with the level.
+A lazy frame stays lazy until the plan runs. The run looks at its columns of users first, and then
+collects the columns that the corpus names.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ trie = verb_function(TRIE)
 ldp_trie = verb_function(LDP_TRIE)
 counts = verb_function(COUNTS)
 
+#: What the frame itself is, and what `trie` has as an option of its own.
 _CORPUS_OPTIONS_NOT_TAKEN = ("source", "connection", "unit")
 
 

@@ -10,7 +10,9 @@ import pytest
 
 import dphh
 from dphh import Corpus
+from dphh.asking.asked import typed_options
 from dphh.errors import Notice
+from dphh.registry import VERBS
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -139,6 +141,14 @@ def test_of_a_named_corpus_it_may_be_said_which_rows_count(con, ledger):
     assert kept == "(contains(what, 'cat')\n) AND (\"who\" >= 'u1'\n)"
     with pytest.raises(duckdb.InvalidInputException, match="a subquery"):
         con.execute("FROM dphh_items('reviews', where_rows := 'who = (SELECT 1)', epsilon := 1.0)")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_default_that_is_shown_is_one_that_may_be_given(con, verb):
+    shown = con.execute(f"SELECT option, \"default\" FROM dphh_options('{verb}')").fetchall()
+    given = {option: default for option, default in shown if default not in (None, "needed")}
+    options = VERBS[verb].options
+    assert typed_options(options, given, verb) == {name: options[name].default for name in given}
 
 
 def test_a_database_file_keeps_no_macro(tmp_path, ledger):
