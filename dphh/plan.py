@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from inspect import Parameter as Option
 from inspect import Signature
@@ -118,14 +118,18 @@ class Plan:
 
 def plan_from_json(found: dict[str, Any] | str) -> Plan:
     """The plan that `to_json` or `dumps` wrote. A table in memory is not part of that text: pass it
-    again as `run(corpus=...)`."""
-    if isinstance(found, str):
-        try:
-            found = json.loads(found)
-        except ValueError as problem:
-            raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
+    again as `run(corpus=...)`.
+
+    A price in a file is not trusted. The plan is made again of its verb and its parameters, and all
+    that the text says of it must be so.
+    """
     try:
-        plan = _written_plan(found)
+        said = json.loads(found if isinstance(found, str) else json.dumps(found))
+    except (TypeError, ValueError) as problem:
+        raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
+    try:
+        plan = _made_again(said)
+        anew = {**plan.to_json(), **_of_table(plan.price, said["corpus"])}
     except UsageError:
         raise
     except KeyError as problem:
@@ -134,49 +138,45 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         ) from None
     except (AttributeError, TypeError, ValueError):
         raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
-    anew = _price_again(plan)
-    of_files = plan.price.privacy.provided is None
-    says = privacy_of_corpus(anew.price, _user_from_json(found), of_files=of_files)
-    if replace(anew, price=replace(anew.price, privacy=says)) != plan:
+    if json.loads(json.dumps(anew)) != said:
         raise UsageError(
             f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
             f"`{plan.verb}` with its parameters: it was edited, or written by another version. "
             "Make the plan again"
         )
-    return anew
+    return plan
 
 
-def _written_plan(found: Any) -> Plan:
-    """The plan as it is written, before it is compared with what this dphh computes."""
-    where = found["corpus"]
-    of_files = where and where["kind"] == "path"
-    return Plan(
-        Price.from_json(found),
-        corpus_from_json(where, account=where["account"]) if of_files else None,
-    )
-
-
-def _user_from_json(found: Any) -> tuple[str, ...]:
-    """The user columns of a written plan. They are written even if the corpus is a table in memory,
-    which is not."""
-    return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
-
-
-def _price_again(plan: Plan) -> Plan:
-    """Price the plan's parameters again, because a price in a file is not trusted."""
-    if plan.verb not in VERBS:
+def _made_again(said: Any) -> Plan:
+    """The plan of the verb and the parameters that are written, as this dphh makes it."""
+    if said["verb"] not in VERBS:
         raise UsageError(
-            f"plan: found the verb {plan.verb!r}, which this dphh lacks; make the plan again"
+            f"plan: found the verb {said['verb']!r}, which this dphh lacks; make the plan again"
         )
-    verb = VERBS[plan.verb]
+    verb, where = VERBS[said["verb"]], said["corpus"]
+    parameters = {name: _as_parameter(value) for name, value in said["parameters"].items()}
     try:
-        price = verb.price(**dict(plan.parameters))
+        price = verb.price(**parameters)
     except TypeError:
         raise UsageError(
-            f"plan: `{plan.verb}` does not have all of the parameters "
-            f"{', '.join(name for name, _ in plan.parameters)}; make the plan again"
+            f"plan: `{verb.name}` does not have all of the parameters {', '.join(parameters)}; "
+            "make the plan again"
         ) from None
-    return Plan(price, plan.corpus and verb.read(plan.corpus, price))
+    if where is None or where["kind"] != "path":
+        return Plan(price)
+    return Plan(price, verb.read(corpus_from_json(where, account=where["account"]), price))
+
+
+def _of_table(price: Price, where: Any) -> dict[str, Any]:
+    """What a plan of a table in memory says of that table, which is not made again."""
+    if where is None or where["kind"] == "path":
+        return {}
+    privacy = privacy_of_corpus(price, checked_user(where["user"]), of_files=False)
+    return {"privacy": privacy.to_json(), "corpus": where}
+
+
+def _as_parameter(value: Any) -> Parameter:
+    return tuple(_as_parameter(part) for part in value) if isinstance(value, list) else value
 
 
 class VerbFunction(Protocol, Generic[Options]):

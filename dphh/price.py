@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from dphh.levels.counts import FoundCounts
-from dphh.levels.level import Level, level_from_json
+from dphh.levels.level import Level
 from dphh.prior import Prior
-from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
+from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.rows.user import CONDITION_ON_ROWS
 
@@ -138,19 +138,11 @@ class Finds:
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
-        pairs = {name: [list(pair) for pair in getattr(self, name)] for name in _PAIR_FIELDS}
-        said = {**asdict(self), **pairs}
+        said = asdict(self)
+        for pairs in ("users_by_held", "users_by_length"):
+            said[pairs] = [list(pair) for pair in said[pairs]]
         many = said.pop("users_of_many")
         return said if many is None else {**said, "users_of_many": list(many)}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Finds:
-        pairs = {name: tuple(map(tuple, found[name])) for name in _PAIR_FIELDS}
-        many = found.get("users_of_many")
-        return cls(**{**found, **pairs, "users_of_many": many and tuple(many)})
-
-
-_PAIR_FIELDS = ("users_by_held", "users_by_length")
 
 
 @dataclass(frozen=True)
@@ -204,20 +196,3 @@ class Price:
             **({} if self.counting is None else {"counting": self.counting.to_json()}),
             **({} if self.prior is None else {"prior": self.prior.to_json()}),
         }
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Price:
-        return cls(
-            verb=found["verb"],
-            method=found["method"],
-            parameters=tuple((k, _as_parameter(v)) for k, v in found["parameters"].items()),
-            levels=tuple(level_from_json(level) for level in found["levels"]),
-            privacy=Privacy.from_json(found["privacy"]),
-            finds=Finds.from_json(found["finds"]),
-            events=events_from_json(found["events"]),
-            counting=FoundCounts.from_json(found["counting"]) if "counting" in found else None,
-        )
-
-
-def _as_parameter(value: Any) -> Parameter:
-    return tuple(_as_parameter(part) for part in value) if isinstance(value, list) else value

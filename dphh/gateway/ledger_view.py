@@ -93,8 +93,9 @@ class LedgerView:
             usual = 403 if isinstance(problem, BudgetRefused) else 400
             return Answer(refused=said, status=getattr(problem, "status", usual))
         return Answer(
-            refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() says "
-            "what is spent; the same request continues a run that was paid for at no further price",
+            refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() "
+            "says what is spent; the same request continues a run that was paid for at no further "
+            "price",
             status=500,
             log=said or f"a defect of dphh, {type(problem).__name__}",
         )

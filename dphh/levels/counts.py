@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -146,8 +146,3 @@ class FoundCounts:
         if not self.min_users:
             del said["min_users"]
         return {**said, "sigma": self.noisiest.sigma, "half_width": self.noisiest.half_width}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> FoundCounts:
-        said = {each.name: found[each.name] for each in fields(cls) if each.name in found}
-        return cls(**{**said, "groups": tuple(said.get("groups", ()))})

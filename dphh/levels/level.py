@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, ClassVar
-
-from dphh.errors import UsageError
-from dphh.folders import import_folder
-
-#: Each kind of level by its name in JSON.
-KINDS: dict[str, type[Level]] = {}
 
 
 class Level:
@@ -22,10 +16,6 @@ class Level:
     shown: ClassVar[tuple[str, ...]] = ()
 
     level: int
-
-    def __init_subclass__(cls) -> None:
-        if "kind" in vars(cls):
-            KINDS[cls.kind] = cls
 
     def in_words(self) -> tuple[str, ...]:
         """The level's bounds, noise and thresholds, in sentences for people."""
@@ -50,15 +40,3 @@ class LevelOnGrid(Level):
 
     def _grid_to_users(self, grid: int) -> float:
         return grid / 2.0**self.grid_bits
-
-
-def level_from_json(found: dict[str, Any]) -> Level:
-    import_folder("dphh.levels")
-    kind: Any = KINDS.get(found["kind"])
-    if kind is None:
-        raise UsageError(
-            f"plan: found a level of kind {found['kind']!r}; this dphh knows "
-            f"{', '.join(sorted(KINDS))}"
-        )
-    level: Level = kind(**{field.name: found[field.name] for field in fields(kind)})
-    return level

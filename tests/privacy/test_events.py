@@ -138,7 +138,7 @@ def test_what_nobody_has_priced_is_refused(what, unknown):
 def test_a_plan_of_a_newer_dphh_is_refused():
     found = dphh.items(epsilon=1.0, delta=1e-7).to_json()
     found["events"] += json.loads(WRITTEN)
-    with pytest.raises(UnpricedEventError, match="newer dphh"):
+    with pytest.raises(UsageError, match="written by another version"):
         dphh.plan_from_json(found)
 
 

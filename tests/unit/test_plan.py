@@ -72,6 +72,10 @@ def test_a_plan_on_a_table_in_memory_comes_back_without_it():
     plan = items(Corpus(frame, user="who", text="what"), epsilon=1, delta=1e-7)
     back = plan_from_json(plan.dumps())
     assert back.corpus is None
+    edited = plan.to_json()
+    edited["privacy"]["unit"] = "everybody"
+    with pytest.raises(UsageError, match="edited"):
+        plan_from_json(edited)
     with pytest.raises(UsageError, match=r"pass run\(corpus="):
         back.run()
 
@@ -87,7 +91,7 @@ def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused():
         said = found["privacy"]
         assert (said["protects"], said["both_directions"]) == (protects, both_directions)
         del said["protects"]
-        with pytest.raises(UsageError, match="found 'protects' missing"):
+        with pytest.raises(UsageError, match="edited, or written by another version"):
             plan_from_json(found)
 
 

@@ -7,9 +7,9 @@ their names; a query to take gives its rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
-
-from dphh.folders import import_folder
 
 #: For each step, by its name: the function that runs it.
 STEPS: dict[str, Callable[..., Any]] = {}
@@ -21,4 +21,6 @@ def step(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-import_folder("dphh.engines.polars.steps")
+# Each file registers its own.
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
