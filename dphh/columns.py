@@ -122,37 +122,31 @@ def digest_of(table: Any) -> str:
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
-    """The declared groups, each once and sorted; a wrong `by` or wrong groups are refused."""
+    """The declared groups, each once and sorted, so that the same groups make the same request; a
+    wrong `by` or wrong groups are refused."""
     if by is None:
         if groups:
             raise UsageError("groups: needs by=, the name of the column that has these values")
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = sorted_groups(groups)
-    if "" in declared and any(declared):
-        raise UsageError(
-            "groups: found an empty value, as between two commas; leave it out: rows with an empty "
-            f"text are counted as {OTHER_GROUP!r}"
-        )
-    if not declared or not all(isinstance(group, str) and group for group in declared):
+    listed = map(str.strip, groups.split(",")) if isinstance(groups, str) else groups
+    declared = [*listed] if isinstance(listed, Iterable) else []
+    if not any(declared) or not all(isinstance(group, str) for group in declared):
         raise UsageError(
             "groups: missing; give the values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"
+        )
+    if "" in declared:
+        raise UsageError(
+            "groups: found an empty value, as between two commas; leave it out: rows with an empty "
+            f"text are counted as {OTHER_GROUP!r}"
         )
     if OTHER_GROUP in declared:
         raise UsageError(
             f"groups: found {OTHER_GROUP!r}, which is the name for all others; leave it out"
         )
-    return declared
-
-
-def sorted_groups(groups: str | Sequence[str]) -> tuple[str, ...]:
-    """The groups, each once and sorted, so that the same groups make the same request."""
-    each = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
-    if not all(isinstance(group, str) for group in each):
-        return each  # `checked_groups` refuses these
-    return tuple(sorted(set(each)))
+    return tuple(sorted(set(declared)))
 
 
 def stored_table(data: bytes) -> pa.Table:

@@ -146,7 +146,7 @@ def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
                 f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
                 f"{', '.join(budget.groups) or 'none'}. Nothing was spent"
             )
-        options.setdefault("groups", budget.groups.get(by))
+        options.setdefault("groups", budget.groups.get(by, ()))
     corpus = of_files(budget.corpus)
     try:
         plan = verb_function(verb, view.book, may_read_files=False)(corpus, **options)

@@ -41,8 +41,7 @@ def with_public_knowledge(
     content = None if corpus is None else corpus.content
     account = None if corpus is None else corpus.account
     if isinstance(by, str) and not options.get("groups") and ledger is not None and account:
-        declared = ledger.status(account).groups
-        named["groups"] = [*declared[by]] if by in declared else None
+        named["groups"] = ledger.status(account).groups.get(by, ())
     for option in ("prior", "of", "domain"):
         asked = named.get(option)
         if isinstance(asked, (str, Path)):
