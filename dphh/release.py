@@ -156,7 +156,7 @@ class Release:
 
     @checked_call
     def why(self, phrase: str | Sequence[str]) -> Why:
-        """Explain why a phrase is not in the release, from the manifest alone. Costs nothing."""
+        """Explain why a phrase is not in the release, from the release alone. Costs nothing."""
         from dphh.engines import tokens_of
         from dphh.report.why import why
 

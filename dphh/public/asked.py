@@ -64,9 +64,12 @@ def _named_release(
     named: str | Path, ledger: Ledger | None, *, may_read_files: bool
 ) -> Release | None:
     """The release that a folder or a run id names; None if it names none."""
-    if may_read_files and (Path(named) / MANIFEST).is_file():
-        return Release.load(named)
-    if not (may_read_files and Path(named).exists()):
+    there = False
+    with suppress(OSError):  # a long list is no name of a file
+        if may_read_files and (Path(named) / MANIFEST).is_file():
+            return Release.load(named)
+        there = may_read_files and Path(named).exists()
+    if not there:
         with suppress(LedgerError):
             manifest, parquet = (ledger or Ledger()).release(str(named))
             return Release.from_parquet(parquet, manifest)
@@ -154,8 +157,8 @@ def _prior(asked: Any, options: Options, content: Content | None, *, may_read_fi
 
 def _unknown_name_error(option: str, named: object) -> UsageError:
     return UsageError(
-        f"{option}: {named} is neither a release's folder, nor a text file, nor the run id of "
-        "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+        f"{option}: {str(named)[:100]} is neither a release's folder, nor a text file, nor the run "
+        "id of a release in the ledger; `dphh ledger show` and FROM dphh_releases() list run ids"
     )
 
 

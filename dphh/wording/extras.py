@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-#: For each optional package, the extra that installs it.
-EXTRAS = {
-    "altair": "plot",
-    "cryptography": "testing",
-    "deltalake": "delta",
-    "duckdb_cli": "shell",
-    "ipywidgets": "notebook",
-    "matplotlib": "examples",
-    "py4j": "spark",
-    "pyiceberg": "iceberg",
-    "pyspark": "spark",
-    "starlette": "serve",
-    "uvicorn": "serve",
-}
+#: For each package whose import says nothing else where it is missing, the extra that installs it.
+EXTRAS = {"cryptography": "testing", "starlette": "serve", "uvicorn": "serve"}
 
 
 def extra_to_install(problem: ModuleNotFoundError) -> str | None:

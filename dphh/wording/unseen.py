@@ -1,8 +1,8 @@
-"""Characters that are invisible or control how text is displayed: the one table for all output.
+"""Characters that are invisible or control how text is displayed: the one table for items.
 
-Pages, charts, terminals, errors and CSV cells each escape them in their own way. This module says
-which characters they are, and in which contexts some of them are legitimate. Code points follow
-Unicode 16.
+Pages, charts, terminals and CSV cells each escape them in their own way. This module says which
+characters they are, and in which contexts some of them are legitimate. Code points follow
+Unicode 16. Errors and JSON escape what steers a terminal alone (`dphh.errors.CONTROLS`).
 """
 
 from __future__ import annotations
