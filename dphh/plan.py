@@ -9,6 +9,7 @@ from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from dphh.corpora.tables import refuse_columns_missing_in_memory
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError, hiding_private_details
 from dphh.ledger import Ledger
@@ -203,7 +204,7 @@ def verb_function(
                 "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
         if corpus is not None and corpus.source is not None:
-            _refuse_missing_columns(corpus)
+            refuse_columns_missing_in_memory(corpus)
         asked = {name: python_value(value) for name, value in options.items()}
         given: Any = with_public_knowledge(asked, corpus, ledger, may_read_files=may_read_files)
         price = verb.price(*args, **given)
@@ -216,13 +217,3 @@ def verb_function(
         [first, *verb.options.values()], return_annotation=Plan
     )
     return checked_call(plan)
-
-
-def _refuse_missing_columns(corpus: Corpus) -> None:
-    """Refuse a table in memory that lacks a column, before a plan is made for it."""
-    from dphh.corpora.files import refuse_missing_columns  # slow to import
-    from dphh.corpora.tables import has_rows_in_memory
-
-    if has_rows_in_memory(corpus):
-        names = getattr(corpus.source, "column_names", None) or corpus.source.columns
-        refuse_missing_columns(corpus, [str(name) for name in names])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -34,22 +33,22 @@ class Note(str):
         return note
 
 
-def earlier_run(
-    request: Request, ledger: Ledger, files: str, later: Callable[[str], None]
-) -> str | None:
+def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | None, Note | None]:
     """The id of the run whose release this request gets, or which it continues; None if this is a
-    new run. Refuses a request that may be a repeat, if a cap would pay for it twice.
+    new run, with a note that is true if it begins. Refuses a request that may be a repeat, if a cap
+    would pay for it twice.
 
     `files`: the hash by which the ledger recognises the request's files, '' if the data are not
-    local files. `later` takes a note that is true only if a run begins.
+    local files.
     """
     found = _runs_on_tables.get(_key(request, ledger))
     if found is not None and found[0]() is request.corpus.source:
-        return found[1]
-    if (earlier := ledger.last_like(request)) is None:
-        return None
-    if files:  # others: they have changed since
-        return earlier.run_id if files == earlier.files else None
+        return found[1], None
+    earlier = ledger.last_like(request)
+    if earlier is None or (files and files != earlier.files):  # the files have changed since
+        return None, None
+    if files:
+        return earlier.run_id, None
     said = (
         f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} was the same request, and whether its "
         "data were the same cannot be seen"
@@ -59,8 +58,7 @@ def earlier_run(
             f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
             "which is free, or again=True to spend again"
         )
-    later(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
-    return None
+    return None, Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not")
 
 
 def remember(request: Request, ledger: Ledger, run_id: str) -> None:

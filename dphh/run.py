@@ -81,10 +81,10 @@ def run(
     request = Request.of(price, corpus)
     state = files_state(corpus)
     files = state[:STORED_HASH_DIGITS]
-    given, told = run_id, list[str]()  # `told` is printed when the run can no longer be refused
+    given, note = run_id, None  # `note` is shown when the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
-        run_id = earlier_run(request, book, files, told.append)
+        run_id, note = earlier_run(request, book, files)
     if out is not None:
         checked_folder(out, run_id)
 
@@ -120,7 +120,7 @@ def run(
             remember(request, book, booked.run_id)
         if booked.release is not None:  # another process has settled the run meanwhile
             return _save_to_folder(_stored_release(booked), out)
-        _announce_run(corpus, booked, [*told], say)
+        _announce_run(corpus, booked, note, say)
         source.set_secret_key(booked.key)
         with _recording_failure(price, book, booked):
             say("reading the corpus")
@@ -210,9 +210,9 @@ def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     return release
 
 
-def _announce_run(corpus: Corpus, booked: Booked, told: list[str], say: Progress) -> None:
-    for line in told:
-        say(line)
+def _announce_run(corpus: Corpus, booked: Booked, note: Note | None, say: Progress) -> None:
+    if note is not None:
+        say(note)
     if booked.new and not booked.accounts:
         say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
     if not booked.new:

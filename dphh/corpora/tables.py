@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpora.files import refuse_duplicate_columns
+from dphh.corpora.files import refuse_duplicate_columns, refuse_missing_columns
 from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
@@ -22,7 +22,7 @@ from dphh.rows.user import USER_TYPE_MESSAGE
 #: How many rows of a text file or a query are in memory at a time. Few, because what an engine
 #: makes of texts takes several times their memory.
 ROWS_AT_A_TIME = 8_192
-#: Types of tables whose rows are in memory, so that reading them twice is cheap.
+#: Types of tables that know the names of their columns; others may have to ask for them.
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
@@ -31,10 +31,12 @@ JSON_USER_MARK = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
-def has_rows_in_memory(corpus: Corpus) -> bool:
-    """Whether the corpus is a table with its rows in memory, rather than a query."""
-    kind = type(corpus.source)
-    return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
+def refuse_columns_missing_in_memory(corpus: Corpus) -> None:
+    """Refuse a column that a table with its rows in memory lacks, before a plan is made for it."""
+    source, kind = corpus.source, type(corpus.source)
+    if (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY:
+        names = getattr(source, "column_names", None) or source.columns
+        refuse_missing_columns(corpus, [str(name) for name in names])
 
 
 def schema_of_table(corpus: Corpus) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from dphh.corpora.formats import opened_corpus
 from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, UsageError
@@ -25,8 +26,6 @@ def checked_engine(engine: str) -> str:
 
 def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Host:
     """Open an engine on a corpus. Reads names and types only, no row."""
-    from dphh.corpora.formats import opened_corpus  # here, because it imports all file formats
-
     read = opened_corpus(corpus)
     try:
         if checked_engine(engine) == "duckdb":
