@@ -6,7 +6,6 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,7 +197,6 @@ class Release:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
         out = checked_folder(folder, self.run_id)
         try:
-            out.mkdir(parents=True, exist_ok=True)
             write_whole(out / TABLE, self.parquet())
             write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
         except OSError as problem:
@@ -296,12 +294,14 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def checked_folder(folder: str | Path, run_id: str | None) -> Path:
-    """The folder to write to, which is refused before anything is spent if it has another
-    release."""
+    """The folder to write to, which is made if it is not there. It is refused, before anything is
+    spent, if it takes no files or has another release."""
     out = local_path_to_write("out", folder).absolute()
     try:
         taken = not _run_ids_in(out) <= {run_id} - {None}
-        _try_to_write(out)
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
     except OSError as problem:
         raise UsageError(
             f"out: {out} cannot be written ({problem.strerror}); give another folder"
@@ -312,23 +312,6 @@ def checked_folder(folder: str | Path, run_id: str | None) -> Path:
             "give a new folder, or move that release"
         )
     return out
-
-
-def _try_to_write(out: Path) -> None:
-    """Make the folder and a file in it, and remove both again: some file systems that take files
-    take no new folders."""
-    made = []
-    try:
-        for folder in (*reversed(out.parents), out):
-            if not folder.exists():
-                folder.mkdir()
-                made.append(folder)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    finally:
-        for folder in reversed(made):
-            with suppress(OSError):  # another process has begun to write there
-                folder.rmdir()
 
 
 def _run_ids_in(out: Path) -> set[str | None]:
