@@ -63,26 +63,10 @@ class Privacy:
         return warnings(self.published_epsilon, self.delta)
 
     def to_json(self) -> dict[str, Any]:
-        of_some = {
-            "central_epsilon": self.central_epsilon,
-            "user_epsilon": self.user_epsilon,
-            "shuffled_epsilon": self.shuffled_epsilon,
-            "shuffled_user_epsilon": self.shuffled_user_epsilon,
-            "provided": self.provided,
-        }
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "unit": self.unit,
-            "protects": self.protects,
-            "adjacency": self.adjacency,
-            "both_directions": self.both_directions,
-            "theorem": self.theorem,
-            "delta_shares": dict(self.delta_shares),
-            "caveats": list(self.caveats),
-            **({"warnings": list(self.warnings)} if self.warnings else {}),
-            **{name: value for name, value in of_some.items() if value is not None},
-        }
+        """Its fields, without those that are None; and warnings, if there are any."""
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        said |= {"delta_shares": dict(self.delta_shares), "caveats": list(self.caveats)}
+        return said | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Privacy:
@@ -177,12 +161,6 @@ class Price:
 
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options with which the verb gives the same price again: the parameters, with the
-        prior itself in place of its digest."""
-        return dict(self.parameters) | ({} if self.prior is None else {"prior": self.prior})
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -36,8 +36,6 @@ class Why:
 
     tokens: Tokens
     reason: Reason
-    #: The shortest parts of the phrase that were not released, but had to be for it.
-    missing: tuple[Tokens, ...]
     said: str
 
     def __repr__(self) -> str:
@@ -47,15 +45,11 @@ class Why:
 def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> Why:
     """Whether a phrase was released and, if not, at which step it was dropped."""
     tokens = _tokens_of_phrase(release, phrase, tokens_of)
-    reason, said, *missing = next(_reasons(release, tokens))
-    return Why(tokens, reason, tuple(missing), said)
+    return Why(tokens, *next(_reasons(release, tokens)))
 
 
-def _reasons(
-    release: Released, tokens: Tokens
-) -> Iterator[tuple[Reason, str, *tuple[Tokens, ...]]]:
-    """The reasons that apply to a phrase, the decisive one first: each with a sentence, and the
-    parts that were missing."""
+def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
+    """The reasons that apply to a phrase, the decisive one first, each with a sentence."""
     manifest, name = release.manifest, _quoted(release, tokens)
     asked, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
@@ -91,7 +85,7 @@ def _reasons(
         parts = " and ".join(_quoted(release, part) for part in missing)
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
         said = f"{said} released, and a phrase is tried only where its parts were."
-        yield "a part was not released", said, *missing
+        yield "a part was not released", said
     subject = f"{name}: its parts were released, and it" if parts_of(tokens, levels) else name
     yield "below", _threshold_sentence(release, len(tokens), subject)
 
