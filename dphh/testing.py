@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import RandomWords, check_keys
-from dphh.wording.extras import extra_to_install
 
 
 class SeededRandomness:
@@ -58,8 +57,10 @@ class SeededRandomness:
     def _next_words(self, count: int, purpose: str) -> RandomWords:
         try:
             from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-        except ModuleNotFoundError as problem:
-            raise UsageError(f"randomness: {extra_to_install(problem) or problem}") from None
+        except ModuleNotFoundError:
+            raise UsageError(
+                "randomness: cryptography is not installed; pip install 'dphh[testing]'"
+            ) from None
         with self._lock:
             position = self._positions[purpose]
             self._positions[purpose] += count

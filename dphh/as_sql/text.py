@@ -37,8 +37,8 @@ KNOWN_IN_RUN = {
 HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
--- stand for values that no plan can know; a comment says what each follows from. It shows a run
--- that finds much in every round; where little is found, rounds and levels are left out."""
+-- stand for values that no plan can know; a comment says what each follows from. Steps below a
+-- title with "if" are of a run that found so much, or so little, before them."""
 #: Made-up runs, as `RecordingHost` takes them: about how many rows a query releases, and how many
 #: times the threshold their weights are. The second run finds nothing near a threshold, so that it
 #: needs fewer rounds.

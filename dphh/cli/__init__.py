@@ -13,7 +13,6 @@ import click
 
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by_signal, received_signal, stopping
-from dphh.wording.extras import extra_to_install
 from dphh.wording.options import did_you_mean, respell_options
 
 #: For each command other than the verbs, its module. The help lists the first of these before the
@@ -126,8 +125,9 @@ def _report_failure(problem: BaseException) -> int:
             click.echo(f"dphh: {_message_of(problem)}", err=True)
             _print_notes(problem)
             return problem.exit_code
-        case ModuleNotFoundError() if (missing := extra_to_install(problem)) is not None:
-            click.echo(f"dphh: {missing}", err=True)
+        case ModuleNotFoundError(name="starlette" | "uvicorn"):
+            missing = f"this needs {problem.name}, which is not installed"
+            click.echo(f"dphh: {missing}; pip install 'dphh[serve]'", err=True)
             return 2
         case Exception():
             click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)

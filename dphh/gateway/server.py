@@ -41,7 +41,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.gateway.worker import Order, Worker
 from dphh.ledger import Ledger
-from dphh.wording.options import check_known, check_required, did_you_mean
+from dphh.wording.options import check_required, did_you_mean
 
 log = logging.getLogger("dphh.gateway")
 
@@ -269,7 +269,6 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
 def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
-    check_known(given, macro.parameters, f"dphh_{macro.name}")
     corpus = given_corpus_name(given, macro.name)
     view.budget(corpus)  # refused at once, and not after a run of the same analyst's
     asked = {name: text for name, text in given.items() if name != "corpus"}
