@@ -50,16 +50,6 @@ GROUP_TYPE_MESSAGE = (
     "texts, whole numbers, dates or booleans, or cast it to text"
 )
 
-_TEXT_OR_NONE = (str, type(None))
-_TYPES_OF_OPTIONS: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
-    ("column", str, "the name of one column"),
-    ("lower", bool, "True or False"),
-    ("strip", str, "the characters to strip, as one text"),
-    ("keep", _TEXT_OR_NONE, "a regular expression"),
-    ("drop", _TEXT_OR_NONE, "a regular expression"),
-)
-_OPTION_OF_FIELD = {"column": "text or item"}
-
 
 @dataclass(frozen=True)
 class Content:
@@ -88,11 +78,16 @@ class Content:
     where: str | None = None
 
     def __post_init__(self) -> None:
-        for option, kind, what in _TYPES_OF_OPTIONS:
-            if not isinstance(value := getattr(self, option), kind):
-                raise UsageError(
-                    f"{_OPTION_OF_FIELD.get(option, option)}: found {value!r}; give {what}"
-                )
+        value: object
+        for option, value, kind, what in (
+            ("text or item", self.column, str, "the name of one column"),
+            ("lower", self.lower, bool, "True or False"),
+            ("strip", self.strip, str, "the characters to strip, as one text"),
+            ("keep", self.keep, str | None, "a regular expression"),
+            ("drop", self.drop, str | None, "a regular expression"),
+        ):
+            if not isinstance(value, kind):
+                raise UsageError(f"{option}: found {value!r}; give {what}")
         check_choice("as_", self.reading, get_args(Reading))
         check_choice("too_long", self.too_long, get_args(TooLong))
         check_choice("null_users", self.null_users, get_args(NullUsers))
