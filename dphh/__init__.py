@@ -9,54 +9,31 @@ from dphh import _tree  # noqa: F401 - first: it finds dphh.sql and dphh.udfs
 from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
-    from dphh.asking.connect import connect
-    from dphh.asking.verbs import counts, items, ldp_trie, ngrams, trie
-    from dphh.checking import check
-    from dphh.comparing import compare
-    from dphh.corpus import Corpus
-    from dphh.detection import profile
-    from dphh.errors import (
-        BudgetRefused,
-        CorpusError,
-        DphhError,
-        EngineError,
-        LedgerError,
-        UsageError,
-    )
-    from dphh.evaluation import evaluate, exact_ngrams
-    from dphh.ledger import Ledger
-    from dphh.plan import Plan, plan_from_json
-    from dphh.release import Release
-    from dphh.rows.content import TRIEHH_WORDS
+    from dphh.asking.connect import connect as connect
+    from dphh.asking.verbs import counts as counts
+    from dphh.asking.verbs import items as items
+    from dphh.asking.verbs import ldp_trie as ldp_trie
+    from dphh.asking.verbs import ngrams as ngrams
+    from dphh.asking.verbs import trie as trie
+    from dphh.checking import check as check
+    from dphh.comparing import compare as compare
+    from dphh.corpus import Corpus as Corpus
+    from dphh.detection import profile as profile
+    from dphh.errors import BudgetRefused as BudgetRefused
+    from dphh.errors import CorpusError as CorpusError
+    from dphh.errors import DphhError as DphhError
+    from dphh.errors import EngineError as EngineError
+    from dphh.errors import LedgerError as LedgerError
+    from dphh.errors import UsageError as UsageError
+    from dphh.evaluation import evaluate as evaluate
+    from dphh.evaluation import exact_ngrams as exact_ngrams
+    from dphh.ledger import Ledger as Ledger
+    from dphh.plan import Plan as Plan
+    from dphh.plan import plan_from_json as plan_from_json
+    from dphh.release import Release as Release
+    from dphh.rows.content import TRIEHH_WORDS as TRIEHH_WORDS
 
     __version__: str
-
-__all__ = [
-    "TRIEHH_WORDS",
-    "BudgetRefused",
-    "Corpus",
-    "CorpusError",
-    "DphhError",
-    "EngineError",
-    "Ledger",
-    "LedgerError",
-    "Plan",
-    "Release",
-    "UsageError",
-    "__version__",
-    "check",
-    "compare",
-    "connect",
-    "counts",
-    "evaluate",
-    "exact_ngrams",
-    "items",
-    "ldp_trie",
-    "ngrams",
-    "plan_from_json",
-    "profile",
-    "trie",
-]
 
 #: For each module, the public names that it defines. A module is imported when one of its names is
 #: first used, so that `import dphh` waits for no engine. No public name is also the name of a
@@ -83,6 +60,8 @@ _NAMES_OF_MODULE = {
     "dphh.plan": ("Plan", "plan_from_json"),
 }
 _MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
+__all__ = list(_MODULE_OF_NAME)
+__all__ += ["__version__"]
 
 polars_namespace.register()
 
