@@ -216,8 +216,7 @@ class Release:
         lines = verified(self)
         if ledger is not None:
             book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-            manifest, data = book.release(self.run_id)
-            lines.append(same_as_in_ledger(self, Release.from_parquet(data, manifest)))
+            lines.append(same_as_in_ledger(self, stored_release(book, self.run_id)))
         return lines
 
     @classmethod
@@ -283,6 +282,12 @@ class Release:
         from dphh.report.page import release_card
 
         return release_card(self)
+
+
+def stored_release(book: Ledger, run_id: str) -> Release:
+    """The release of a settled run, as a ledger has stored it."""
+    manifest, parquet = book.release(run_id)
+    return Release.from_parquet(parquet, manifest)
 
 
 def as_polars(table: Any) -> pl.DataFrame:

@@ -30,7 +30,7 @@ from dphh.ledger.places import STORED_HASH_DIGITS, files_state
 from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, RunOutcome, run_levels
-from dphh.release import Release, checked_folder
+from dphh.release import Release, checked_folder, stored_release
 from dphh.replay import Note, earlier_run, remember, show_budget_notes
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.warned import warn
@@ -102,7 +102,7 @@ def run(
                     f"of the same {same}; again=True spends again"
                 )
             )
-        return _save_to_folder(_stored_release(before), out)
+        return _save_to_folder(stored_release(book, before.run_id), out)
 
     # Opening a host looks at columns, types and NULL user ids: an error here is free.
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
@@ -118,8 +118,8 @@ def run(
         )
         if not source.is_test:
             remember(request, book, booked.run_id)
-        if booked.release is not None:  # another process has settled the run meanwhile
-            return _save_to_folder(_stored_release(booked), out)
+        if booked.settled:  # another process has settled the run meanwhile
+            return _save_to_folder(stored_release(book, booked.run_id), out)
         _announce_run(corpus, booked, note, say)
         source.set_secret_key(booked.key)
         with _recording_failure(price, book, booked):
@@ -131,8 +131,7 @@ def run(
         # Another process that runs the same run may have settled it meanwhile.
         with suppress(LedgerError):
             if booked is not None:
-                manifest, parquet = book.release(booked.run_id)
-                return _save_to_folder(Release.from_parquet(parquet, manifest), out)
+                return _save_to_folder(stored_release(book, booked.run_id), out)
         raise
     finally:
         host.close()
@@ -188,12 +187,6 @@ def _warn_of_other_data(files: str, before: Booked) -> None:
     warn(
         f"run {before.run_id} was made before, and this is its release: {seen}. A new run id spends"
     )
-
-
-def _stored_release(booked: Booked) -> Release:
-    assert booked.release is not None
-    manifest, parquet = booked.release
-    return Release.from_parquet(parquet, manifest)
 
 
 def _save_to_folder(release: Release, out: str | Path | None) -> Release:

@@ -26,7 +26,7 @@ from dphh.asking.macros import (
 from dphh.corpus import HELP as CORPUS_HELP
 from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
-from dphh.release import Release
+from dphh.release import stored_release
 from dphh.report.plan_lines import Section
 from dphh.wording.options import check_choice
 
@@ -49,8 +49,7 @@ def answer_without_plan(
         case "releases":
             return _releases_table(ledger.runs())
         case "release":
-            manifest, parquet = ledger.release(given.get("run_id", ""))
-            return Release.from_parquet(parquet, manifest).table
+            return stored_release(ledger, given.get("run_id", "")).table
         case "help":
             return _help_table(macros(tables_and_paths=tables_and_paths))
     return _options_table(given.get("verb", ""), tables_and_paths)

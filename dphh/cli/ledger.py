@@ -30,7 +30,7 @@ from dphh.ledger.budget import RULES, Kept
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
-from dphh.release import Release
+from dphh.release import stored_release
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, visible_text, wrapped
@@ -224,8 +224,7 @@ def statement(account: str, ledger_file: str | None) -> None:
 @ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
-    manifest, parquet = existing_ledger(ledger_file).release(run_id)
-    found = Release.from_parquet(parquet, manifest)
+    found = stored_release(existing_ledger(ledger_file), run_id)
     if out:
         found.save(out)
     click.echo(found.dumps() if as_json else repr(found))

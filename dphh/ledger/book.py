@@ -83,9 +83,9 @@ class Ledger(Accounts):
     ) -> Booked:
         """Find the run of this request, or spend its whole price on every account that pays.
 
-        A settled run comes back with its release; one that did not finish continues, if its
-        `setting` is the same. `files` recognises the data; None for a test's run, which is found by
-        its `run_id` alone. `again`: book a new run, whatever ran before.
+        A settled run comes back as it is; one that did not finish continues, if its `setting` is
+        the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
+        alone. `again`: book a new run, whatever ran before.
         """
         places = places_of(request.corpus)  # looked up before the ledger is locked
         with writing(self.path) as con:
@@ -97,7 +97,7 @@ class Ledger(Accounts):
                 self._refuse(con, request, paying)
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert(con, run, request, setting, files, paying)
-        if booked.release is None:
+        if not booked.settled:
             self.booked_here.add(booked.run_id)
         return booked
 
@@ -108,8 +108,8 @@ class Ledger(Accounts):
             return None if found is None else self._entry(con, found)
 
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
-        """What `book` would do, asked before any data is read: the settled run with this id and its
-        release; None if a run may begin or continue. Refuses what `book` refuses."""
+        """What `book` would do, asked before any data is read: the settled run with this id; None
+        if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if run_id is None else self._find(con, request, None, run_id)
@@ -352,11 +352,11 @@ class Ledger(Accounts):
 
 
 def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
-    """The run that a repeated request gets: with its release if it is settled, else continued."""
+    """The run that a repeated request gets: settled, or else continued."""
     run, run_id = found["sequence"], found["run_id"]
     again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
     if found["state"] == "settled":
-        return replace(again, release=_stored_release(con, found))
+        return replace(again, settled=True)
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):

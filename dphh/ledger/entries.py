@@ -71,7 +71,7 @@ class StoredRelease(NamedTuple):
 
 @dataclass(frozen=True)
 class Booked:
-    """A run whose price is booked. With a `release`, it is settled; otherwise it may draw."""
+    """A run whose price is booked. One that is not `settled` may draw."""
 
     run_id: str
     #: The accounts that paid; none if no account holds the data, so that nothing caps the run.
@@ -81,7 +81,7 @@ class Booked:
     #: A random key. What a run draws once is derived from it: a continued run gets the same again.
     key: bytes = field(default=b"", repr=False)
     attempt: int = 1
-    release: StoredRelease | None = None
+    settled: bool = False
     #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
     files: str = ""
 

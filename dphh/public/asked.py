@@ -17,7 +17,7 @@ from dphh.engines import tokens_of
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.prior import Prior, check_same_tokens
-from dphh.release import MANIFEST, Release
+from dphh.release import MANIFEST, Release, stored_release
 from dphh.rows.content import Content
 
 Options = dict[str, Any]
@@ -71,8 +71,7 @@ def _named_release(
         there = may_read_files and Path(named).exists()
     if not there:
         with suppress(LedgerError):
-            manifest, parquet = (ledger or Ledger()).release(str(named))
-            return Release.from_parquet(parquet, manifest)
+            return stored_release(ledger or Ledger(), str(named))
     return None
 
 

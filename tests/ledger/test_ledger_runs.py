@@ -23,7 +23,7 @@ def key_in(book: Ledger) -> bytes:
 def test_a_price_is_spent_from_booking_on_whatever_becomes_of_the_run(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, "a", reviews)
-    assert (booked.new, booked.attempt, booked.release) == (True, 1, None)
+    assert (booked.new, booked.attempt, booked.settled) == (True, 1, False)
     for step, state in (
         (lambda: None, "running"),
         (lambda: book.failed(booked), "failed"),
@@ -46,7 +46,7 @@ def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(
     book.settle(first, {"levels": [1]}, b"rows")
     again = ask(book, None, reviews, max_items=3)
     assert (again.run_id, again.new, again.files) == (first.run_id, False, "f1")
-    assert again.release == ({"levels": [1]}, b"rows")
+    assert again.settled and book.release(again.run_id) == ({"levels": [1]}, b"rows")
     assert again.accounts == ("reviews",)
     assert ask(book, None, reviews, max_items=3, account="reviews").run_id == first.run_id
     assert len(book.runs()) == 1
@@ -78,7 +78,7 @@ def test_a_tests_run_is_found_by_its_id_alone(book, reviews):
     assert book.last_like(asked(reviews)) is None
     assert ask(book, None, reviews).new
     assert book.book(asked(reviews), SETTING, files=None).new
-    assert book.book(asked(reviews), SETTING, run_id=booked.run_id).release is not None
+    assert book.book(asked(reviews), SETTING, run_id=booked.run_id).settled
 
 
 def test_an_analysts_runs_are_apart_from_the_owners(book, reviews):
@@ -135,7 +135,7 @@ def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews)
     with pytest.raises(UsageError, match="another request"):
         book.before_reading(asked(reviews, 0.05), "a")
     book.settle(ask(book, "a", reviews), {}, b"rows")
-    assert book.before_reading(asked(reviews), "a").release == ({}, b"rows")
+    assert book.before_reading(asked(reviews), "a").settled
     assert len(book.runs()) == 1
 
 
