@@ -129,14 +129,9 @@ class Finds:
         return said if many is None else {**said, "users_of_many": list(many)}
 
 
-@dataclass(frozen=True)
-class UsersDisclosure:
-    """Says that a run's outcome reveals the number of users: the option that causes it, why, and
-    what to ask for instead."""
-
-    option: str
-    why: str
-    instead: str
+#: Why a run's outcome reveals the number of users, with the option that causes it; and what to ask
+#: for instead.
+UsersDisclosure = tuple[str, str]
 
 
 @dataclass(frozen=True)

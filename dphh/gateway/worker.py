@@ -157,9 +157,10 @@ def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
         ) from None
     known = verb.users_disclosure(plan.price)
     if order.analyst is not None and known is not None:
+        why, instead = known
         raise UsageError(
-            f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "
-            f"outcome would reveal it. Nothing was spent; {known.instead}"
+            f"{why}, which only the corpus's owner may know: the run's outcome would reveal it. "
+            f"Nothing was spent; {instead}"
         )
     return plan
 

@@ -210,14 +210,12 @@ def price_ldp_trie(
 
 def users_disclosure(price: Price) -> UsersDisclosure | None:
     """Without padding a run refuses too few users, which discloses something of their number."""
-    return None if price["pad"] else _SEATS_DISCLOSURE
+    if price["pad"]:
+        return None
+    instead = "give pad := true: missing users are replaced by users without rows"
+    return "pad: without it a run refuses too few users", instead
 
 
-_SEATS_DISCLOSURE = UsersDisclosure(
-    "pad",
-    "without it a run refuses too few users",
-    "give pad := true: missing users are replaced by users without rows",
-)
 THEOREM = (
     "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports are priced by Theorem B "
     "of docs/ldp_trie.md, with proof; both directions"

@@ -169,14 +169,12 @@ def price_trie(
 def users_disclosure(price: Price) -> UsersDisclosure | None:
     """With the paper's accounting a run refuses more than n users, which discloses something
     of their number."""
-    return _PAPER_DISCLOSURE if price["accounting"] == "paper" else None
+    if price["accounting"] != "paper":
+        return None
+    instead = "leave it out: the path accountant needs no number of users"
+    return "accounting: 'paper' depends on the number of users", instead
 
 
-_PAPER_DISCLOSURE = UsersDisclosure(
-    "accounting",
-    "'paper' depends on the number of users",
-    "leave it out: the path accountant needs no number of users",
-)
 LevelsPrivacyFinds = tuple[tuple[Level, ...], Privacy, Finds]
 
 
