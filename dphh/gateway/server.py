@@ -21,7 +21,6 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -54,7 +53,7 @@ MOST_REQUESTS = 8
 #: are kept for some time: a release's for every such request, another answer's for its parts.
 KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
-#: Pricing reads no data, so only an absurd option takes longer.
+#: Pricing reads no data: an absurd option takes longer, or a machine that is busy.
 PRICING_SECONDS = 30.0
 #: After so many seconds a client that was told "later" may ask again.
 RETRY_SECONDS = 10
@@ -72,7 +71,7 @@ _MEDIA_TYPES = {
 
 
 class Refused(UsageError):  # noqa: N818 - it is an answer
-    """A request that is refused before the ledger or a worker is asked."""
+    """A request that the server itself refuses, with a status of its own."""
 
     def __init__(self, words: str, status: int) -> None:
         super().__init__(words)
@@ -102,9 +101,6 @@ class Gateway:
         # A worker does one thing at a time. With two, plans do not wait for runs, nor runs for
         # plans.
         self._planner, self._runner = Worker(None), Worker(run_options)
-        self._workers = [
-            (ThreadPoolExecutor(1), each.ask) for each in (self._planner, self._runner)
-        ]
 
     def app(self) -> Starlette:
         return Starlette(
@@ -212,14 +208,12 @@ class Gateway:
     async def _answer_in_turn(self, order: Order, *, pays: bool) -> Answer:
         """Price the order, in limited time; then, if it pays, run it. Orders of one analyst take
         turns with those of others: each analyst has one at a time with a worker."""
-        loop = asyncio.get_running_loop()
         async with self._turns[order.analyst, pays]:
-            planner, runner = self._workers
-            answer = await loop.run_in_executor(*planner, order, PRICING_SECONDS)
+            answer = await self._planner.answer(order, PRICING_SECONDS)
             if answer is None:
                 return Answer(refused=_TOO_SLOW_REFUSAL, status=503)
             if pays and answer.refused is None:
-                answer = await loop.run_in_executor(*runner, order)
+                answer = await self._runner.answer(order)
             return answer or Answer(refused=_CUT_SHORT_REFUSAL, status=503)
 
 

@@ -7,6 +7,7 @@ on when it is asked for again.
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import resource
@@ -15,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -48,18 +50,24 @@ class Order:
 
 
 class Worker:
-    """A process that answers orders, started when it is needed. One thread at a time asks it.
+    """A process that answers orders, one at a time, and is started when it is needed.
     `options`: those of `Plan.run` for a worker that runs plans; None for one that only prices."""
 
     def __init__(self, options: Mapping[str, Any] | None) -> None:
         self._options = options
+        self._thread = ThreadPoolExecutor(1)  # it waits for the process
         self._process: Any = None
         self._pipe: Connection | None = None
         self._closed = False
 
-    def ask(self, order: Order, seconds: float | None = None) -> Answer | None:
+    async def answer(self, order: Order, seconds: float | None = None) -> Answer | None:
         """The answer to an order; None if the process ended, or took more than `seconds` and was
         killed."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._ask, order, seconds
+        )
+
+    def _ask(self, order: Order, seconds: float | None) -> Answer | None:
         try:
             pipe = self._pipe_to_process()
             pipe.send(order)
@@ -105,7 +113,7 @@ def _answer_orders(pipe: Connection, options: Mapping[str, Any] | None) -> None:
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        while True:
+        while received_signal() is None:
             order = pipe.recv()
             with stopping():
                 answer = _answer(order, options)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from dphh.gateway.worker import _CLEANUP_SECONDS
 from tests.gateway.conftest import until
 
 
@@ -99,7 +100,9 @@ def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own, what):
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
     else:
+        began = time.monotonic()
         server.end(signal.SIGTERM if what == "stopped server" else signal.SIGKILL)
+        assert time.monotonic() - began < _CLEANUP_SECONDS  # no worker waits to be killed
     if what == "killed server":
         assert isinstance(asking.exception(60), OSError)
     else:
