@@ -28,7 +28,7 @@ _MARKS_AND_NONCHARACTERS = "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef" + "
     f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
 )
 
-#: All of the characters above, to be put in [] in a regular expression, in Python or Rust.
+#: All of the characters above, to be put in [] in a regular expression.
 UNSEEN = _CONTROLS + _IGNORABLE + _BLANK + _SPACES + _MARKS_AND_NONCHARACTERS
 
 _EMOJI = (
