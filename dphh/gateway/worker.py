@@ -113,7 +113,7 @@ def _answer_orders(pipe: Connection, options: Mapping[str, Any] | None) -> None:
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        while received_signal() is None:
+        while received_signal() is None:  # else it was told to end
             order = pipe.recv()
             with stopping():
                 answer = _answer(order, options)
