@@ -11,17 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs.draws.absent import absent_functions
-from dphh.udfs.draws.noise import bin_of, noise_function
+from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, lifted_of_classes
+from dphh.udfs.draws.noise import bin_of, noise_of_rows
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.spurious import lifted_function
-from dphh.udfs.draws.subsets import report_function
-from dphh.udfs.draws.votes import UINT64, vote_functions
-from dphh.udfs.kernel import whole_users
+from dphh.udfs.draws.spurious import lifted_of_level
+from dphh.udfs.draws.subsets import reports_of_rows
+from dphh.udfs.draws.votes import UINT64, random_words_of_rows, votes_of_rows
+from dphh.udfs.kernel import whole_users as of
+from dphh.udfs.kernel.contributions import equal_weights
+from dphh.udfs.kernel.two_rounds import Round1Weights
 
 LONG, TEXT = pa.int64(), pa.string()
 #: Arrow types of columns with a list of integers in each row: those of all users of that row.
@@ -82,31 +85,29 @@ def functions_called_in(text: str) -> list[str]:
 
 def functions(randomness: Randomness) -> dict[str, Function]:
     """All functions, by their names without `dphh_`. Some draw from `randomness`: what these give
-    must be written to a table before anything reads it."""
-    votes, random_word = vote_functions(randomness)
-    absent = absent_functions(randomness)
-    of = whole_users
+    must be written to a table before anything reads it, since a view that runs again draws
+    again."""
+
+    def drawn(draw: Callable[..., Any], takes: tuple[ArgumentKind, ...], gives: Any) -> Function:
+        return Function(partial(draw, randomness), takes, gives)
+
     return {
-        "noise": Function(noise_function(randomness), (TEXT, LONG, TEXT), LONG),
-        "votes": Function(votes, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
-        "word": Function(random_word, (TEXT, ONE_TEXT), UINT64),
-        "report": Function(
-            report_function(randomness),
-            (TEXT, LONG, ONE_LONG, ONE_LONG, ONE_UINT64, ONE_TEXT),
-            LONGS,
+        "noise": drawn(noise_of_rows, (TEXT, LONG, TEXT), LONG),
+        "votes": drawn(votes_of_rows, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
+        "word": drawn(random_words_of_rows, (TEXT, ONE_TEXT), UINT64),
+        "report": drawn(
+            reports_of_rows, (TEXT, LONG, ONE_LONG, ONE_LONG, ONE_UINT64, ONE_TEXT), LONGS
         ),
         "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
-        "absent_bins": Function(
-            absent.bins, (LONG, LONG, *SIGMA_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
+        "absent_bins": drawn(
+            absent_bins, (LONG, LONG, *SIGMA_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
-        "absent_nonpositive": Function(
-            absent.nonpositive, (LONG, LONG, LONG, *SIGMA_PURPOSE), LONG
+        "absent_nonpositive": drawn(absent_nonpositive, (LONG, LONG, LONG, *SIGMA_PURPOSE), LONG),
+        "lifted_grams_of_class": drawn(
+            lifted_of_classes, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
         ),
-        "lifted_grams_of_class": Function(
-            absent.lifted, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
-        ),
-        "lifted": Function(
-            lifted_function(randomness),
+        "lifted": drawn(
+            lifted_of_level,
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
@@ -120,26 +121,26 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             of.keys_of_words, (*USERS_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP), LONGS
         ),
         "contributions_of_words": Function(
-            of.contributions_of_words,
+            of.contributions_by(of.equal_weights_of_words),
             (*USERS_IDS, ROW_WORDS, *BOUNDING),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "contributions_by_w": Function(
-            of.contributions_by_w,
+            of.contributions_by(of.weights_by_w),
             (*USERS_IDS, ROW_WORDS, *BOUNDING, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "weight": Function(of.weight_of, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_of_grams, (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
+            of.contributions_by(equal_weights), (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
         ),
         "round_1_contributions": Function(
-            of.round_1_contributions, (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE
+            of.contributions_by(Round1Weights), (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE
         ),
         "round_2_contributions": Function(
-            of.round_2_contributions, (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
+            of.contributions_by(of.weights_by_g), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
             of.contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE

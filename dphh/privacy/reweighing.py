@@ -65,7 +65,12 @@ class Reweighing:
 
     def relative_weights(self, noisy_sum: Integers) -> Integers:
         """w in units of 1 / ONE_W, from LEAST_W to ONE_W."""
-        return weights_from_sum(noisy_sum, self.total_precision, self.deviation, self.threshold)
+        likely = np.maximum(noisy_sum + self.total_precision * self.deviation, 0)
+        z = np.minimum(likely // self.total_precision, LARGEST_Z * self.threshold)
+        z = z * ONE_W // self.threshold
+        below = floor_roots(z * floor_roots(z * ONE_W))
+        above = floor_roots(ONE_W**3 // np.maximum(z, 1))
+        return np.maximum(np.where(z < ONE_W, below, above), LEAST_W)
 
 
 def round_precision(first: RoundNoise, each: RoundNoise) -> int:
@@ -77,17 +82,6 @@ def round_precision(first: RoundNoise, each: RoundNoise) -> int:
     """
     precision = (FIRST_PRECISION * first.sigma**2 << each.bits - first.bits) // each.sigma**2
     return min(max(precision, 1), MOST_PRECISION)
-
-
-def weights_from_sum(
-    noisy_sum: Integers, total_precision: int, deviation: int, threshold: int
-) -> Integers:
-    """w in units of 1 / ONE_W, from the numbers of `Reweighing` and each item's `noisy_sum`."""
-    likely = np.maximum(noisy_sum + total_precision * deviation, 0) // total_precision
-    z = np.minimum(likely, LARGEST_Z * threshold) * ONE_W // threshold
-    below = floor_roots(z * floor_roots(z * ONE_W))
-    above = floor_roots(ONE_W**3 // np.maximum(z, 1))
-    return np.maximum(np.where(z < ONE_W, below, above), LEAST_W)
 
 
 def floor_roots(squares: Integers) -> Integers:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -79,16 +79,17 @@ class LiftedInClass:
     first: Integers
     second: Integers
 
-    def as_struct_array(self) -> pa.StructArray:
-        """(position, key, bin, first, second) of each candidate; spare ones have NULLs."""
-        more = pa.nulls(len(self.candidates) - len(self.bins), pa.int64())
-        values = {"position": np.arange(len(self.candidates)), "key": self.candidates} | {
-            name: pa.concat_arrays([pa.array(some, pa.int64()), more])
-            for name, some in (("bin", self.bins), ("first", self.first), ("second", self.second))
-        }
-        return pa.StructArray.from_arrays(
-            [pa.array(v, pa.int64()) for v in values.values()], [*values]
-        )
+
+def candidates_in_order(keys: Integers, **lifted: Integers) -> pa.StructArray:
+    """(position, key, ...) of each candidate key, in the order drawn, with the columns of what
+    noise lifts; spare ones have NULLs."""
+
+    def column(values: Integers) -> pa.Array:
+        more = pa.nulls(len(keys) - len(values), pa.int64())
+        return pa.concat_arrays([_int64_array(values), more])
+
+    columns = {"position": np.arange(len(keys)), "key": keys, **lifted}
+    return pa.StructArray.from_arrays([*map(column, columns.values())], [*columns])
 
 
 def draw_lifted(
@@ -170,59 +171,63 @@ def _random_permutation(count: int, randomness: Randomness, purpose: str) -> Int
             return order
 
 
-class AbsentFunctions(NamedTuple):
-    """The draws for absent grams as functions over Arrow columns. A column has one value for each
-    class, or for each row (a class and a bin): few."""
-
-    bins: Any
-    nonpositive: Any
-    lifted: Any
+# Functions over Arrow columns. A column has one value for each class, or for each row (a class and
+# a bin): few.
 
 
-def absent_functions(randomness: Randomness) -> AbsentFunctions:
-    def absent_bins(classes: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
-        """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
-        into each bin of round 1."""
-        law = bins(sigma)
-        fallen = [
-            draw_bins(at_class, absent, law, randomness, purpose)
-            for at_class, absent in zip(classes.to_pylist(), grams.to_pylist(), strict=True)
+def absent_bins(
+    randomness: Randomness, classes: Any, grams: Any, sigma: int, purpose: str
+) -> pa.Array:
+    """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
+    into each bin of round 1."""
+    law = bins(sigma)
+    fallen = [
+        draw_bins(at_class, absent, law, randomness, purpose)
+        for at_class, absent in zip(classes.to_pylist(), grams.to_pylist(), strict=True)
+    ]
+    columns = [np.tile(np.arange(len(law.starts)), len(fallen)), np.array(fallen).ravel()]
+    pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
+    return lists_of(np.full(len(fallen), len(law.starts)), pairs)
+
+
+def absent_nonpositive(
+    randomness: Randomness, classes: Any, at_bins: Any, grams: Any, sigma: int, purpose: str
+) -> pa.Array:
+    """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
+    grams have noise of 0 or below in round 2."""
+    law = bins(sigma)
+    rows = zip(*(column.to_pylist() for column in (classes, at_bins, grams)), strict=True)
+    return _int64_array(
+        [
+            draw_nonpositive(at_class, at_bin, absent, law, randomness, purpose)
+            for at_class, at_bin, absent in rows
         ]
-        columns = [np.tile(np.arange(len(law.starts)), len(fallen)), np.array(fallen).ravel()]
-        pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
-        return lists_of(np.full(len(fallen), len(law.starts)), pairs)
+    )
 
-    def nonpositive(classes: Any, at_bins: Any, grams: Any, sigma: int, purpose: str) -> pa.Array:
-        """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
-        grams have noise of 0 or below in round 2."""
-        law = bins(sigma)
-        rows = zip(*(column.to_pylist() for column in (classes, at_bins, grams)), strict=True)
-        return _int64_array(
-            [
-                draw_nonpositive(at_class, at_bin, absent, law, randomness, purpose)
-                for at_class, at_bin, absent in rows
-            ]
+
+def lifted_of_classes(
+    randomness: Randomness,
+    classes: Any,
+    rows: Any,
+    valid: ValidGramsByClass,
+    sigma: int,
+    purpose: str,
+) -> pa.Array:
+    """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted` for each
+    class; `rows` are its (bin, grams, nonpositive, threshold)."""
+    law, made = bins(sigma), []
+    for at_class, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
+        of_class = sorted(unsorted, key=lambda row: row["bin"])
+        absent, nonpositive, thresholds = (
+            np.array([row[name] for row in of_class], dtype=np.int64)
+            for name in ("grams", "nonpositive", "threshold")
         )
-
-    def lifted(
-        classes: Any, rows: Any, valid: ValidGramsByClass, sigma: int, purpose: str
-    ) -> pa.Array:
-        """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted`
-        for each class; `rows` are its (bin, grams, nonpositive, threshold)."""
-        law, made = bins(sigma), []
-        for at_class, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
-            of_class = sorted(unsorted, key=lambda row: row["bin"])
-            absent, nonpositive, thresholds = (
-                np.array([row[name] for row in of_class], dtype=np.int64)
-                for name in ("grams", "nonpositive", "threshold")
-            )
-            drawn = draw_lifted(
-                valid, at_class, absent, nonpositive, thresholds, law, randomness, purpose
-            )
-            made.append(drawn.as_struct_array())
-        return lists_of(np.array([len(each) for each in made], np.int64), pa.concat_arrays(made))
-
-    return AbsentFunctions(absent_bins, nonpositive, lifted)
+        drawn = draw_lifted(
+            valid, at_class, absent, nonpositive, thresholds, law, randomness, purpose
+        )
+        weights = {"first": drawn.first, "second": drawn.second}
+        made.append(candidates_in_order(drawn.candidates, bin=drawn.bins, **weights))
+    return lists_of(np.array([len(each) for each in made], np.int64), pa.concat_arrays(made))
 
 
 def _int64_array(values: Any) -> pa.Array:

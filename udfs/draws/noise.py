@@ -14,7 +14,6 @@ distribution as if they were always drawn.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ldexp
@@ -195,27 +194,18 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     return values[bisect_right(cumulative, uniform_int(randomness, total, purpose))]
 
 
-def noise_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_noise(key, sigma, purpose)` over Arrow columns: one draw of noise for each row.
+def noise_of_rows(
+    randomness: Randomness, key: pa.ChunkedArray, sigma: pa.ChunkedArray, purpose: pa.ChunkedArray
+) -> pa.Array:
+    """`dphh_noise(key, sigma, purpose)`: one draw of noise for each row.
 
     `key` names the row and is for tests alone; a NULL key is a key like any other, lest the row
-    lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the result to a
-    table before anything reads it: a view or a relation that runs again draws again.
+    lose its noise. `sigma`, in grid units, and `purpose` must be constant.
     """
-
-    def noise(key: pa.ChunkedArray, sigma: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
-        if not len(key):
-            return pa.array([], pa.int64())
-        drawn = draw_rounded_gaussian(
-            randomness,
-            _single_value(sigma, "sigma"),
-            len(key),
-            _single_value(purpose, "purpose"),
-            key,
-        )
-        return pa.array(drawn)
-
-    return noise
+    if not len(key):
+        return pa.array([], pa.int64())
+    of_sigma, of_purpose = _single_value(sigma, "sigma"), _single_value(purpose, "purpose")
+    return pa.array(draw_rounded_gaussian(randomness, of_sigma, len(key), of_purpose, key))
 
 
 def bin_of(noisy: Any, sigma: int) -> pa.Array:

@@ -12,7 +12,6 @@ drops the kept ones (`sql/ngrams/released_grams.sql`), so that kept keys never l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.absent import draw_candidates
+from dphh.udfs.draws.absent import candidates_in_order, draw_candidates
 from dphh.udfs.draws.noise import draw_binomial, draw_noise_above
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import lists_of
@@ -46,14 +45,6 @@ class LiftedGrams:
     keys: Integers
     noisy: Integers
 
-    def as_struct_array(self) -> pa.StructArray:
-        """(position, key, noisy) of each candidate key, in the order drawn; spare ones have
-        NULLs."""
-        more = len(self.keys) - len(self.noisy)
-        noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
-        columns = [pa.array(np.arange(len(self.keys))), pa.array(self.keys, pa.int64()), noisy]
-        return pa.StructArray.from_arrays(columns, ["position", "key", "noisy"])
-
 
 def draw_lifted_grams(
     valid: ValidGrams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
@@ -70,13 +61,11 @@ def draw_lifted_grams(
     return LiftedGrams(valid.keys(chosen), noisy)
 
 
-def lifted_function(randomness: Randomness) -> Callable[..., pa.Array]:
-    def lifted(kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str) -> pa.Array:
-        """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row."""
-        (held,) = kept.to_pylist()
-        drawn = draw_lifted_grams(
-            valid, held, sigma, threshold, randomness, purpose
-        ).as_struct_array()
-        return lists_of(np.array([len(drawn)]), drawn)
-
-    return lifted
+def lifted_of_level(
+    randomness: Randomness, kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str
+) -> pa.Array:
+    """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: the spurious
+    grams of a level, (position, key, noisy)."""
+    (held,) = kept.to_pylist()
+    drawn = draw_lifted_grams(valid, held, sigma, threshold, randomness, purpose)
+    return lists_of(np.array([len(drawn.keys)]), candidates_in_order(drawn.keys, noisy=drawn.noisy))

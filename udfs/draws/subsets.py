@@ -8,7 +8,6 @@ equally likely.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -105,23 +104,20 @@ def _draw_block(
         rows = rows[(mended[:, 1:] == mended[:, :-1]).any(axis=1)]
 
 
-def report_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_report(key, value, domain, size, numerator, purpose)` over Arrow columns: one report
-    for each row, a list of values in ascending order.
-
-    Write the result to a table before anything reads it.
-    """
-
-    def report(
-        key: Any, value: Any, domain: int, size: int, numerator: Decimal, purpose: str
-    ) -> pa.Array:
-        if value.null_count:
-            raise UsageError(
-                "a value to report must not be NULL; give 'nothing' a value of its own"
-            )
-        mechanism = SubsetSelection(domain, size, int(numerator))
-        named = keys_if_needed(key, randomness, purpose)
-        drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
-        return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())
-
-    return report
+def reports_of_rows(
+    randomness: Randomness,
+    key: Any,
+    value: Any,
+    domain: int,
+    size: int,
+    numerator: Decimal,
+    purpose: str,
+) -> pa.Array:
+    """`dphh_report(key, value, domain, size, numerator, purpose)`: one report for each row, a list
+    of values in ascending order."""
+    if value.null_count:
+        raise UsageError("a value to report must not be NULL; give 'nothing' a value of its own")
+    mechanism = SubsetSelection(domain, size, int(numerator))
+    named = keys_if_needed(key, randomness, purpose)
+    drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
+    return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())

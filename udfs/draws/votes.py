@@ -15,7 +15,6 @@ vanishes in any delta from 10^-100.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from math import log
 from typing import Any
@@ -28,8 +27,6 @@ from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import Randomness, keys_if_needed, numbered_keys
 
 Integers = NDArray[np.int64]
-#: A function over Arrow columns, as engines call it.
-ArrowFunction = Callable[..., Any]
 #: The Arrow type of unsigned integers of 64 bits, such as random words: Spark has none of its own.
 UINT64 = pa.decimal128(20, 0)
 #: ln(2^-500): a probability of 2^-500 or less is treated as 0.
@@ -116,20 +113,16 @@ def toss_coins(
     return heads
 
 
-def vote_functions(randomness: Randomness) -> tuple[ArrowFunction, ArrowFunction]:
-    """`dphh_votes(key, users, numerator, theta, purpose)`, the number of votes of each row, and
-    `dphh_word(key, purpose)`, a random word for each row, over Arrow columns.
+def votes_of_rows(
+    randomness: Randomness, key: Any, users: Any, numerator: Decimal, theta: int, purpose: str
+) -> pa.Array:
+    """`dphh_votes(key, users, numerator, theta, purpose)`: the number of votes of each row."""
+    names = keys_if_needed(key, randomness, purpose)
+    held = users.to_numpy()
+    return pa.array(draw_votes(randomness, held, int(numerator), theta, purpose, names))
 
-    Write the result to a table before anything reads it.
-    """
 
-    def votes(key: Any, users: Any, numerator: Decimal, theta: int, purpose: str) -> pa.Array:
-        names = keys_if_needed(key, randomness, purpose)
-        held = users.to_numpy()
-        return pa.array(draw_votes(randomness, held, int(numerator), theta, purpose, names))
-
-    def random_word(key: Any, purpose: str) -> pa.Array:
-        names = keys_if_needed(key, randomness, purpose)
-        return pa.array(randomness.random_words(len(key), purpose, names)).cast(UINT64)
-
-    return votes, random_word
+def random_words_of_rows(randomness: Randomness, key: Any, purpose: str) -> pa.Array:
+    """`dphh_word(key, purpose)`: a random word for each row."""
+    names = keys_if_needed(key, randomness, purpose)
+    return pa.array(randomness.random_words(len(key), purpose, names)).cast(UINT64)

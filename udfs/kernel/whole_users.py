@@ -10,6 +10,7 @@ below and the level's salt.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,80 +18,46 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.privacy.reweighing import weights_from_sum
+from dphh.privacy.reweighing import Reweighing
 from dphh.udfs.kernel.contributions import RelativeWeights, WeightRule, contributions, equal_weights
 from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
 from dphh.udfs.kernel.positions import ReleasedKeys, candidate_pairs, longer_pairs, look_up_ids
-from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights, keys_of_kept_words
+from dphh.udfs.kernel.two_rounds import Round2Weights, keys_of_kept_words
 from dphh.udfs.kernel.words import WordIds
-from dphh.udfs.text.hashes import Integers, number_bits
+from dphh.udfs.text.hashes import Integers
 
 
-def contributions_of_words(
-    user_hashes: Any,
-    lengths: Any,
-    ids: Any,
-    words: WordIds,
-    max_items: int,
-    grid_bits: int,
-    salt: int,
-) -> pa.Array:
-    """`dphh_contributions_of_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt)`:
-    what the users of all these rows add to a histogram of words; the first row has the result."""
-    rule = equal_weights(max_items, grid_bits, salt, words.hashes().take)
-    return first_row_sums(user_hashes, lengths, ids, rule)
+def contributions_by(rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
+    """A function (user_hashes, lengths, keys, *parameters) of Arrow columns: what the users of all
+    these rows add, by the rule that `rule` makes of the parameters; the first row has the result.
+    """
+
+    def added(user_hashes: Any, lengths: Any, keys: Any, *parameters: Any) -> pa.Array:
+        return first_row_sums(user_hashes, lengths, keys, rule(*parameters))
+
+    return added
 
 
-def contributions_by_w(
-    user_hashes: Any,
-    lengths: Any,
-    ids: Any,
-    words: WordIds,
-    max_items: int,
-    grid_bits: int,
-    salt: int,
-    w: Integers | None,
-) -> pa.Array:
-    """`dphh_contributions_by_w(user_hashes, lengths, ids, words, max_items, grid_bits, salt, w)`:
-    as `contributions_of_words`, with weights by the w of each word (equal weights without `w`), and
-    with every word that any user holds, even if all its weights are 0."""
-    return first_row_sums(
-        user_hashes, lengths, ids, _rule_by_w(words, max_items, grid_bits, salt, w)
-    )
+def equal_weights_of_words(words: WordIds, max_items: int, grid_bits: int, salt: int) -> WeightRule:
+    """The rule of `dphh_contributions_of_words`: words are chosen by their spelling."""
+    return equal_weights(max_items, grid_bits, salt, words.hashes().take)
 
 
-def _rule_by_w(
+def weights_by_w(
     words: WordIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
 ) -> WeightRule:
+    """The rule of `dphh_contributions_by_w`: weights by the w of each word (equal weights without
+    `w`), and every word that any user holds, even if all its weights are 0."""
     hash_keys = words.hashes().take
     if w is None:
         return equal_weights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
     return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
 
 
-def contributions_of_grams(
-    user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
-) -> pa.Array:
-    """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`: as
-    `contributions_of_words`, for pairs of released grams, whose numbers are public."""
-    return first_row_sums(
-        user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, number_bits)
-    )
-
-
-def round_1_contributions(user_hashes: Any, lengths: Any, keys: Any, norm: int) -> pa.Array:
-    """`dphh_round_1_contributions(user_hashes, lengths, keys, norm)`: what the users of all these
-    rows add in round 1 of the forecast ladder, with an L2 norm of at most `norm` each."""
-    return first_row_sums(user_hashes, lengths, keys, Round1Weights(norm))
-
-
-def round_2_contributions(
-    user_hashes: Any, lengths: Any, keys: Any, g: tuple[ReleasedKeys, Integers], norm: int
-) -> pa.Array:
-    """`dphh_round_2_contributions(user_hashes, lengths, keys, g, norm)`: the same for round 2; `g`
-    are grams and their weights g."""
-    return first_row_sums(user_hashes, lengths, keys, Round2Weights(norm, *g))
+def weights_by_g(g: tuple[ReleasedKeys, Integers], norm: int) -> WeightRule:
+    """The rule of `dphh_round_2_contributions`: `g` are grams and their weights g."""
+    return Round2Weights(norm, *g)
 
 
 def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
@@ -174,9 +141,8 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
 def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: int) -> pa.Array:
     """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
     each item, by its earlier noised weights (`dphh.privacy.reweighing`)."""
-    return pa.array(
-        weights_from_sum(one_array(noisy_sum).to_numpy(), total_precision, deviation, threshold)
-    )
+    public = Reweighing(total_precision, deviation, threshold)
+    return pa.array(public.relative_weights(one_array(noisy_sum).to_numpy()))
 
 
 def first_row_sums(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:
