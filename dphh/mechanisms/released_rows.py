@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.levels.level import Level
+from dphh.udfs.kernel.lists import one_array
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,7 @@ def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int)
 
 def as_array(column: Any, arrow_type: Any) -> Any:
     """A column of an Arrow table as a single array of this type."""
-    chunks = column.cast(arrow_type).combine_chunks()
-    return (
-        pa.concat_arrays(chunks.chunks)
-        if isinstance(chunks, pa.ChunkedArray) and chunks.num_chunks
-        else pa.array([], arrow_type)
-        if isinstance(chunks, pa.ChunkedArray)
-        else chunks
-    )
+    return one_array(column.cast(arrow_type))
 
 
 def as_single_tokens(items: Any) -> Any:

@@ -93,7 +93,8 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
     engine = Foretold(way)
-    climb_start(60, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
+    words = first_ladder(masses, "both")
+    climb_start(words, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

@@ -20,6 +20,7 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import climb_start
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_levels
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
 
@@ -81,11 +82,13 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     left = 1 - used / levels
-    climb = climb_start(words, masses, left, levels, 1 / budget.sigma, spurious, grid)
+    climb = climb_start(
+        first_ladder(masses, "both"), masses, left, levels, budget.sigma, spurious, grid
+    )
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
-        while climb.top.level < levels and len((step := climb.next_level()).valid):
+        while climb.ladder.top.level < levels and len((step := climb.next_level()).valid):
             host.draw_users(step.valid, seed + step.level)
             released = step.run(TwoRounds(host, "test"))
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()

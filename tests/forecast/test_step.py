@@ -18,7 +18,7 @@ from dphh.mechanisms.ngrams.forecast.climb import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import Floats, ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, first_ladder
 from dphh.privacy.forecast_rounds import Bins
 
 SIGMA = 2**13
@@ -70,7 +70,8 @@ KEYS = np.array([0 << GRAM_NUMBER_BITS | 1, 1 << GRAM_NUMBER_BITS | 0, 1 << GRAM
 
 
 def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
-    return climb_start(len(MASSES), MASSES, left, levels, mu, spurious, SIGMA)
+    words = first_ladder(MASSES, "both")
+    return climb_start(words, MASSES, left, levels, 1 / mu, spurious, SIGMA)
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
@@ -161,5 +162,6 @@ def test_levels_climb_one_by_one():
     above = climb.after_level(released).next_level()
     assert (above.level, above.below) == (3, len(KEYS))
     assert above.largest_mass == pytest.approx(released.masses.sum())
-    assert (above.mu, above.sigma_grid, above.spurious) == (step.mu, SIGMA, step.spurious)
+    assert (above.total_sigma, above.sigma_grid) == (step.total_sigma, SIGMA)
+    assert above.spurious == step.spurious
     assert above.shares == replace(step.shares, level=3, left=climb.left - sum(released.shares))

@@ -18,9 +18,7 @@ MOST_POSITIONS = 2**31 - 1
 def one_array(column: Any) -> Any:
     """A column as one array."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # without any chunk
-        column = pa.array([], column.type)
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     return column
 
 

@@ -33,10 +33,7 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
     finally:
         con.unregister("rows")
         _FREE_CONNECTIONS.append(con)
-    whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
-    return whole
+    return lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
 
 
 def _connection() -> duckdb.DuckDBPyConnection:

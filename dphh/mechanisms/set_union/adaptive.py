@@ -38,9 +38,6 @@ class AdaptiveRounds:
             left = self.remaining_rounds(ran[:number], left[1:])
         return left[0] if left else None
 
-    def reweighing(self, ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:
-        return reweighing_of_round([each for each, _ in ran], level)
-
     def as_table(self, ran: Sequence[DrawnRound]) -> Any:
         """All that the rounds released, as one table (round, key, noisy)."""
         return pa.concat_tables([_table_of_round(level, released) for level, released in ran])
@@ -68,10 +65,10 @@ def _table_of_round(level: SetUnionLevel, released: Any) -> Any:
     return pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA)
 
 
-def reweighing_of_round(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> Reweighing | None:
+def reweighing_of_round(ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:
     """The public numbers from which this round's weights follow; None if its weights are equal."""
     if not isinstance(level, ReweighedLevel):
         return None
     return Reweighing.after_rounds(
-        [each.round_noise for each in ran], level.threshold_grid, level.grid_bits
+        [each.round_noise for each, _ in ran], level.threshold_grid, level.grid_bits
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound, reweighing_of_round
 from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.price import Price
 from dphh.privacy.reweighing import round_precision
@@ -110,12 +110,11 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
             host.rename_replacing("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        weights = {}
-        if (reweighing := rounds.reweighing(ran, level)) is not None:
+        reweighing = reweighing_of_round(ran, level)
+        weights = {"w": Lookup(None)} if reweighing is None else {}
+        if reweighing is not None:
             host.bring("w", "weights_of_round", to="users", **asdict(reweighing))
             # brought to users: each word's w
-        else:
-            weights = {"w": Lookup(None)}
         within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_lookup_of_released(released), **weights, **within)
         # noised (key, has_weight, noisy); has_weight: whether some user put weight on the key

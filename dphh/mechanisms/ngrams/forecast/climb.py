@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
-from dphh.mechanisms.ngrams.ladder.rungs import Integers, Rung, first_rung, next_rung
+from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder
 from dphh.privacy.forecast_rounds import (
     LIST_SIZES_DIVISOR,
     Bins,
@@ -54,17 +54,6 @@ class FirstRound:
 
 
 @dataclass(frozen=True)
-class PassedGrams:
-    """The grams that a level releases, including spurious ones, ascending by key. `first` and
-    `second`: their noised weights in the two rounds."""
-
-    keys: Integers
-    bins: Integers
-    first: Integers
-    second: Integers
-
-
-@dataclass(frozen=True)
 class PassedUnlistedWords:
     """The released words that the list lacks, in ascending order of their spelling."""
 
@@ -76,10 +65,16 @@ class PassedUnlistedWords:
 
 
 @dataclass(frozen=True)
-class PassedWords(PassedGrams):
-    """What level 1 releases: listed words, and words that the list lacks."""
+class PassedGrams:
+    """The grams that a level releases, including spurious ones, ascending by key. `first` and
+    `second`: their noised weights in the two rounds."""
 
-    others: PassedUnlistedWords
+    keys: Integers
+    bins: Integers
+    first: Integers
+    second: Integers
+    #: At level 1 with a list of words.
+    others: PassedUnlistedWords | None = None
 
 
 class Rounds(Protocol):
@@ -108,18 +103,22 @@ class LevelToRun:
     #: No gram's mass is more than this.
     largest_mass: float
     shares: Shares
-    #: 1 / sigma of the Gaussian mechanism to which all rounds of the run compose.
-    mu: float
+    #: The sigma, in users, of the Gaussian mechanism to which all rounds of the run compose.
+    total_sigma: float
     #: E[spurious grams] is at most this share of `below`.
     spurious: float
     #: The noise's sigma, in grid units.
     sigma_grid: int
 
+    def sigma_of_round(self, share: float) -> float:
+        """The sigma of a round that has this share of the whole mu^2."""
+        return float(self.total_sigma / share**0.5)
+
     def run(self, rounds: Rounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
-        first_unit = norm_on_grid(1 / (self.mu * first_share**0.5), self.sigma_grid)
+        first_unit = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
         seen = rounds.first_round(self.level, self.valid, law, first_unit)
 
         first_sigma = self.sigma_grid / first_unit
@@ -133,7 +132,7 @@ class LevelToRun:
 
         @cache
         def planned(place: int, most_spurious: float, share: float) -> RoundPlan:
-            view, sigma = views[place], 1 / (self.mu * share**0.5)
+            view, sigma = views[place], self.sigma_of_round(share)
             of_way = view.partition.sums_of_parts(nulls).ravel()
             posterior = widened_posteriors(view.distributions.by_bin).reshape(of_way.size, -1)
             rows = view.counts.ravel(), of_way, posterior
@@ -149,7 +148,7 @@ class LevelToRun:
         merged, shape = view.partition.part_of_class, view.counts.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
-        second_unit = norm_on_grid(1 / (self.mu * second_share**0.5), self.sigma_grid)
+        second_unit = norm_on_grid(self.sigma_of_round(second_share), self.sigma_grid)
         nonpositive = view.partition.sums_of_parts(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
         passed = rounds.passing_grams(_thresholds_for_tails(tails, law).reshape(shape)[merged])
@@ -218,7 +217,7 @@ class LevelToRun:
     ) -> Floats:
         """The masses of words that the list lacks, by their noised weights alone: they passed
         thresholds."""
-        if not isinstance(passed, PassedWords) or self.valid.others is None:
+        if passed.others is None or self.valid.others is None:
             return np.empty(0)
         others, weight = passed.others, np.array([self.valid.others.weight / PLAIN_WEIGHT])
         return precision_weighted_mean(
@@ -289,27 +288,27 @@ class ForecastRelease:
 class Climb:
     """The state of a run between levels: everything that determines the next level."""
 
-    top: Rung
-    words: Rung
+    ladder: Ladder
+    #: The masses of the top's grams, and of those of the level below it.
     masses: Floats
-    #: The masses of the level below the top.
     masses_before: Floats
     #: The part of mu^2 that is left.
     left: float
     levels: int
-    mu: float
+    total_sigma: float
     spurious: float
     sigma_grid: int
 
     def next_level(self, lift: Lift | None = None) -> LevelToRun:
         """The next level. `lift`: the public text's lifts for it, if there is a prior."""
+        top = self.ladder.top
         return LevelToRun(
-            level=self.top.level + 1,
-            below=len(self.top),
-            valid=valid_classes(self.top, self.masses, self.masses_before, lift),
+            level=top.level + 1,
+            below=len(top),
+            valid=valid_classes(top, self.masses, self.masses_before, lift),
             largest_mass=float(self.masses.sum()),
-            shares=Shares(self.left, self.top.level + 1, self.levels),
-            mu=self.mu,
+            shares=Shares(self.left, top.level + 1, self.levels),
+            total_sigma=self.total_sigma,
             spurious=self.spurious,
             sigma_grid=self.sigma_grid,
         )
@@ -317,7 +316,7 @@ class Climb:
     def after_level(self, released: ForecastRelease) -> Climb:
         return replace(
             self,
-            top=next_rung(self.top, self.words, released.keys, "both"),
+            ladder=self.ladder.with_next(released.keys),
             masses=released.masses,
             masses_before=self.masses,
             left=self.left - sum(released.shares),
@@ -325,19 +324,17 @@ class Climb:
 
 
 def climb_start(
-    words: int,
+    ladder: Ladder,
     masses: Floats,
     left: float,
     levels: int,
-    mu: float,
+    total_sigma: float,
     spurious: float,
     sigma_grid: int,
 ) -> Climb:
     """The state above level 1: the masses of the released words, in the order of their numbers."""
-    rung = first_rung(words)
-    return Climb(
-        rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious, sigma_grid
-    )
+    of_all = np.array([masses.sum()])
+    return Climb(ladder, masses, of_all, left, levels, total_sigma, spurious, sigma_grid)
 
 
 def _thresholds_for_tails(tails: Floats, law: Bins) -> Integers:

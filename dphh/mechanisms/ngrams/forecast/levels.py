@@ -17,8 +17,10 @@ from dphh.engines.host import Host, Once
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, climb_start
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_level_to_run
+from dphh.mechanisms.ngrams.forecast.price import share_of_one_round
+from dphh.mechanisms.ngrams.forecast.shares import ROUND_PARTS
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
-from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds, words_rounds_run
+from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
 from dphh.mechanisms.ngrams.ladder.lift import public_lift
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, texts_of_grams
@@ -73,13 +75,12 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     above = [x for x in price.levels if isinstance(x, ForecastLevel)]
     if not above:
         return
-    ladder = first_ladder(found.words, "both")
     climb = climb_start(
-        len(found),
+        first_ladder(found.words, "both"),
         found.masses,
         1 - found.budget_used / max_n,
         max_n,
-        1 / above[0].total_sigma,
+        above[0].total_sigma,
         above[0].spurious,
         above[0].sigma_grid,
     )
@@ -88,20 +89,18 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
     for planned in above:
         lift = None
         if price.prior is not None and numbers is not None:
-            lift = public_lift(price.prior, numbers, ladder.rungs)
+            lift = public_lift(price.prior, numbers, climb.ladder.rungs)
         level_to_run = climb.next_level(lift)
-        if (
-            len(level_to_run.valid) == 0
-        ):  # no gram below was released, so none is valid: no text is read
+        # No gram below was released, so none is valid: no text is read.
+        if len(level_to_run.valid) == 0:
             yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
-        table = once(purpose, partial(draw_level, placed, level_to_run, ladder, purpose))
+        table = once(purpose, partial(draw_level, placed, level_to_run, climb.ladder, purpose))
         released_grams = ForecastRelease.from_table(table)
-        ladder = ladder.with_next(released_grams.keys)
         level = _level_as_run(planned, released_grams, len(level_to_run.valid))
         climb = climb.after_level(released_grams)
-        spelling = texts_of_grams(ladder.top, found.words, joiner)
+        spelling = texts_of_grams(climb.ladder.top, found.words, joiner)
         yield LevelDone(level, scored_rows(level.level, *spelling, released_grams.masses, 0))
 
 
@@ -118,7 +117,7 @@ def levels_by_list(
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     prior = price.prior
-    level_to_run = words_level_to_run(level, prior, lengths, 1 / level.total_sigma)
+    level_to_run = words_level_to_run(level, prior, lengths)
     purpose = "ngrams/forecast, level 1"
     words = prior.vocabulary
     table = once(
@@ -135,7 +134,9 @@ def _levels_of_words(
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
-    for (level, passed), share in words_rounds_run(rounds, drawn, max_n):
+    for number, (level, passed) in enumerate(rounds.rounds_of_table(drawn), start=1):
+        is_planned = level.round == number  # else it is the one round in place of the later ones
+        share = ROUND_PARTS[number - 1] if is_planned else share_of_one_round(max_n)
         words = as_array(passed.column("key"), pa.string())
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)

@@ -13,17 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import (
-    PLAIN_WEIGHT,
-    LevelOutcome,
-    LevelToRun,
-    PassedWords,
-)
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, LevelToRun
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
 from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
+from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, Floats
 
@@ -45,7 +41,7 @@ class WordsLevelToRun(LevelToRun):
 
     def release_of(self, outcome: LevelOutcome) -> WordsRelease:
         listed = self.words.take(pa.array(outcome.passed.keys))
-        assert isinstance(outcome.passed, PassedWords)
+        assert outcome.passed.others is not None
         words = pa.concat_arrays([listed, outcome.passed.others.words.cast(listed.type)])
         return WordsRelease(
             words, np.concatenate([outcome.masses, outcome.others]), outcome.most_spurious
@@ -67,9 +63,7 @@ class WordsLevelToRun(LevelToRun):
         return self.shares.even()
 
 
-def words_level_to_run(
-    level: ListedWordsLevel, prior: Prior, levels: int, mu: float
-) -> WordsLevelToRun:
+def words_level_to_run(level: ListedWordsLevel, prior: Prior, levels: int) -> WordsLevelToRun:
     others = RuleForUnlisted(
         level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
     )
@@ -79,7 +73,7 @@ def words_level_to_run(
         valid=classes_of_listed_words(prior.counts[0], prior.total, others),
         largest_mass=0.0,
         shares=Shares(1.0, 1, levels),
-        mu=mu,
+        total_sigma=level.total_sigma,
         spurious=level.spurious,
         sigma_grid=level.sigma_grid,
         words=prior.vocabulary,
@@ -136,8 +130,6 @@ class WordsRelease:
     def from_table(cls, table: Any) -> WordsRelease:
         is_word = pc.not_equal(table.column("word"), "")
         (most_spurious,) = table.filter(pc.invert(is_word)).column("mass").to_pylist()
-        table = table.filter(is_word).sort_by("word").combine_chunks()
-        words = table.column("word").cast(pa.string()).combine_chunks()
-        if isinstance(words, pa.ChunkedArray):
-            words = words.chunk(0) if words.num_chunks else pa.array([], pa.string())
+        table = table.filter(is_word).sort_by("word")
+        words = as_array(table.column("word"), pa.string())
         return cls(words, table.column("mass").to_numpy(), most_spurious)

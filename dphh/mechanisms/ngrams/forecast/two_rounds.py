@@ -18,10 +18,10 @@ from dphh.mechanisms.ngrams.forecast.climb import (
     FirstRound,
     PassedGrams,
     PassedUnlistedWords,
-    PassedWords,
 )
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
+from dphh.mechanisms.released_rows import as_array
 from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Bins
 
 #: A threshold that every noised weight reaches.
@@ -93,18 +93,13 @@ class TwoRounds:
                                                                 ("word", "ascending")])  # fmt: skip
         # (key, word, bin, first, second): a word that a list lacks has no key
         listed = released.filter(pc.is_valid(released.column("key")))
-        columns = _integer_columns(listed, "key", "bin", "first", "second")
+        keys, of_bins, first, second = _integer_columns(listed, "key", "bin", "first", "second")
         if others is None:
-            return PassedGrams(*columns)
+            return PassedGrams(keys, of_bins, first, second)
         lacking = released.filter(pc.is_null(released.column("key")))
-        words = lacking.column("word").cast(pa.string()).combine_chunks()
-        if isinstance(words, pa.ChunkedArray):
-            words = pa.concat_arrays([pa.array([], pa.string()), *words.chunks])
-        keys, of_bins, first, second = columns
-        beside_them = PassedUnlistedWords(
-            words, *_integer_columns(lacking, "bin", "first", "second")
-        )
-        return PassedWords(keys, of_bins, first, second, beside_them)
+        words = as_array(lacking.column("word"), pa.string())
+        numbers = _integer_columns(lacking, "bin", "first", "second")
+        return PassedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
 
     def close(self) -> None:
         self.host.drop(*LEVEL_TABLES)
@@ -145,14 +140,10 @@ class TwoRounds:
         """(class, valid): how many valid grams each class has."""
         return pa.table({"class": np.arange(len(self.valid.sizes)), "valid": self.valid.sizes})
 
-    def _classes_and_bins(self) -> tuple[int, int]:
-        return len(self.valid.sizes), len(self.law.starts)
-
     def _as_matrix(self, rows: Any, name: str) -> Integers:
-        numbers = np.zeros(self._classes_and_bins(), dtype=np.int64)
+        numbers = np.zeros((len(self.valid.sizes), len(self.law.starts)), dtype=np.int64)
         group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
-        some = group >= 0  # words that a list lacks are in no class
-        numbers[group[some], column[some]] = of_rows[some]
+        numbers[group, column] = of_rows
         return numbers
 
     def _table_of_rows(

@@ -6,9 +6,8 @@ rounds released decides how many rounds there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,32 +16,28 @@ from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.price import (
     ladder_budget,
     may_stop_rounds,
-    share_of_one_round,
     words_in_one_round,
 )
-from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1, ROUND_PARTS
+from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
 from dphh.price import Price
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WordsRounds(AdaptiveRounds):
     """The rounds of level 1 without a prior: they depend on one another."""
 
     #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
-    rest_in_one_round: Callable[[], SetUnionLevel]
+    one_round: SetUnionLevel
 
     @classmethod
     def from_price(cls, price: Price) -> WordsRounds:
-        def rest_in_one_round() -> SetUnionLevel:
-            max_n, max_items = price["max_n"], price["max_items"]
-            counting = Counting.from_options(price["counts"])
-            budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
-            return words_in_one_round(budget, max_n, max_items)
-
+        max_n, max_items = price["max_n"], price["max_items"]
+        counting = Counting.from_options(price["counts"])
+        budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
-        return cls(rounds, rest_in_one_round=rest_in_one_round)
+        return cls(rounds, words_in_one_round(budget, max_n, max_items))
 
     def remaining_rounds(
         self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
@@ -50,17 +45,7 @@ class WordsRounds(AdaptiveRounds):
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
-            return [self.rest_in_one_round()] if words < MIN_FINDS_OF_ROUND_1 else planned
+            return [self.one_round] if words < MIN_FINDS_OF_ROUND_1 else planned
         noisy = as_array(found.column("noisy"), pa.int64()).to_numpy()
         near = int((noisy < 2 * level.threshold_grid).sum())
         return [] if may_stop_rounds(found.num_rows, near, words) else planned
-
-
-def words_rounds_run(
-    rounds: WordsRounds, drawn: Any, max_n: int
-) -> Iterator[tuple[DrawnRound, float]]:
-    """Each drawn round as it was run, and the part of an even share that it took."""
-    for number, (level, found) in enumerate(rounds.rounds_of_table(drawn), start=1):
-        planned = level.round == number
-        share = ROUND_PARTS[number - 1] if planned else share_of_one_round(max_n)
-        yield (level, found), share
