@@ -51,6 +51,7 @@ def _lists(columns: Mapping[str, Any]) -> list[Any]:
     return [
         _lists(vars(column)) if hasattr(column, "__dict__") else column.tolist()
         for column in columns.values()
+        if column is not None
     ]
 
 

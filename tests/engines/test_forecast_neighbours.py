@@ -142,8 +142,6 @@ def weight_in_round_2(rounds: Watched, key: Any, noisy: int) -> int:
 
 def class_of(valid: Any, key: int) -> int:
     of_forecasts = int(valid.left[key >> 32] + valid.right[key % 2**32])
-    if valid.public is None:
-        return of_forecasts
     public = valid.public
     lacking = of_forecasts + int(public.shifts[public.left[key >> 32] + public.right[key % 2**32]])
     listed = dict(zip(public.keys.tolist(), public.classes.tolist(), strict=True))

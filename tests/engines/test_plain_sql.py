@@ -251,24 +251,21 @@ def told_of(seen, level, valid, *beside) -> Forecast:
 
 def valid_above(seen, below):
     """Of a longer length: which of the grams below go together, and what is public of those."""
-    public, nothing = seen.valid.public, np.zeros(len(below), np.int64)
-    shifts = [0] if public is None else public.shifts
-    pairs = [] if public is None else public.keys.tolist()
-    grams = [[*below[key >> 32], below[key & (2**32 - 1)][-1]] for key in pairs]
-    of_grams = pa.array([] if public is None else public.classes, pa.int64())
+    public = seen.valid.public
+    grams = [[*below[key >> 32], below[key & (2**32 - 1)][-1]] for key in public.keys.tolist()]
     return {
         "forecasts": pa.table(
             {
                 "tokens": [[*gram] for gram in below],
                 "as_first": seen.valid.left,
                 "as_last": seen.valid.right,
-                "expected_first": nothing if public is None else public.left,
-                "expected_last": nothing if public is None else public.right,
+                "expected_first": public.left,
+                "expected_last": public.right,
             }
         ),
-        "lifts": pa.table({"expected": range(len(shifts)), "shift": shifts}),
+        "lifts": pa.table({"expected": range(len(public.shifts)), "shift": public.shifts}),
         "public_grams": pa.table(
-            {"gram": pa.array(grams, pa.list_(pa.string())), "class": of_grams}
+            {"gram": pa.array(grams, pa.list_(pa.string())), "class": public.classes}
         ),
     }
 

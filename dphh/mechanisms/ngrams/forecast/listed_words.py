@@ -16,7 +16,11 @@ from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, LevelToRun
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import Shares
-from dphh.mechanisms.ngrams.ladder.classes import RuleForUnlisted, ValidClasses
+from dphh.mechanisms.ngrams.ladder.classes import (
+    PublicClasses,
+    RuleForUnlisted,
+    ValidClasses,
+)
 from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.mechanisms.released_rows import as_array
@@ -107,6 +111,7 @@ def classes_of_listed_words(
             cumulative=np.cumsum(sizes),
         ),
         ends=np.arange(1, len(sizes) + 1),
+        public=PublicClasses.without_prior(len(public_counts)),
         others=rule_for_unlisted,
     )
 

@@ -50,11 +50,8 @@ class TwoRounds:
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law
         host, others = self.host, valid.others
-        for table, public in (
-            ("forecasts", self.forecasts()), ("lifts", self.lifts()),
-            ("public_grams", self.public_grams()), ("classes", self.classes()),
-        ):  # fmt: skip
-            host.put(table, public)
+        for table, rows in self._public_tables().items():
+            host.put(table, rows)
         if others is None:
             host.put("other_words", UNLISTED_WORDS_SCHEMA.empty_table())
         host.run(
@@ -108,37 +105,26 @@ class TwoRounds:
         is_test = self.host.randomness.is_test
         return {"sigma": self.law.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 
-    def forecasts(self) -> Any:
-        """Columns gram, as_first, as_last: what each gram of the level below adds to the class of a
-        pair; and expected_first, expected_last: what it adds to the expectation by a public
-        text."""
-        grams, public = np.arange(len(self.valid.left)), self.valid.public
-        nothing = np.zeros(len(grams), dtype=np.int64)
-        expected = (nothing, nothing) if public is None else (public.left, public.right)
-        return pa.table(
-            {
-                "gram": grams,
-                "as_first": self.valid.left,
-                "as_last": self.valid.right,
-                "expected_first": expected[0],
-                "expected_last": expected[1],
-            }
-        )
-
-    def lifts(self) -> Any:
-        """Columns expected, shift: what a public text adds to the class of a pair that it lacks."""
-        shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
-        return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
-
-    def public_grams(self) -> Any:
-        """Columns key, class: the classes of the pairs that the public text has."""
-        public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
-        keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
-        return pa.table({"key": keys, "class": group})
-
-    def classes(self) -> Any:
-        """(class, valid): how many valid grams each class has."""
-        return pa.table({"class": np.arange(len(self.valid.sizes)), "valid": self.valid.sizes})
+    def _public_tables(self) -> dict[str, Any]:
+        """What step 1 foretells. Of each gram of the level below, what it adds to the class of a
+        pair, and to the expectation by a public text; by that expectation, what a public text adds
+        to the class of a pair that it lacks; the classes of the pairs that it has; and how many
+        valid grams each class has."""
+        valid, public, sizes = self.valid, self.valid.public, self.valid.sizes
+        return {
+            "forecasts": pa.table(
+                {
+                    "gram": np.arange(len(valid.left)),
+                    "as_first": valid.left,
+                    "as_last": valid.right,
+                    "expected_first": public.left,
+                    "expected_last": public.right,
+                }
+            ),
+            "lifts": pa.table({"expected": np.arange(len(public.shifts)), "shift": public.shifts}),
+            "public_grams": pa.table({"key": public.keys, "class": public.classes}),
+            "classes": pa.table({"class": np.arange(len(sizes)), "valid": sizes}),
+        }
 
     def _as_matrix(self, rows: Any, name: str) -> Integers:
         numbers = np.zeros((len(self.valid.sizes), len(self.law.starts)), dtype=np.int64)

@@ -61,7 +61,7 @@ class ValidClasses:
     As in `ValidGrams`, with more than one block for an overlap: a block is an overlap o, a step a
     of what ends in it and a step b of what begins with it. All its pairs are of one class. With a
     prior, steps of what the public text lets expect are among what tells blocks apart, and pairs
-    that the text has are moved to classes of their own counts.
+    that the text has are moved to classes of their own counts. Without a prior the text has none.
     """
 
     #: Class of a pair: left[l] + right[r]; with a prior, plus the index of its lift in LIFTS.
@@ -73,8 +73,8 @@ class ValidClasses:
     #: orders of (suf, a) and (pre, b).
     blocks: ValidGrams
     ends: Integers
-    #: With a prior: what the public text says.
-    public: PublicClasses | None = None
+    #: What the public text says.
+    public: PublicClasses
     #: For a list of words: the rule for words that it lacks.
     others: RuleForUnlisted | None = None
     #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. The
@@ -86,8 +86,6 @@ class ValidClasses:
     def sizes(self) -> Integers:
         """How many valid grams each class has."""
         sizes: Integers = np.diff(np.r_[0, self.blocks.cumulative][self.ends], prepend=0)
-        if self.public is None:
-            return sizes
         classes = len(sizes)
         moved_in = np.bincount(self.public.classes, minlength=classes)
         return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)
@@ -98,8 +96,6 @@ class ValidClasses:
     def class_of(self, keys: Integers) -> Integers:
         one, other = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
         group: Integers = self.left[one] + self.right[other]
-        if self.public is None:
-            return group
         group += self.public.shifts[self.public.left[one] + self.public.right[other]]
         if len(self.public.keys):
             at = np.searchsorted(self.public.keys, keys).clip(max=len(self.public.keys) - 1)
@@ -111,8 +107,6 @@ class ValidClasses:
         start, end = (
             int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
         )
-        if self.public is None:
-            return self.blocks.keys(start + indices)
         # First the pairs of the class's blocks that keep this class, then those moved to it.
         away = np.sort(self.public.places[self.public.classes_before == group]) - start
         stay = end - start - len(away)
@@ -139,6 +133,13 @@ class PublicClasses:
     classes: Integers
     classes_before: Integers
     places: Integers
+
+    @classmethod
+    def without_prior(cls, grams: int) -> PublicClasses:
+        """Of a text that has no pair and lets expect the same of all. `grams`: of the level below,
+        how many there are."""
+        nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams, dtype=np.int64)
+        return cls(zeros, zeros, np.zeros(1, np.int64), nothing, nothing, nothing, nothing)
 
 
 def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
@@ -179,7 +180,7 @@ def valid_classes(
     suf = nothing if words else below.keys & _RIGHT_MASK
     pre = nothing if words else below.keys >> GRAM_NUMBER_BITS
     a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
-    lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
+    lowest = int(a.min(initial=0) + b.min(initial=0))
     a, b = a - a.min(initial=0), b - b.min(initial=0)
     e, f, lowest_expected, shifts = _expected_steps(lift, suf, pre)
 
@@ -202,31 +203,26 @@ def valid_classes(
     group = lifts * (end_groups[one] // high % wide + begin_groups[other] // high % wide)
     group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
 
-    listed = moved = nothing[:0]
-    if lift is not None:
-        ends, begins = lift.keys >> GRAM_NUMBER_BITS, lift.keys & _RIGHT_MASK
-        sums = e[ends] + f[begins]
-        moved = listed = lifts * (a[ends] + b[begins])
-        moved = moved + shifts[sums]
-        listed = listed + lift_index(sums + lowest_expected, lift.counts_of_keys)
+    keys, counts = (nothing[:0],) * 2 if lift is None else (lift.keys, lift.counts_of_keys)
+    ends, begins = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
+    sums, foretold = e[ends] + f[begins], lifts * (a[ends] + b[begins])
+    moved = foretold + shifts[sums]
+    listed = foretold + lift_index(sums + lowest_expected, counts)
     classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
     partitions = () if lift is None else _two_partitions(classes, lowest)
     order = np.argsort(group, kind="stable")
     sizes = (end_counts[one] * begin_counts[other])[order]
     cumulative = np.cumsum(sizes)
-    public = None
-    if lift is not None:
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        at_end, at_begin = np.empty_like(ending), np.empty_like(beginning)
-        at_end[ending], at_begin[beginning] = np.arange(len(ending)), np.arange(len(beginning))
-        of_end = np.searchsorted(end_groups, ((suf * wide + a) * high + e)[ends])
-        of_begin = np.searchsorted(begin_groups, ((pre * wide + b) * high + f)[begins])
-        block = rank[begins_at[of_end] + of_begin - first[of_end]]
-        within = (at_end[ends] - end_starts[of_end]) * begin_counts[of_begin]
-        within += at_begin[begins] - begin_starts[of_begin]
-        places = np.r_[0, cumulative][block] + within
-        public = PublicClasses(e, f, shifts, lift.keys, listed, moved, places)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    at_end, at_begin = np.empty_like(ending), np.empty_like(beginning)
+    at_end[ending], at_begin[beginning] = np.arange(len(ending)), np.arange(len(beginning))
+    of_end = np.searchsorted(end_groups, ((suf * wide + a) * high + e)[ends])
+    of_begin = np.searchsorted(begin_groups, ((pre * wide + b) * high + f)[begins])
+    block = rank[begins_at[of_end] + of_begin - first[of_end]]
+    within = (at_end[ends] - end_starts[of_end]) * begin_counts[of_begin]
+    within += at_begin[begins] - begin_starts[of_begin]
+    places = np.r_[0, cumulative][block] + within
     one, other, group = one[order], other[order], group[order]
     return ValidClasses(
         left=lifts * a,
@@ -236,7 +232,7 @@ def valid_classes(
             ending, beginning, end_starts[one], begin_starts[other], begin_counts[other], cumulative
         ),
         ends=np.searchsorted(group, np.arange(classes), side="right"),
-        public=public,
+        public=PublicClasses(e, f, shifts, keys, listed, moved, places),
         partitions=partitions,
     )
 
