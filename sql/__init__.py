@@ -1,4 +1,4 @@
-"""The queries of levels: each in one `.sql` file, which can be read on its own."""
+"""The level queries: one `.sql` file a kind of level, each readable on its own."""
 
 from __future__ import annotations
 
@@ -10,36 +10,20 @@ _FOLDERS_OF_OTHER_FORMS = ("plain", "spark")
 
 
 @cache
-def query(name: str) -> str:
-    """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
-    return files(__package__).joinpath(query_path(name)).read_text(encoding="utf-8")
+def query(name: str, engine: str = "duckdb") -> str:
+    """The text of the query `<name>.sql` on this engine."""
+    (path,) = query_paths(name, engine)
+    return files(__package__).joinpath(path).read_text(encoding="utf-8")
 
 
 @cache
-def query_path(name: str) -> str:
-    """The path of the query in `sql/`, such as `ngrams/grams_level.sql`."""
-    (found,) = _query_paths(name)
-    return found
-
-
-@cache
-def query_for_engine(engine: str, name: str) -> str:
-    """The text of the query on this engine: the engine's own, `<engine>/<name>.sql`, if it has
-    one, else that of `query`."""
-    found = query_path_for_engine(engine, name) or query_path(name)
-    return files(__package__).joinpath(found).read_text(encoding="utf-8")
-
-
-@cache
-def query_path_for_engine(engine: str, name: str) -> str | None:
-    """The path of that query in `sql/`; None if no query has this name."""
-    own = f"{engine}/{name}.sql"
-    found = [own] if files(__package__).joinpath(own).is_file() else _query_paths(name)
-    return found[0] if found else None
-
-
-def _query_paths(name: str) -> list[str]:
+def query_paths(name: str, engine: str = "duckdb") -> list[str]:
+    """The path of that query in `sql/`; none, if no query has this name. It is the engine's own,
+    `<engine>/<name>.sql`, if there is one; or in the folder of its mechanism, such as
+    `ngrams/grams_level.sql`, or at the top."""
     top = files(__package__)
+    if top.joinpath(own := f"{engine}/{name}.sql").is_file():
+        return [own]
     folders = (each.name for each in top.iterdir() if each.is_dir())
     candidates = (
         f"{folder}/{name}.sql" for folder in folders if folder not in _FOLDERS_OF_OTHER_FORMS

@@ -17,7 +17,7 @@ from dphh.engines.duckdb.content import corpus_statements
 from dphh.files.paths import parquet_pattern
 from dphh.price import Price
 from dphh.registry import run_levels
-from dphh.sql import query, query_path
+from dphh.sql import query, query_paths
 
 #: The name in the text for a corpus that is a table or a frame.
 CORPUS_TABLE_NAME = "corpus_rows"
@@ -114,7 +114,9 @@ def step_sql(asked: RecordedStep) -> str:
     text = with_values(query(step).strip(), known)
     unknown = sorted({*_PARAMETER.findall(text)} - known.keys())
     said = [f"-- ${name}: {KNOWN_IN_RUN[name]}\n" for name in unknown if name in KNOWN_IN_RUN]
-    return f"-- sql/{query_path(step)}\n{''.join(said)}{text}{'' if text.endswith(';') else ';'}"
+    return (
+        f"-- sql/{query_paths(step)[0]}\n{''.join(said)}{text}{'' if text.endswith(';') else ';'}"
+    )
 
 
 def with_values(text: str, known: Mapping[str, Any]) -> str:

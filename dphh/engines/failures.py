@@ -19,7 +19,7 @@ from dphh.corpora.tables import bad_line_message
 from dphh.errors import SHOW_ERRORS_VARIABLE, CorpusError, DphhError, EngineError, EngineOutOfMemory
 from dphh.rows.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
-from dphh.sql import query_path_for_engine
+from dphh.sql import query_paths
 
 #: Marks that dphh's own SQL and functions put into errors, and the message in place of such an
 #: error.
@@ -32,8 +32,7 @@ MESSAGE_OF_MARK = {
 
 def query_file_sentence(engine: str, step: str) -> str:
     """A sentence that names the file of a step's query on an engine; "" if the step is no query."""
-    place = query_path_for_engine(engine, step)
-    return "" if place is None else f"The step's query is sql/{place}"
+    return "".join(f"The step's query is sql/{place}" for place in query_paths(step, engine))
 
 
 @dataclass(frozen=True)

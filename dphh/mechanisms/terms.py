@@ -17,6 +17,8 @@ ADJACENCY = "add or remove one user"
 #: The probability of finding an item that as many users hold as a plan says it needs.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
+#: The note of the delta for the noise's arithmetic.
+NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 BUDGET_HELP = {
     "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
     "delta": "Chance beyond epsilon: well below 1 / users.",

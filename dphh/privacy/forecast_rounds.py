@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, inf, isqrt, nextafter
+from math import ceil, inf, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian, rounded_gaussian
-from dphh.privacy.set_union import LARGEST_DISTANCE
+from dphh.privacy.set_union import LARGEST_DISTANCE, delta_of_distance
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -73,8 +73,7 @@ def draws_delta(epsilon: float) -> float:
     At most 2^62 valid grams with separate noise would be 2^63 table draws. There are at most 2^16
     rows, whose binomials and conditional draws are within 2^-150 each.
     """
-    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
-    return nextafter(float((2**63 * LARGEST_DISTANCE + Fraction(2**18, 2**150)) * scale), 1.0)
+    return delta_of_distance(2**63 * LARGEST_DISTANCE + Fraction(2**18, 2**150), epsilon)
 
 
 @dataclass(frozen=True)

@@ -122,22 +122,26 @@ def users_needed(
     return max(1, -((worst_luck - threshold) // weight(bits, held)))
 
 
+def delta_of_distance(distance: Fraction, epsilon: float) -> float:
+    """The delta for draws whose distributions are within this total variation distance of the exact
+    ones: replacing these on both sides costs (1 + e^epsilon) times the distance."""
+    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
+    return nextafter(float(distance * scale), 1.0)
+
+
 def spurious_delta(epsilon: float) -> float:
     """The delta for the draws of a level's spurious grams, out of at most 2^62 valid ones.
 
     Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which
     draws how many pass, is below 2^-212 (`draw_binomial`).
     """
-    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
-    return nextafter(float((2**62 * LARGEST_DISTANCE + Fraction(1, 2**212)) * scale), 1.0)
+    return delta_of_distance(2**62 * LARGEST_DISTANCE + Fraction(1, 2**212), epsilon)
 
 
 def arithmetic_delta(max_items: int, epsilon: float) -> float:
     """The delta for the table's distance from the exact Gaussian, in one level.
 
     Only the counts that differ between two neighbours, at most D0 of them, need the exact noise;
-    the other draws have the same distribution. Replacing the exact distribution on both sides costs
-    (1 + e^epsilon) times the total variation distance.
+    the other draws have the same distribution.
     """
-    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
-    return nextafter(float(max_items * LARGEST_DISTANCE * scale), 1.0)
+    return delta_of_distance(max_items * LARGEST_DISTANCE, epsilon)

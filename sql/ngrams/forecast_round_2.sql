@@ -6,18 +6,10 @@
 CREATE TEMP TABLE round_2 AS
 WITH
 
-weighed AS (
-    SELECT user_hashes, lengths, keys, $g AS g_of_grams
-    FROM positions
-),
-
 -- floor(norm g / |g|_2) to each gram: an L2 norm of $norm at most, whatever g is.
 users_contributions AS (
-    SELECT
-        unnest(
-            dphh_round_2_contributions(user_hashes, lengths, keys, g_of_grams, $norm)
-        ) AS contribution
-    FROM weighed
+    SELECT unnest(dphh_round_2_contributions(user_hashes, lengths, keys, $g, $norm)) AS contribution
+    FROM positions
 ),
 
 histogram AS (

@@ -4,17 +4,10 @@
 -- Out: positions (user_hashes, lengths, keys): the key of a listed word is its number in the list,
 -- that of another word $others or more; -1 where the user does not count.
 CREATE TEMP TABLE positions AS
-WITH
-
-keyed AS (
-    SELECT user_hashes, lengths, ids, words, $keys AS word_keys
-    FROM users
-)
-
 SELECT
     user_hashes,
     lengths,
     dphh_keys_of_words(
-        user_hashes, lengths, ids, words, word_keys, $others, $max_items, $salt
+        user_hashes, lengths, ids, words, $keys, $others, $max_items, $salt
     ) AS keys
-FROM keyed;
+FROM users;

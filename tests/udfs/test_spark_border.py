@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.errors import EngineOutOfMemory
-from dphh.sql import query_for_engine
+from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.reading import ReadWords
@@ -338,7 +338,7 @@ def test_no_query_has_a_levels_salt() -> None:
     """Spark shows the plans of queries, and keeps them where events are logged: a salt is an object
     of the driver's, and a query has its place."""
     for step in steps_by("run", "take", "bring"):
-        if "salt" in query_for_engine("spark", step):
-            assert re.search(r"dphh_\w+\([^()]*\$salt", query_for_engine("spark", step)), step
+        if "salt" in query(step, "spark"):
+            assert re.search(r"dphh_\w+\([^()]*\$salt", query(step, "spark")), step
     mechanisms = (HERE / "dphh" / "mechanisms").rglob("*.py")
     assert "return Lookup(int(" in "".join(path.read_text() for path in mechanisms)

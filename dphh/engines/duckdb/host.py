@@ -54,34 +54,34 @@ class DuckDBHost(OneProcessHost):
 
     def run(self, step: str, **parameters: Any) -> None:
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
-        values = self._values(parameters)
         text = query(step)
         called = (self.functions.get(name) for name in functions_called_in(text))
         of_users = any(function is not None and function.takes_users for function in called)
         in_parallel = self._run_in_parallel() if of_users else nullcontext()
         with hide_duckdb_errors(step), in_parallel:
-            for statement in self.con.extract_statements(text):
-                named = {name: values[name] for name in statement.named_parameters}
-                self.memory.update_limit()
-                self.con.execute(statement, named or None)
-        self._objects.clear()
+            self._execute(text, parameters)
 
     def take(self, step: str, **parameters: Any) -> Any:
         """Run a query, and return its rows.
+
         `con.sql` with parameters holds Python's lock while it waits for its threads. A thread that
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
         """
         with hide_duckdb_errors(step):
-            answer = f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}"
-            (statement,) = self.con.extract_statements(answer)
-            values = self._values(parameters)
-            named = {name: values[name] for name in statement.named_parameters}
-            self.con.execute(statement, named or None)
-            self._objects.clear()
+            self._execute(f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}", parameters)
             rows = self.con.table("answer").to_arrow_table()
             self.con.execute("DROP TABLE answer")
             return rows
+
+    def _execute(self, text: str, parameters: dict[str, Any]) -> None:
+        """Execute the statements of a step, each with the parameters that it names."""
+        values = self._values(parameters)
+        for statement in self.con.extract_statements(text):
+            named = {name: values[name] for name in statement.named_parameters}
+            self.memory.update_limit()
+            self.con.execute(statement, named or None)
+        self._objects.clear()
 
     def _values(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """A step's parameters as DuckDB takes them: in place of an object, its index."""

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from dphh.sql import query_for_engine, query_path_for_engine
+from dphh.sql import query, query_paths
 
 #: Patterns of DuckDB's SQL and what replaces them in Spark's SQL, one after the other.
 DIFFERENCES = tuple(
@@ -58,8 +58,8 @@ def statements(step: str) -> tuple[Statement, ...]:
 @cache
 def spark_sql(step: str) -> str:
     """The text of a step, for Spark."""
-    text = query_for_engine("spark", step)
-    if not (query_path_for_engine("spark", step) or "").startswith("spark/"):
+    text = query(step, "spark")
+    if not query_paths(step, "spark")[0].startswith("spark/"):
         for duckdb, spark in DIFFERENCES:
             text = duckdb.sub(spark, text)
     return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")

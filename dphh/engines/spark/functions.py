@@ -15,6 +15,7 @@ import gc
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def register(
     spark: SparkSession, name: str, function: Function, objects: Sequence[Broadcast]
 ) -> None:
     """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
-    `objects`; in its place they may give a block's brought values, a list of (key, value)."""
+    `objects`; in its place they may give a block's brought values: from each part of its keys, a
+    list of places and one of values."""
     call = _call_with_blocks if function.takes_users else _call_with_columns
     gives = _type_of_result(function) if function.takes_users else function.gives
 
@@ -72,14 +74,11 @@ class Broadcast:
         written = pickle.dumps(value)
         refuse_too_much(name, len(written))
         self._written = spark.sparkContext.broadcast(written)
-        self._read: list[Any] = []
 
-    @property
+    @cached_property
     def value(self) -> Any:
         """The object, read at its first use in each task."""
-        if not self._read:
-            self._read.append(pickle.loads(self._written.value))
-        return self._read[0]
+        return pickle.loads(self._written.value)
 
     def destroy(self) -> None:
         """Remove the object from the disks of all executors: it may be a secret of the run."""
@@ -200,13 +199,8 @@ def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if kind in _NUMBER_FORMATS else kind
 
 
-#: Not empty if this process has exempted its modules from garbage collection.
-_is_exempt: list[bool] = []
-
-
+@cache
 def _exempt_modules_from_collection() -> None:
     """Exempt what modules hold from Python's garbage collection. PySpark starts one after each
     task, and with NumPy, Arrow, Polars and DuckDB it takes 50 ms of processor time."""
-    if not _is_exempt:
-        _is_exempt.append(True)
-        gc.freeze()
+    gc.freeze()

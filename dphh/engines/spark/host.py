@@ -33,7 +33,7 @@ from dphh.engines.spark.failures import (
 )
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
-from dphh.sql import query_for_engine
+from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import functions, functions_called_in
 from dphh.udfs.kernel.reading import Reading
@@ -89,7 +89,7 @@ class SparkHost(Host):
             self._configure()
             check_workers(self.spark)
             self._folder = RunFolder(self.spark)
-            for statement in query_for_engine("spark", "text").strip().split(";\n"):
+            for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
             self._opened = open_corpus(self.spark, corpus, self.when_closed)
         except BaseException:

@@ -29,6 +29,7 @@ from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
     FINDING_PROBABILITY,
+    NOISE_TABLE_NOTE,
     UNIT,
     check_budget,
     checked_spare_delta,
@@ -71,7 +72,6 @@ THEOREM = (
     "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
     "most sqrt(max_held), in integers; both directions"
 )
-NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_counts(

@@ -27,7 +27,12 @@ from dphh.levels.level import Level
 from dphh.levels.ngrams import PrunedLevel, Pruning
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_spare_delta
+from dphh.mechanisms.terms import (
+    FINDING_PROBABILITY,
+    NOISE_TABLE_NOTE,
+    LevelsAndCost,
+    checked_spare_delta,
+)
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -99,12 +104,12 @@ def price_dpne(
         DeltaEvent(new, "new words over the threshold, level 1"),
         *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
         *counting.events(total),
-        DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
+        DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (
         ("Gaussian curve of all levels together", delta / 2 - spare),
         ("new words over the threshold of level 1", delta / 2),
-        ("noise table's distance from the exact Gaussian", spare),
+        (NOISE_TABLE_NOTE, spare),
     )
     return (base, *above), events, shared_out
 

@@ -23,7 +23,7 @@ from dphh.mechanisms.set_union.rounds import (
     sips_shares,
     threshold_delta,
 )
-from dphh.mechanisms.terms import checked_spare_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_spare_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
@@ -41,7 +41,6 @@ from dphh.privacy.set_union import (
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
 #: The part of delta for what follows the first round is a multiple of 1 / DELTA_PARTS.
 DELTA_PARTS = 256
-NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 
 
 def price_one_round(

@@ -8,7 +8,7 @@ from math import ceil, isqrt, nextafter, prod
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import checked_spare_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_spare_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -124,10 +124,10 @@ def price_rounds(
             DeltaEvent(threshold_delta(level), f"new items over the threshold, {said}"),
         ]
     events += counting.events(total)
-    events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))
+    events.append(DeltaEvent(spare, NOISE_TABLE_NOTE))
     shared_out = (
         ("Gaussian curve", delta / 2 - spare),
         ("new items over the threshold", delta / 2),
-        ("noise table's distance from the exact Gaussian", spare),
+        (NOISE_TABLE_NOTE, spare),
     )
     return levels, tuple(events), shared_out

@@ -35,6 +35,7 @@ from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
     FINDING_PROBABILITY,
+    NOISE_TABLE_NOTE,
     UNIT,
     check_budget,
     check_max_items,
@@ -129,7 +130,7 @@ def price_trie(
     kind = EpsilonDeltaEvent if accounting == "path" else OneDirectionEvent
     events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
     if counting.share:
-        table = DeltaEvent(spare, "noise table's distance from the exact Gaussian")
+        table = DeltaEvent(spare, NOISE_TABLE_NOTE)
         events = (*events, counts_event_within([*events, table], epsilon, delta), table)
         privacy = replace(
             privacy,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
 Frames = dict[str, pl.DataFrame]
+USERS = ("user_hashes", "lengths", "ids")
 
 
 @step
@@ -29,10 +30,8 @@ def words_level(
 ) -> Frames:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
     spreads a vector of L2 norm at most 2^b over the words that they hold."""
-    contribution = host.call(
-        "contributions_of_words", "user_hashes", "lengths", "ids", max_items, grid_bits, salt
-    )
-    sums = histogram(_remaining(host, released).select(contribution=contribution))
+    users = _remaining(host, released)
+    sums = histogram(host, users, "contributions_of_words", *USERS, max_items, grid_bits, salt)
     return {"noised": _noised(host, host.collect("words_level", sums), sigma, purpose)}
 
 
@@ -56,10 +55,8 @@ def words_of_round(
     **_: Any,
 ) -> Frames:
     """One of several rounds: every word that any user holds is noised, whatever its weight."""
-    contribution = host.call(
-        "contributions_by_w", "user_hashes", "lengths", "ids", max_items, grid_bits, salt, w
-    )
-    sums = histogram(_remaining(host, released).select(contribution=contribution))
+    users = _remaining(host, released)
+    sums = histogram(host, users, "contributions_by_w", *USERS, max_items, grid_bits, salt, w)
     given = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
     return {"noised": _noised(host, given, sigma, purpose)}
 
@@ -99,8 +96,9 @@ def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -
     """A user adds one user's weight to each key held, or less if they hold more than max_items.
     What each of their keys then lost is added once, to the octave of the number of keys that they
     hold. Every key has noise."""
-    contribution = host.call("contributions_to_counts", "lengths", "ids", weighing)
-    sums = histogram(host.table("counted_users").select(contribution=contribution))
+    sums = histogram(
+        host, host.table("counted_users"), "contributions_to_counts", "lengths", "ids", weighing
+    )
     every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")
     added = host.collect("counts_level", every.with_columns(pl.col("weight").fill_null(0)))
     return {"noised": host.noised(added, sigma, purpose)}
@@ -111,14 +109,17 @@ def counts_drawn(host: PolarsHost) -> pl.LazyFrame:
     return host.table("noised").select("key", "noisy")
 
 
-def histogram(contributions: pl.LazyFrame) -> pl.LazyFrame:
-    """(key, weight): the sums over users of the weights in a column `contribution`. The sum of a
-    batch of users is in the batch's first row.
+def histogram(
+    host: PolarsHost, users: pl.LazyFrame, function: str, *arguments: Any
+) -> pl.LazyFrame:
+    """(key, weight): the sums over users of the weights that a function of `udfs/` gives. The sum
+    of a batch of users is in the batch's first row.
 
     Polars' integer sums wrap around without an error. These cannot overflow: there are less than
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
+    contributions = users.select(contribution=host.call(function, *arguments))
     # All rows of a batch but the first are empty. Keys that users gave a weight of 0 stay.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.polars.steps import step
-from dphh.engines.polars.steps.tries import refuse_null_users
+from dphh.engines.polars.steps.tries import SEPARATOR, refuse_null_users
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.subsets import draw_subsets
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]
-SEPARATOR = "\x1f"
 #: How many reports are drawn and counted at a time.
 REPORTS_AT_A_TIME = 1 << 16
 

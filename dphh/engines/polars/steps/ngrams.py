@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 IDS_TYPE = pl.List(pl.Int32)
+KEYS = ("user_hashes", "lengths", "keys")
 ROW_COLUMNS = ("class", "bin")
 
 
@@ -89,10 +90,8 @@ def grams_level(
     **_: Any,
 ) -> Tables:
     """A level above the first: the same set union, over the valid grams that users hold."""
-    contribution = host.call(
-        "contributions_of_grams", "user_hashes", "lengths", "keys", max_items, grid_bits, salt
-    )
-    sums = histogram(host.table("positions").select(contribution=contribution))
+    users = host.table("positions")
+    sums = histogram(host, users, "contributions_of_grams", *KEYS, max_items, grid_bits, salt)
     return {"noised": host.noised(host.collect("grams_level", sums), sigma, purpose)}
 
 
@@ -134,8 +133,7 @@ def forecast_round_1(
     purpose: str,
     is_test: bool,
 ) -> Tables:
-    contribution = host.call("round_1_contributions", "user_hashes", "lengths", "keys", norm)
-    sums = histogram(host.table("positions").select(contribution=contribution))
+    sums = histogram(host, host.table("positions"), "round_1_contributions", *KEYS, norm)
     round_1_sums = host.collect("forecast_round_1", sums)
 
     sizes = pl.LazyFrame({"bin": range(list_bins)}).with_columns(key=-1 - pl.col("bin"))
@@ -194,8 +192,6 @@ def _absent(host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str) -
     grams = pl.col("valid") - pl.col("held").fill_null(0)
     classes = host.table("classes").join(held, on="class", how="left")
     absent = host.collect("forecast_round_1", classes.select("class", grams=grams).sort("class"))
-    if not absent.height:
-        return pl.DataFrame(schema=dict.fromkeys((*ROW_COLUMNS, "grams"), pl.Int64))
     drawn = host.functions["absent_bins"].body(
         absent["class"].to_arrow(), absent["grams"].to_arrow(), sigma, purpose
     )
@@ -228,8 +224,7 @@ def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
 def forecast_round_2(
     host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str, **_: Any
 ) -> Tables:
-    contribution = host.call("round_2_contributions", "user_hashes", "lengths", "keys", g, norm)
-    sums = histogram(host.table("positions").select(contribution=contribution))
+    sums = histogram(host, host.table("positions"), "round_2_contributions", *KEYS, g, norm)
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
     given = joined.select("key", "name", *ROW_COLUMNS, pl.col("weight").fill_null(0), first="noisy")
@@ -237,10 +232,8 @@ def forecast_round_2(
     noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
 
     absent = host.tables["absent"]
-    nonpositive = pl.Series([], dtype=pl.Int64)
-    if absent.height:
-        columns = (absent[name].to_arrow() for name in (*ROW_COLUMNS, "grams"))
-        nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
+    columns = (absent[name].to_arrow() for name in (*ROW_COLUMNS, "grams"))
+    nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
     return {
         "round_2": noised.rename({"noisy": "second"}),
         "absent_signs": absent.with_columns(nonpositive=nonpositive),
