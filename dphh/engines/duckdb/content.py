@@ -73,14 +73,13 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
     """The SQL that makes the views of rows and tokens from a relation with these column types."""
-    column = identifier(corpus.content.column)
-    tokens = tokens_sql(corpus.content, types[corpus.content.column])
-    content = _content_sql(corpus.content, types[corpus.content.column])
     kind = types[corpus.content.column]
+    content = _content_sql(corpus.content, kind)
     is_text = kind != "BLOB" and not LIST_TYPE_END.search(kind)
     is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
     return (
-        f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
+        f"CREATE TEMP MACRO tokens_of({identifier(corpus.content.column)}) AS "
+        f"{tokens_sql(corpus.content, kind)}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "

@@ -117,16 +117,20 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float
     return min(delta, 1.0)
 
 
-def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
-    """The likely values of Binomial(n, p), their probabilities, and the probability of all other
-    values: about `left_out` or less.
+def likely_range(n: int, p: float, left_out: float) -> tuple[int, int]:
+    """The ends of a range that Binomial(n, p) leaves with probability about `left_out` or less.
 
     Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
     """
     digits = math.log(2 / left_out)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
-    least = max(math.floor(n * p - reach), 0)
-    most = min(math.ceil(n * p + reach), n)
+    return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
+
+
+def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
+    """The likely values of Binomial(n, p), their probabilities, and the probability of all other
+    values: about `left_out` or less."""
+    least, most = likely_range(n, p, left_out)
     outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + _BINOMIAL_ERROR)
     values = np.arange(least, most + 1, dtype=np.float64)
     return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside

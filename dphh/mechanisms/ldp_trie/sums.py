@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from dphh.mechanisms.ldp_trie.amplification import likely_range
 from dphh.privacy.losses import (
     MOST_GRID_POINTS,
     FloatArray,
@@ -90,7 +91,7 @@ def _losses_of_triple(
     taken = 0
     if replaced > 1:
         earlier = min(special * max(plain, beside, held) / _ROUNDING_FACTOR, 1.0)
-        taken = _likely_range(others, earlier, left_out)[1]
+        taken = likely_range(others, earlier, left_out / 2)[1]
     free = max(others - taken - holders, 0)
     held_by = max(min(others - taken, holders), 0)
     totals, shares = _thrown_in_blocks(
@@ -124,7 +125,7 @@ def _reports_over_two_values(
     the precision.)
     """
     reach = np.array(
-        [_likely_range(int(most), 0.5, left_out) for most in rest], dtype=np.float64
+        [likely_range(int(most), 0.5, left_out / 2) for most in rest], dtype=np.float64
     ).reshape(-1, 2)
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
     x, number = reach[:, :1] + width, rest[:, None].astype(np.float64)
@@ -185,7 +186,7 @@ def _binomial_in_blocks(
     n: int, p: float, left_out: float, block_width: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Binomial(n, p) in blocks: the least value of each block, and its probability."""
-    low, high = _likely_range(n, p, left_out)
+    low, high = likely_range(n, p, left_out / 2)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
     inner = np.floor(mean + sd * _block_starts(mean, sd, block_width)).astype(np.int64)
     starts = np.unique(np.clip(np.concatenate([[low], inner]), low, high))
@@ -205,7 +206,7 @@ def _idle_counts(
     otherwise it is among those left.
     """
     reports, other = total + 1, own * wrong_to_own
-    low, high = _likely_range(reports, 1 / 3, left_out)
+    low, high = likely_range(reports, 1 / 3, left_out / 2)
     y = np.arange(low, high + 1, dtype=np.float64)
     left = reports - y
     weight = (own + other) * left / 2 + idle * y
@@ -227,13 +228,6 @@ def _probability_of_wrong_value(wrong_to_own: float, idle: FloatArray) -> FloatA
     probability `idle`."""
     by_itself = wrong_to_own / (1 + wrong_to_own)
     return np.asarray(by_itself + idle * (0.5 - by_itself))
-
-
-def _likely_range(n: int, p: float, left_out: float) -> tuple[int, int]:
-    """A range that Binomial(n, p) leaves with probability about `left_out` or less (Bernstein)."""
-    digits = math.log(4 / left_out)
-    reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
-    return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
 
 
 def _grid_step(chances: FloatArray, losses: FloatArray) -> float:

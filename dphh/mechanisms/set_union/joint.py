@@ -17,10 +17,11 @@ from dphh.errors import UsageError
 from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import (
+    SIPS_ROUNDS,
+    SIPS_SHARES,
     RoundsAndCost,
     round_level,
     round_levels,
-    sips_shares,
     threshold_delta,
 )
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_spare_delta
@@ -99,7 +100,7 @@ def _delta_shares(
 @lru_cache(maxsize=64, typed=True)  # takes nine compositions; a ledger or a shell asks again
 def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
     """The first round; the one round or the several that it chooses; and what these cost."""
-    spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
+    spare = (1 + SIPS_ROUNDS) * arithmetic_delta(max_items, epsilon)
     spare = checked_spare_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
@@ -136,11 +137,10 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     # The first round has much noise. Its grid may be so coarse that users count for fewer items.
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
-    shares = sips_shares()
     rounds = round_levels(
-        split_sigma(event.rounds_sigma, shares),
-        [share * event.rounds_delta for share in shares],
-        [max_items] * len(shares),
+        split_sigma(event.rounds_sigma, SIPS_SHARES),
+        [share * event.rounds_delta for share in SIPS_SHARES],
+        [max_items] * SIPS_ROUNDS,
         reweighed=True,
         first_number=2,
     )

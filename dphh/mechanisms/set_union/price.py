@@ -33,7 +33,7 @@ from dphh.errors import UsageError
 from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_one_round
-from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
+from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -54,9 +54,9 @@ def price_set_union(
     if method == "gaussian":
         levels, events, shared_out = price_one_round(epsilon, delta, max_items, counting)
     elif method != "auto":
-        shares = sips_shares()
+        bounds = [max_items] * SIPS_ROUNDS
         levels, events, shared_out = price_rounds(
-            epsilon, delta, shares, [max_items] * len(shares), counting, method == "adaptive"
+            epsilon, delta, SIPS_SHARES, bounds, counting, method == "adaptive"
         )
     return Price(
         verb="items",

@@ -18,16 +18,13 @@ from dphh.privacy.set_union import arithmetic_delta, grid_bits, new_item_delta, 
 #: DP-SIPS gives round i of R a share in proportion to SIPS_DECAY^(R - 1 - i). The paper uses 0.3;
 #: tests/benchmarks/measurements.md has the figures for 0.15.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
+_SIPS_PARTS = [SIPS_DECAY ** (SIPS_ROUNDS - 1 - i) for i in range(SIPS_ROUNDS)]
+SIPS_SHARES = tuple(part / sum(_SIPS_PARTS) for part in _SIPS_PARTS)
 #: If the first round finds fewer items than this, no items are common, so removing them from users
 #: gains nothing, and one round spends the rest of the budget instead of several.
 SIPS_MIN_FINDS_OF_ROUND_1 = 5
 
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
-
-
-def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
-    parts = [SIPS_DECAY ** (rounds - 1 - i) for i in range(rounds)]
-    return tuple(part / sum(parts) for part in parts)
 
 
 def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
