@@ -159,7 +159,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
     corpus = Corpus(tmp_path / "c.parquet", user="who", item="what")
     with host_on("spark", corpus, SystemRandomness()) as host:
         host.gather("users", ReadWords())
-        blocks = host._tables["users"]
+        blocks, _ = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
         host.write(
             "earlier_sums",

@@ -69,8 +69,7 @@ class SparkHost(Host):
         self.randomness = randomness
         self._functions = functions(randomness)
         #: For each table, by its name: its rows as they were written, and the name of its files.
-        self._tables: dict[str, DataFrame] = {}
-        self._written: dict[str, str] = {}
+        self._tables: dict[str, tuple[DataFrame, str]] = {}
         #: For each brought value, by its name: the table whose blocks have it.
         self._brought: dict[str, str] = {}
         self._count = 0
@@ -208,7 +207,7 @@ class SparkHost(Host):
         assert self._folder is not None
         written = self._folder.write(name, rows)
         self._forget(table)
-        self._tables[table], self._written[table] = written, name
+        self._tables[table] = written, name
         written.createOrReplaceTempView(table)
 
     def put(self, table: str, rows: Any) -> None:
@@ -221,7 +220,7 @@ class SparkHost(Host):
         brings it to them, as a column. No process has more than its block, or its parts."""
         # 16 parts for each task: with fewer, some tasks would have many and others none.
         parts = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        table = self._tables[to]
+        table, _ = self._tables[to]
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with hide_spark_errors(step):
             self._register(spark_sql(step), parameters)
@@ -243,10 +242,8 @@ class SparkHost(Host):
     def rename_replacing(self, table: str, name: str) -> None:
         with hide_spark_errors(table):
             self._forget(name)
-            self._tables[name], self._written[name] = (
-                self._tables.pop(table), self._written.pop(table),
-            )  # fmt: skip
-            self._tables[name].createOrReplaceTempView(name)
+            written, _ = self._tables[name] = self._tables.pop(table)
+            written.createOrReplaceTempView(name)
             self.spark.catalog.dropTempView(table)
 
     def drop(self, *tables: str) -> None:
@@ -260,9 +257,9 @@ class SparkHost(Host):
                     raise
 
     def _forget(self, table: str) -> None:
-        self._tables.pop(table, None)
         self._brought = {name: to for name, to in self._brought.items() if to != table}
-        if (name := self._written.pop(table, None)) is not None and self._folder is not None:
+        if table in self._tables and self._folder is not None:
+            _, name = self._tables.pop(table)
             self._folder.drop(name)
 
 
