@@ -38,7 +38,8 @@ def as_array(column: Any, arrow_type: Any) -> Any:
     return one_array(column.cast(arrow_type))
 
 
-def as_single_tokens(items: Any) -> Any:
-    """Each item as a list of one token."""
-    offsets = pa.array(np.arange(len(items) + 1, dtype=np.int32))
-    return pa.ListArray.from_arrays(offsets, items)
+def scored_words(words: Any, noisy: Any, grid_bits: int) -> Any:
+    """`scored_rows` of words: each is one token."""
+    offsets = pa.array(np.arange(len(words) + 1, dtype=np.int32))
+    tokens = pa.ListArray.from_arrays(offsets, words)
+    return scored_rows(1, words, tokens, noisy, grid_bits)

@@ -19,7 +19,7 @@ from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
-from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
 from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
 from dphh.price import Price
 from dphh.udfs.kernel.reading import ReadWords
@@ -40,9 +40,7 @@ def dpne_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[L
     order = pc.sort_indices(keys)
     vocabulary = keys.take(order)
     noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
-    yield LevelDone(
-        base, scored_rows(1, vocabulary, as_single_tokens(vocabulary), noisy, base.grid_bits)
-    )
+    yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
     ladder: Ladder | None = None
     placed = PlacedRungs(host)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dphh.engines.host import Host, Lookup, Once
 from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
-from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.released_rows import LevelDone, as_array, scored_words
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound, reweighing_of_round
 from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.price import Price
@@ -39,9 +39,7 @@ def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[L
         # The previous round did not release the item: its score is at most that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
-        yield LevelDone(
-            level, scored_rows(level.level, items, as_single_tokens(items), scored, level.grid_bits)
-        )
+        yield LevelDone(level, scored_words(items, scored, level.grid_bits))
 
 
 def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:

@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
 from dphh.mechanisms.ngrams.ladder.lift import public_lift
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder, first_ladder, texts_of_grams
-from dphh.mechanisms.released_rows import LevelDone, as_array, as_single_tokens, scored_rows
+from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
 from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
 from dphh.price import Price
 from dphh.prior import Prior
@@ -39,9 +39,6 @@ class ReleasedWords:
     words: Any
     masses: NDArray[np.float64]
     budget_used: float
-
-    def __len__(self) -> int:
-        return len(self.words)
 
     def with_more(self, words: Any, masses: NDArray[np.float64], share: float) -> ReleasedWords:
         return ReleasedWords(
@@ -125,7 +122,7 @@ def levels_by_list(
     )
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.most_spurious)
-    released = scored_rows(1, found.words, as_single_tokens(found.words), found.masses, 0)
+    released = scored_words(found.words, found.masses, 0)
     yield LevelDone(done, released), ReleasedWords(found.words, found.masses, 1.0)
 
 
@@ -140,8 +137,7 @@ def _levels_of_words(
         words = as_array(passed.column("key"), pa.string())
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
-        released = scored_rows(1, words, as_single_tokens(words), noisy, level.grid_bits)
-        yield LevelDone(level, released), found
+        yield LevelDone(level, scored_words(words, noisy, level.grid_bits)), found
 
 
 def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
