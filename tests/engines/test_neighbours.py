@@ -299,7 +299,7 @@ class Shown:
 
 def noised(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
     """(word, whether it was given something, noised weight) of all that somebody holds."""
-    rows = rows_of(host, "noised", "key", "noisy", *(["given"] if of_round else []))
+    rows = rows_of(host, "noised", "key", "noisy", *(["has_weight"] if of_round else []))
     keys = [row[0] for row in rows]
     if host.name != "spark":
         keys = host.words.spellings(pa.array(keys, pa.int32())).to_pylist()
