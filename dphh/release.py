@@ -133,9 +133,9 @@ class Release:
     def phrases(self, *, maximal: bool = True) -> pl.DataFrame:
         """The phrases worth reading, longest first.
 
-        maximal: keep only phrases that are part of no longer released phrase; for tries, complete
-        sequences and those cut off at the last level. Control characters are escaped, as in the
-        other frames meant for reading; `to_polars` has the exact texts.
+        maximal: keep only phrases that no longer released phrase contains; for tries, complete
+        sequences, and prefixes that no released row extends or ends. Control characters are
+        escaped, as in the other frames meant for reading; `to_polars` has the exact texts.
         """
         from dphh.report.phrases import phrases
 
@@ -233,7 +233,9 @@ class Release:
                 "folder that --out or Release.save wrote"
             ) from None
         except ValueError:
-            raise UsageError(f"release: {out / MANIFEST} is not JSON; save it again") from None
+            raise UsageError(
+                f"release: {out / MANIFEST} is not JSON; save the release again"
+            ) from None
         release = cls.from_parquet(data, manifest)
         release.verify()
         return release

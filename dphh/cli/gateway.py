@@ -114,7 +114,9 @@ def add_analyst(
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
     if before is not None and (before.spent.epsilon > epsilon or before.spent.delta > delta):
-        click.echo(f"{name} has spent more than that already, so no run may follow", err=True)
+        click.echo(
+            f"{name} has spent more than that already, so every further run is refused", err=True
+        )
     if new_token or name not in book.analysts():
         token, address = book.give_token(name), address.rstrip("/")
         click.echo(init_sql(address, token), nl=False)

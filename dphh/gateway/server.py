@@ -61,7 +61,7 @@ _TOO_SLOW_REFUSAL = (
     "Pricing took too long, or its process ended. Ask again; if that is no help, give smaller "
     "options. Nothing was spent"
 )
-_CUT_SHORT_REFUSAL = "The run was cut short. Ask again: it goes on, at no further price"
+_RUN_CUT_SHORT_REFUSAL = "The run was cut short. Ask again: it goes on, at no further price"
 
 _MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
@@ -214,7 +214,7 @@ class Gateway:
                 return Answer(refused=_TOO_SLOW_REFUSAL, status=503)
             if pays and answer.refused is None:
                 answer = await self._runner.answer(order)
-            return answer or Answer(refused=_CUT_SHORT_REFUSAL, status=503)
+            return answer or Answer(refused=_RUN_CUT_SHORT_REFUSAL, status=503)
 
 
 def _log(answer: Answer, what: str, analyst: str | None) -> None:
@@ -322,7 +322,7 @@ def _response_with(request: Request, body: bytes, status: int, form: str) -> Res
         return Response(status_code=status, headers=headers)
 
     async def pieces() -> AsyncIterator[bytes]:
-        # While a slow client reads, one piece is in memory for it, and not a copy of the body.
+        # All clients share the body: a slow one adds one piece to memory, and not a second copy.
         for place in range(begin, end, _PIECE):
             yield body[place : min(place + _PIECE, end)]
 

@@ -59,7 +59,7 @@ class ReweighedLevel(SetUnionLevel):
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
     """A first round of `items`, which releases nothing. The number of items that reach its
-    threshold decides whether a `SingleRoundLevel` follows or several rounds."""
+    threshold decides whether a `OneRoundAfterChoice` follows or several rounds."""
 
     kind: ClassVar[str] = "choice"
 
@@ -73,7 +73,8 @@ class ChoiceLevel(SetUnionLevel):
 
 
 @dataclass(frozen=True)
-class SingleRoundLevel(SetUnionLevel):
-    """The only round of `items` after a `ChoiceLevel` that few items have reached."""
+class OneRoundAfterChoice(SetUnionLevel):
+    """The one round that follows a `ChoiceLevel` whose threshold few items reached. Method
+    "gaussian", which has one round and no choice, is a plain `SetUnionLevel`."""
 
     kind: ClassVar[str] = "alone"

@@ -121,9 +121,7 @@ class Composition:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 at this delta, rounded up; infinite if there is none."""
         if not 0 <= delta <= 1:
-            raise UsageError(
-                f"delta must lie between 0 and 1, found {delta!r}; give a probability."
-            )
+            raise UsageError(f"delta must be from 0 to 1, found {delta!r}; give a probability.")
         return _smallest_epsilon(self, delta)
 
     def _delta_after_first_release(self, epsilon: float) -> float:

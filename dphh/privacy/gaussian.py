@@ -80,7 +80,7 @@ def gaussian_epsilon(delta: float, sigma: float) -> float:
     """The smallest epsilon >= 0 with gaussian_delta(epsilon, sigma) <= delta, or infinity."""
     _check_sigma(sigma)
     if not 0 <= delta <= 1:
-        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
+        raise UsageError(f"delta must be from 0 to 1, found {delta!r}; give a probability.")
     return smallest_epsilon(lambda epsilon: gaussian_delta(epsilon, sigma) <= delta)
 
 

@@ -74,7 +74,7 @@ def _head(release: Released) -> Lines:
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    def with_symbols(value: object) -> object:
+    def with_visible_characters(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
             return value
         return "\n".join(visible_text(line, 10_000) for line in value.split("\n"))
@@ -82,7 +82,7 @@ def _template() -> Template:
     made = Environment(
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=with_symbols,
+        finalize=with_visible_characters,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -33,8 +33,8 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
 
 
 def is_maximal(frame: pl.DataFrame) -> pl.Series:
-    """For each row, whether no longer phrase of the frame contains it. In a trie: whether it ends,
-    or is a beginning that was cut off, which neither goes on nor ends."""
+    """For each row, whether no longer phrase of the frame contains it. In a trie: whether it is a
+    complete sequence, or a prefix that no row of the frame extends or ends."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
     if "ended" not in frame.columns:
         inside = {part for tokens in set(all_tokens) for part in _parts_of(tokens)}

@@ -15,7 +15,7 @@ from dphh.ledger.budget import MOST_COUNTED_RUNS, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
-from dphh.levels.set_union import SetUnionLevel, SingleRoundLevel
+from dphh.levels.set_union import OneRoundAfterChoice, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, privacy_of_corpus
 from dphh.report.sentences import Released, promise
 from dphh.wording.lines import plural, shorten
@@ -120,7 +120,7 @@ def _levels_lines(levels: Sequence[Level]) -> Lines:
         head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
         if isinstance(first, SetUnionLevel) and first.round > 1 and not others:
             head += f", round {first.round}"
-            head += " (if alone)" if isinstance(first, SingleRoundLevel) else ""
+            head += " (if alone)" if isinstance(first, OneRoundAfterChoice) else ""
         if levels[-1].level < len(levels) and isinstance(first, LocalLevel):
             head = f"pass {first.pass_number}, {head}"
         lines += zip([head] + [""] * (len(said) - 1), said, strict=True)

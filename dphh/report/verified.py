@@ -30,8 +30,13 @@ def verified(release: Released) -> list[tuple[str, str]]:
             _checked_parameters(release.manifest),
             _checked_rows(release),
         ]
-    except (AttributeError, IndexError, KeyError, TypeError) as problem:
-        raise _refusal(f"its manifest lacks or misspells {problem}") from None
+    except KeyError as problem:
+        raise _refusal(f"its manifest lacks the field {problem}") from None
+    except (AttributeError, IndexError, TypeError) as problem:
+        raise _refusal(
+            "a field of its manifest is missing or of the wrong type "
+            f"({type(problem).__name__}: {problem})"
+        ) from None
 
 
 def same_as_in_ledger(release: Released, stored: Released) -> tuple[str, str]:

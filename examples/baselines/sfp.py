@@ -201,7 +201,7 @@ def local_epsilon(epsilon: float, delta: float, users: int) -> float:
     if not 0 < epsilon <= 700:
         raise UsageError(f"epsilon must be above 0 and at most 700, found {epsilon!r}.")
     if not 0 < delta < 1:
-        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
+        raise UsageError(f"delta must be from 0 to 1, found {delta!r}; give a probability.")
     if users < 1:
         raise UsageError("there must be at least one user.")
 

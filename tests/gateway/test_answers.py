@@ -182,9 +182,11 @@ def test_hostile_values_tell_nothing_and_run_nothing(place):
 
 def test_another_analysts_share_is_never_spent(place):
     before = place.spent(), place.spent("bob")
-    hidden = str(place.folder / "letters.parquet")
-    asked = [place.ask("counts", **ASK, of=each).error for each in (hidden, hidden + "x")]
-    assert asked[0] == asked[1].replace(hidden + "x", hidden)  # a place is a word like any other
+    hidden, listed = str(place.folder / "letters.parquet"), place.folder / "listed.txt"
+    listed.write_text("hello\n")
+    for there in (hidden, str(listed)):  # a place is a word like any other
+        asked = [place.ask("counts", **ASK, of=each).error for each in (there, there + "x")]
+        assert asked[0] == asked[1].replace(there + "x", there)
     for corpus in ("letters", "REVIEWS", "reviews ", "", hidden):
         assert place.items(corpus=corpus).status == 400
     for extra in ("analyst", "account", "run_id", "again", "engine", "randomness", "out"):

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh import items
-from dphh.levels.set_union import ChoiceLevel, SingleRoundLevel
+from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,
@@ -87,7 +87,7 @@ def test_the_price_of_auto_is_what_its_levels_cost(epsilon, delta, counts):
     plan = items(epsilon=epsilon, delta=delta, method="auto", counts=counts)
     first, alone, *rounds = plan.levels
     assert isinstance(first, ChoiceLevel)
-    assert isinstance(alone, SingleRoundLevel)
+    assert isinstance(alone, OneRoundAfterChoice)
     event, new = plan.events[:2]
     assert isinstance(event, ChosenUnionEvent)
     assert isinstance(new, DeltaEvent)

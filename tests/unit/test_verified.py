@@ -54,7 +54,7 @@ EDITS = {
     "promise is less than what its own events cost": lambda m: m["privacy"].update(epsilon=0.1),
     "not the epsilon and delta that its parameters": lambda m: m["parameters"].update(delta=1e-9),
     "hash": lambda m: m.pop(DIGEST_FIELD),
-    "lacks or misspells 'events'": lambda m: m.pop("events"),
+    "lacks the field 'events'": lambda m: m.pop("events"),
     "level 2 has": lambda m: m["levels"][-2].update(released=3),
 }
 

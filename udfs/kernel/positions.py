@@ -90,7 +90,7 @@ def longer_pairs(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
         matter[start : start + len(right)] |= begins
         matter[start + 1 : start + 1 + len(right)] |= begins
     keys = np.empty(np.count_nonzero(matter), dtype=np.int64)
-    for rows, there in _kept_rows(matter):
+    for rows, there in _kept_positions_by_piece(matter):
         keys[there] = _pairs_of_numbers(grams.take(rows), grams.take(rows + 1, mode="clip"))
     if matter[-1:].any():
         keys[-1] = -1  # no position follows the last one
@@ -105,7 +105,7 @@ def _kept_by_user(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
     return np.diff(until, prepend=np.int32(0)).astype(lengths.dtype)
 
 
-def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
+def _kept_positions_by_piece(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
     """For each piece: the indices of the positions that are kept, and their slice of the result."""
     done = 0
     for start in range(0, len(keep), PIECE_SIZE):

@@ -24,6 +24,7 @@ ROWS_TABLE = "corpus_rows"
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
 LONG_TEXT_BYTES = 1 << 13
+#: Makes the rows of a corpus available to the engine; called when the run has begun.
 Loader = Callable[[], None]
 #: Matches the end of the name of a DuckDB list type, of variable or fixed length.
 LIST_TYPE_END = re.compile(r"\[\d*\]$")
@@ -36,7 +37,6 @@ _USER_ID_TYPE = re.compile(rf"{GROUP_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTAL
 
 
 class OpenedCorpus(NamedTuple):
-    #: Makes the rows available. It is called when the run has begun.
     load: Loader
     has_rows_without_user: Callable[[], bool]
     #: The name of the content column, and DuckDB's expression that makes tokens of it.
@@ -234,11 +234,11 @@ def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     Arrow, when the run begins."""
     con.register(ROWS_TABLE, schema_of_table(corpus).empty_table())
 
-    def load() -> None:
+    def load_rows() -> None:
         con.unregister(ROWS_TABLE)
         con.register(ROWS_TABLE, rows_of_table(corpus))
 
-    return load
+    return load_rows
 
 
 def _types_of(

@@ -60,23 +60,23 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load, find, content_type = _read_by_spark(spark, corpus, when_closed)
+        load_rows, find, content_type = _read_by_spark(spark, corpus, when_closed)
     else:
-        load, find, content_type = _read_by_duckdb(spark, corpus, when_closed)
+        load_rows, find, content_type = _read_by_duckdb(spark, corpus, when_closed)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
         return tokens_of(content, name, expression)
 
-    def load_and_define() -> None:
-        load()
+    def load_rows_and_define_tokens() -> None:
+        load_rows()
         register_arrow(spark, "dphh_tokens", tokens, "array<string>")
         spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return OpenedCorpus(load_and_define, find, (name, expression))
+    return OpenedCorpus(load_rows_and_define_tokens, find, (name, expression))
 
 
 def _read_by_duckdb(
@@ -88,14 +88,14 @@ def _read_by_duckdb(
     when_closed(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
 
-    def load() -> None:
+    def load_rows() -> None:
         rows.open()
         with hide_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
-    return load, rows.has_rows_without_user, described[0][1]
+    return load_rows, rows.has_rows_without_user, described[0][1]
 
 
 def _read_by_spark(
@@ -118,7 +118,7 @@ def _read_by_spark(
     needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
 
-    def load() -> None:
+    def load_rows() -> None:
         spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name "
@@ -130,7 +130,7 @@ def _read_by_spark(
         found = spark.sql(f"SELECT 1 FROM {ROWS_VIEW} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
-    return load, find_rows_without_user, content_type
+    return load_rows, find_rows_without_user, content_type
 
 
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:

@@ -98,7 +98,7 @@ def count_found_items(
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = counting.group_names
-    leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
+    leaf = leaf_rows_of_trie(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
@@ -133,17 +133,18 @@ def count_found_items(
     return said, found
 
 
-def leaves(grown: Any) -> Any:
-    """The indices of a trie's leaves: ended sequences, and prefixes that no other row extends.
+def leaf_rows_of_trie(found: Any) -> Any:
+    """The indices of the rows that are leaves of the trie: ended sequences, and prefixes that no
+    other row extends.
 
     No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """
-    ways = _sequences_of_rows(grown)
+    ways = _sequences_of_rows(found)
     above = {way[:-1] for way in ways}
     return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
 
 
-def _sequences_of_rows(grown: Any) -> list[Item]:
+def _sequences_of_rows(found: Any) -> list[Item]:
     """The tokens of each row, followed by `END` if the sequence ends there."""
-    rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
+    rows = zip(found.column("tokens").to_pylist(), found.column("ended").to_pylist(), strict=True)
     return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

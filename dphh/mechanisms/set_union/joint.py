@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import ceil, fsum, nextafter
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
+from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.set_union.rounds import (
     SIPS_ROUNDS,
@@ -145,7 +145,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         first_number=2,
     )
     bits = rounds[0].grid_bits
-    alone = round_level(SingleRoundLevel, bits, event.sigma, max_items, event.delta, 2)
+    alone = round_level(OneRoundAfterChoice, bits, event.sigma, max_items, event.delta, 2)
     chosen = ChosenUnionEvent(
         first.sigma,
         alone.sigma,

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import ChoiceLevel, SetUnionLevel, SingleRoundLevel
+from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_one_round
 from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
@@ -102,16 +102,16 @@ THEOREMS = {
     "sips": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
         "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later "
-        "rounds chosen by the first within what they were to have (Smith & Thakurta 2022; "
-        "docs/composition.md); both directions"
+        "rounds chosen after the first, within the budget set aside for them (Smith & Thakurta "
+        "2022; docs/composition.md); both directions"
     ),
     "adaptive": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023) with weights that follow earlier rounds' "
         "noised weights: each round a Gaussian release, given what was seen before, with a "
         "threshold that covers any weights of new items (proof: docs/items.md), composed exactly "
-        "as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later rounds chosen by "
-        "the first within what they were to have (Smith & Thakurta 2022; docs/composition.md); "
-        "both directions"
+        "as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later rounds chosen "
+        "after the first, within the budget set aside for them (Smith & Thakurta 2022; "
+        "docs/composition.md); both directions"
     ),
 }
 
@@ -154,6 +154,6 @@ def users_needed_for_items(
 def possible_runs(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:
     """The levels that release items, for each way that a run may go: one round, or several."""
     released = [level for level in levels if not isinstance(level, ChoiceLevel)]
-    rounds = [level for level in released if not isinstance(level, SingleRoundLevel)]
+    rounds = [level for level in released if not isinstance(level, OneRoundAfterChoice)]
     alone = [level for level in released if level not in rounds]
     return [some for some in (alone, rounds) if some]

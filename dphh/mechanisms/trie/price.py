@@ -172,7 +172,7 @@ def users_disclosure(price: Price) -> UsersDisclosure | None:
     of their number."""
     if price["accounting"] != "paper":
         return None
-    instead = "leave it out: the path accountant needs no number of users"
+    instead = "give accounting := 'path' and no users: it needs no number of users"
     return "accounting: 'paper' depends on the number of users", instead
 
 
@@ -220,7 +220,7 @@ def _price_by_path(
 def _rate_numerator(p: float) -> int:
     """A rate in units of 2^-64, rounded down; used for both the price and the draws."""
     if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
-        raise UsageError(f"p: found {p!r}; give a number between 0 and 1, such as 0.2")
+        raise UsageError(f"p: found {p!r}; give a sampling rate from 2^-64 to below 1, such as 0.2")
     return floor(ldexp(p, RATE_BITS))
 
 

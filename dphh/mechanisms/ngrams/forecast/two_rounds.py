@@ -102,6 +102,7 @@ class TwoRounds:
         self.host.drop(*LEVEL_TABLES)
 
     def _noise_parameters(self) -> dict[str, Any]:
+        """What every query that draws noise is given."""
         is_test = self.host.randomness.is_test
         return {"sigma": self.law.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 

@@ -23,7 +23,7 @@ from dphh.prior import Prior
 Floats = NDArray[np.float64]
 #: The width of one step of forecasts and of lifts, as a difference of natural logarithms.
 LOG_STEP = 0.5
-#: A lift below this counts as this.
+#: The floor of lifts: a smaller one is set to this.
 LEAST_LIFT = 0.04
 #: The lifts that classes distinguish, in steps. A lift between two of them counts as the lower one.
 LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])
@@ -54,7 +54,7 @@ def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
     """The lift for the level above these rungs. `numbers`: for each word of the prior, its number
     among the released words, or -1."""
     top = len(rungs)
-    keys, counts = _released_pairs(prior, numbers, rungs, top + 1)
+    keys, counts = _prior_grams_of_released_parts(prior, numbers, rungs, top + 1)
     before = np.array([prior.total]) if top == 1 else _public_counts(prior, numbers, rungs, top - 1)
     order = np.argsort(keys)
     return Lift(_public_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
@@ -62,14 +62,14 @@ def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
 
 def _public_counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
     """The count in the public text of each released gram of this length."""
-    keys, counts = _released_pairs(prior, numbers, rungs, length)
+    keys, counts = _prior_grams_of_released_parts(prior, numbers, rungs, length)
     found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
     places = _index_or_minus_1(rungs[length - 1].keys, keys)
     found[places[places >= 0]] = counts[places >= 0]
     return found
 
 
-def _released_pairs(
+def _prior_grams_of_released_parts(
     prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int
 ) -> tuple[Integers, Integers]:
     """The prior's grams of this length whose parts were released: their keys, and counts. The key
