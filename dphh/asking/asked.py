@@ -80,7 +80,7 @@ def _parsed_texts(name: str, text: str) -> list[Any]:
         or (isinstance(each, list) and all(isinstance(token, str) for token in each))
         for each in found
     ):
-        raise UsageError(f'{name}: found no list of texts; give a list, such as ["a", "b c"]')
+        raise UsageError(f'{name}: this is no list of texts; give one, such as ["a", "b c"]')
     return found
 
 

@@ -105,8 +105,8 @@ def _check_columns(corpus: Corpus) -> None:
     try:
         with closing(open_host("duckdb", corpus, SystemRandomness(), Limits())) as host:
             if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-                missing = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
-                click.echo(f"note: {missing}; until then each run is refused", err=True)
+                found = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
+                click.echo(f"note: {found}; until one is done, every run is refused", err=True)
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise

@@ -27,8 +27,7 @@ _TABLES_WITH_A_LOG = (
 
 
 def refuse_files_of_tables(corpus: Corpus) -> None:
-    """Refuse the folder of a Delta or an Iceberg table, and files in it: they may have rows that
-    were deleted."""
+    """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
     seen: set[Path] = set()
     for place in corpus.where:
         if is_remote(place):

@@ -185,8 +185,7 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
 
 
 def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection that spills nothing to disk and shows no progress bar, which would tell how much
-    data each step reads."""
+    """A connection that spills nothing and shows no progress, which tells how much data is read."""
     con = duckdb.connect(path, read_only=read_only)
     hide_progress_bar(con)
     con.execute("SET temp_directory = ''")

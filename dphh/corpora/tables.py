@@ -77,8 +77,7 @@ def _may_differ_as_stored(kind: Any) -> bool:
 
 
 def rows_of_table(corpus: Corpus) -> Any:
-    """The needed columns of a table or a query as Arrow: a stream for a DuckDB relation, else a
-    table."""
+    """The needed columns as Arrow: a stream for a DuckDB relation, else a table."""
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
     with withhold_source_errors(corpus):
@@ -138,8 +137,7 @@ def _without_view_type(kind: Any) -> Any:
 
 
 def bad_line_message(said: str) -> str | None:
-    """Our message for DuckDB's error about a line that it cannot read, without the line's text;
-    None for other errors."""
+    """The message for DuckDB's error about a line, without its text; None for other errors."""
     if JSON_USER_MARK in said:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "

@@ -36,8 +36,7 @@ def is_remote(path: str) -> bool:
 
 
 def database_of(path: str) -> str | None:
-    """The DuckDB file that a path names, alone or with a table in it: `app.duckdb/reviews`; None
-    for other paths."""
+    """The DuckDB file of a path, as in `app.duckdb` or `app.duckdb/reviews`; None for others."""
     if is_remote(path) or os.path.lexists(path):
         return path if os.path.isfile(path) and DUCKDB_FILE_NAME.search(path) else None
     folder = os.path.dirname(path)

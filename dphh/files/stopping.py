@@ -72,8 +72,7 @@ def stopping() -> Iterator[None]:
 
 
 def end_by_signal(number: int) -> None:
-    """End the process as that signal would, because shells and supervisors look at how a process
-    ended. Never returns."""
+    """End the process as that signal would, since shells and supervisors look at how it ended."""
     private_folder.close_all()  # Python's exit handlers will not run
     sys.stdout.flush()
     sys.stderr.flush()

@@ -124,7 +124,7 @@ class Gateway:
             path, form = path.removesuffix(".jsonl"), "jsonl"
         analyst: str | None = ""
         try:
-            analyst = await self._analyst_of(request)
+            analyst = await self._analyst_or_owner(request)
             if self._in_flight[analyst] >= MOST_REQUESTS:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
@@ -141,8 +141,8 @@ class Gateway:
         except (TimeoutError, ClientDisconnect):
             pass  # uvicorn closes the connection
 
-    async def _analyst_of(self, request: Request) -> str | None:
-        """The analyst whose token the request has; None for the owner."""
+    async def _analyst_or_owner(self, request: Request) -> str | None:
+        """The analyst whose token the request has; None for the owner. Refuses others."""
         kind, _, token = ", ".join(request.headers.getlist("authorization")).partition(" ")
         if kind.lower() == "bearer" and token.isascii():
             if self._owner_token is None:
@@ -180,7 +180,7 @@ class Gateway:
         except UsageError as problem:
             answer = view.answer_to_error(problem)
         _log(answer, macro.name, analyst)
-        await self._analyst_of(request)  # a token that was withdrawn meanwhile gets no answer
+        await self._analyst_or_owner(request)  # a token that was withdrawn meanwhile gets no answer
         body, status = await asyncio.to_thread(_encoded, answer, form)
         is_release = macro.spends and answer.refused is None
         self._keep_answer(key, _KeptAnswer(time.monotonic(), body, status, is_release))

@@ -216,8 +216,7 @@ class Accounts:
             ]
 
     def give_token(self, analyst: str) -> str:
-        """Make a new token for an analyst, in place of an earlier one. Only its hash is stored, so
-        it is shown once."""
+        """A new token for an analyst, in place of an earlier one. Only its hash is stored."""
         checked_name("analyst", analyst, 100)
         token = secrets.token_urlsafe(32)
         with writing(self.path) as con:

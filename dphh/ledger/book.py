@@ -156,8 +156,7 @@ class Ledger(Accounts):
             return _stored_rows(con, _sequence_of_unfinished(con, run), step)
 
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
-        """Store what was drawn for this step, unless another process was first; returns the stored
-        rows."""
+        """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
             number = _sequence_of_unfinished(con, run)
             if (stored := _stored_rows(con, number, step)) is not None:
@@ -217,8 +216,7 @@ class Ledger(Accounts):
         return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or with `history` what owners changed, to a new `.parquet` or `.csv`
-        file."""
+        """Write every run, or what owners changed (`history`), to a new `.parquet` or `.csv`."""
         columns, listed = (
             (CHANGE_COLUMNS, self.history()) if history else (RUN_COLUMNS, self.runs())
         )
@@ -227,8 +225,7 @@ class Ledger(Accounts):
     def _find(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
     ) -> sqlite3.Row | None:
-        """The run with this id; without an id, the last equal request's run, if its files are the
-        same."""
+        """The run with this id; without an id, the last run of an equal request on equal files."""
         if run_id is None:
             found = self._last_like(con, request) if files else None
             return found if found is not None and found["files"] == files else None
@@ -352,7 +349,7 @@ class Ledger(Accounts):
 
 
 def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
-    """The run that a repeated request gets: settled, or else continued."""
+    """The run that a repeated request gets: settled, or to be continued with the same setting."""
     run, run_id = found["sequence"], found["run_id"]
     again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
     if found["state"] == "settled":
@@ -413,8 +410,7 @@ def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredReleas
 
 
 def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
-    """The names of the accounts that paid for a run. An analyst must not learn of accounts that
-    gave them no share."""
+    """The accounts that paid for a run; for an analyst, only those that gave them a share."""
     query = """
         SELECT name FROM charges JOIN accounts ON id = account WHERE run = :run AND (
             :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)

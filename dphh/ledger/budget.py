@@ -66,8 +66,7 @@ class Cap(Budget):
 
 @dataclass(frozen=True)
 class Booking:
-    """The privacy events of one run, and the epsilon and delta that its mechanism's theorem
-    proves."""
+    """The privacy events of one run, and the epsilon and delta that its theorem proves."""
 
     events: tuple[Event, ...]
     epsilon: float
@@ -157,8 +156,7 @@ def share_used(prices: Sequence[Booking], cap: Cap) -> float:
 
 
 def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """How many more runs of this price fit, found by doubling and bisection: if some fit, so do
-    fewer."""
+    """How many more runs of this price fit, by doubling and bisection: if some fit, fewer do."""
     if not fits([*prices, price], cap):
         return 0
     low, high = 1, 2
@@ -204,8 +202,7 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
 
 
 def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
-    """The message of a refusal: what was asked, used and left. Slow, because it searches for a
-    budget that would fit."""
+    """What was asked, used and left, for a refusal. Slow: it searches for a budget that fits."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)

@@ -40,8 +40,7 @@ class Request:
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus) -> Request:
-        """The request for a run of this price on this corpus. A claim below the cost of the events
-        is refused."""
+        """The request for a run at this price. A claim below the cost of its events is refused."""
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
         return cls(corpus, price.verb, recorded_parameters(price, corpus), booking)
@@ -171,8 +170,7 @@ CHANGE_COLUMNS = ("when", "who", "what", "account", "analyst", "was", "now")
 def export_table(
     columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change], target: Path
 ) -> None:
-    """Write these entries to a new file, whole or not at all: a table of flat columns, the same as
-    Parquet and as CSV."""
+    """Write these entries to a new file of flat columns, Parquet or CSV, whole or not at all."""
     import polars as pl
 
     if target.suffix not in (".parquet", ".csv"):

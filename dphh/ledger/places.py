@@ -64,8 +64,7 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
 
 
 def of_files(own: Corpus, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
-    """An account's corpus, to be read as its owner said when it was added; of its `files`, if some
-    are named, these alone."""
+    """An account's corpus as its owner described it; of its `files`, if named, these alone."""
     if own.kind != "path":
         raise UsageError(
             f"corpus: the account {own.account!r} is for a table in memory ({label_of(own)}); pass "

@@ -142,8 +142,7 @@ def _empty() -> sqlite3.Connection:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a ledger file that is not empty. A run that is being booked may just have
-    made an empty one."""
+    """Whether there is a ledger, and not the empty file that a first booking has just made."""
     return path.exists() and path.stat().st_size > 0
 
 
@@ -178,8 +177,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
-    """Create the file and its missing folders, readable by this user only. SQLite gives journals
-    the same mode."""
+    """Create the file and its folders for this user only. SQLite gives journals the same mode."""
     for folder in reversed(path.parents):
         folder.mkdir(mode=0o700, exist_ok=True)
     if not path.exists():

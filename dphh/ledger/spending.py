@@ -89,8 +89,7 @@ class Account:
 class Outlook:
     """What the ledger would answer to a request now. A later request may find other accounts."""
 
-    #: The accounts that would pay, first the one that the request names; for an analyst, only the
-    #: share of that one.
+    #: The accounts that would pay, first the named one; for an analyst, the share of that one.
     accounts: tuple[Account, ...]
     #: The message with which the ledger would refuse it, or None.
     refusal: str | None
@@ -120,8 +119,7 @@ def account_lines(account: Account) -> list[str]:
 
 
 def guarantee_sentence(account: Account) -> str:
-    """A sentence with the guarantee of the cap, the share of the cap that is used, and what is left
-    for one more run."""
+    """The cap's guarantee, how much of it is used, and what is left for one more run."""
     cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
     if account.used > 1:
         return (

@@ -47,7 +47,7 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
         return Fraction(1)
     if max_items == 1:
         return alone
-    largest = max(_costs_of_intervals(noise, unit, max_items, threshold))
+    largest = max(_largest_costs(noise, unit, max_items, threshold))
     return min(Fraction(1), Fraction(largest, TABLE_ONE))
 
 
@@ -88,10 +88,9 @@ def _ends_of_weight_intervals(unit: int) -> list[int]:
     return [*range(0, unit, step), unit]
 
 
-def _costs_of_intervals(
-    noise: RoundedGaussian, unit: int, max_items: int, threshold: int
-) -> list[int]:
-    """For each interval of the heavy item's weight, the largest cost: in units of 2^-256, exact."""
+def _largest_costs(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> list[int]:
+    """For each interval of the heavy item's weight, the largest delta of a user whose weight is in
+    it: exact, in units of 2^-256."""
     others = max_items - 1
 
     @cache

@@ -21,8 +21,7 @@ from dphh.report.why import parts_of
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
-    """For each check, what was checked and what was found. Refuses a release that contradicts
-    itself."""
+    """What each check looked at and found. Refuses a release that contradicts itself."""
     try:
         return [
             _checked_table(release),

@@ -1,5 +1,4 @@
-"""What the site makes of the code has all of it; what pages link to is there, and commands are
-taken."""
+"""What the site makes of the code has all of it; links have targets, and commands are taken."""
 
 import re
 import shlex

@@ -1,5 +1,4 @@
-"""Pages for users do what they say, from the first line to the last; jobs are called as dbt and
-Airflow call them."""
+"""Pages do what they say, from the first line to the last, and jobs as dbt and Airflow do."""
 
 import re
 import sys

@@ -274,9 +274,8 @@ KINDS = {
 
 
 def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """Each step that was stored and the level that the manifest has of it; and how many items of
-    the same length were released before. Steps come as levels do; no level is left but those that
-    could not draw."""
+    """Each stored step, its level in the manifest, and how many items of the same length were
+    released before. Steps come as levels do; no level is left but those that could not draw."""
     steps = list(run.asked.steps)
     levels = list(run.levels)
     kinds = ("set_union", "weighed")

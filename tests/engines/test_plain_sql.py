@@ -467,8 +467,7 @@ TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "
 def test_every_level_of_local_reports_is_the_plain_one(
     engine, sampling, rows, contributions, keep, seed
 ):
-    """Seats, what is chosen on a device, reports, what is kept and what is asked for next; with
-    users who are made up."""
+    """Seats, choices on a device, reports, what is kept and asked for next; with made-up users."""
     plan = local_plan(
         3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
         keep=keep, known=[["a", "b"]], sampling=sampling, pad=True,

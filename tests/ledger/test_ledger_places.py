@@ -1,5 +1,4 @@
-"""Which account pays: the one that is named, and every account whose folder or pattern holds a
-file."""
+"""Which account pays: the named one, and each whose folder or pattern holds a file."""
 
 import os
 import shutil

@@ -1,5 +1,4 @@
-"""`python -m tests.mutants [WORD ...] [--jobs N]`: all mutants, or those with a word in the
-name."""
+"""`python -m tests.mutants [WORD ...] [--jobs N]`: all mutants, or those whose name has a word."""
 
 import argparse
 import os

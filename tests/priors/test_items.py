@@ -1,5 +1,4 @@
-"""`items` with what is known beforehand: a prior's items need no threshold, a domain's are all
-shown."""
+"""`items` with public knowledge: a prior's items need no threshold, a domain's are all shown."""
 
 import polars as pl
 import pytest

@@ -48,8 +48,7 @@ class Population:
 
 
 def people(keys, most, bits, users, heaviest):
-    """Users of 1 to `heaviest` keys; all hold key 0, none the last, the heaviest alone the one
-    before."""
+    """Users of 1 to `heaviest` keys; all hold key 0, the heaviest alone the last but one."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(0, np.log(heaviest + 1), users)).astype(int)
     sizes[0] = heaviest

@@ -125,11 +125,8 @@ def test_thresholds_are_the_tightest(sigma, q):
 def test_inversion_is_the_definition():
     table = rounded_gaussian(2)
     draw = random.Random(1)
-    levels = {
-        0,
-        TABLE_ONE - 1,
-        *(draw.randrange(TABLE_ONE >> draw.randrange(250)) for _ in range(300)),
-    }
+    levels = {draw.randrange(TABLE_ONE >> draw.randrange(250)) for _ in range(300)}
+    levels |= {0, TABLE_ONE - 1}
     for k in range(-table.reach, table.reach + 1):
         levels |= {level for level in (table.survival(k) - 1, table.survival(k)) if level >= 0}
     for level in levels - {TABLE_ONE}:

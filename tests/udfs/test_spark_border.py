@@ -23,7 +23,7 @@ from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.reading import ReadWords
-from dphh.udfs.kernel.words import numbers_by_word
+from dphh.udfs.kernel.words import indices_by_word
 from dphh.udfs.text.hashes import hash_texts
 from tests.conftest import HERE
 
@@ -184,7 +184,7 @@ def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_released_words_are_found_by_their_spelling_in_every_block() -> None:
     blocks = blocks_of(*halves())
-    released = numbers_by_word(pa.array(["be", "in no text", "not"]))
+    released = indices_by_word(pa.array(["be", "in no text", "not"]))
     ids, words = column(blocks, "ids"), column(blocks, "words")
     left = Spark().call("unreleased", ids, words, *of_all(blocks, 0), objects=[released])
     blocks = blocks.set_column(2, "ids", left)
@@ -293,12 +293,12 @@ def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
 ) -> None:
     many = pa.array([f"word {i:06}" for i in range(20_000)])
     spark: Any = Spark()
-    sent = border.Broadcast(spark, "released", numbers_by_word(many))
+    sent = border.Broadcast(spark, "released", indices_by_word(many))
     assert sent.value.words.equals(many)
     monkeypatch.setattr(border, "MOST_BYTES_SENT", 200_000)
     told = r"released takes [\d,]+ bytes, and Spark's executors are sent 200,000 at most"
     with pytest.raises(EngineOutOfMemory, match=told):
-        border.Broadcast(spark, "released", numbers_by_word(many))
+        border.Broadcast(spark, "released", indices_by_word(many))
 
 
 #: By name, whether a function draws; `weight` and the bounds of users do not.

@@ -57,8 +57,7 @@ def test_a_file_without_a_user_column_is_told_with_what_is_done_about_it(folder,
         corpus = Corpus(files, user="who", text="what", null_users=null_users)
         (found,) = (x for x in dphh.check(corpus, ledger=ledger).findings if x.what == "files")
         assert (found.verdict, found.found) == (verdict, "some have no column 'who'")
-        query = found.costs.partition(". ")[2].removesuffix(" says which.")
-        names = duckdb.sql(query).fetchall()
+        names = duckdb.sql(found.costs.partition(". ")[2].removesuffix(" says which.")).fetchall()
         assert (files[0], "who") in names and (files[1], "who") not in names
 
 

@@ -92,10 +92,7 @@ def test_the_same_rows_are_stored_alike_however_an_engine_gave_them():
     for seed, text in enumerate((pa.string(), pa.large_string(), pa.string_view())):
         rows = random.Random(seed).sample(ROWS, len(ROWS))
         whole = table(rows, text)
-        stored |= {
-            rows_as_parquet(whole),
-            rows_as_parquet(pa.concat_tables([whole[:1], whole[1:]])),
-        }
+        stored |= set(map(rows_as_parquet, (whole, pa.concat_tables([whole[:1], whole[1:]]))))
     assert len(stored) == 1
     found = pq.read_table(io.BytesIO(stored.pop()))
     assert list(zip(*found.to_pydict().values(), strict=True)) == sorted(ROWS)

@@ -17,8 +17,7 @@ from dphh.files.private_folder import FOLDER_PREFIX, PrivateFolder, close_all, s
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals, and locks of processes")
 
-#: Makes a folder and waits. It starts quickly: with these modules alone, without what `dphh`
-#: itself imports.
+#: Makes a folder and waits. It starts quickly: without what `dphh` itself imports.
 WAITS = f"""
 import sys, types
 sys.modules["dphh"] = types.ModuleType("dphh")

@@ -34,9 +34,9 @@ LARGEST_STEP_TABLE = 1 << 20
 class _PrefixesOfLength:
     """The prefixes of one length: the steps that reach them, and which of them are sequences."""
 
-    #: The step to each prefix: (number of the prefix one shorter) * (how many words there are) +
-    #: (number of the last word); and a table of the prefixes of all possible steps, if that is
-    #: small.
+    #: The step to each prefix, as a key: (number of the prefix that is one word shorter) * (how
+    #: many words there are) + (number of the last word). `table`, if it is small enough: the prefix
+    #: that each possible step reaches.
     steps: ReleasedKeys
     table: NDArray[np.int32] | None
     #: For each prefix, the number of the sequence that it is, or -1.

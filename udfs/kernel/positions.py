@@ -18,7 +18,8 @@ from dphh.udfs.text.hashes import Integers, number_bits
 PIECE_SIZE = 1 << 16
 #: Bits of each half of a pair.
 _BITS_OF_HALF = np.int64(32)
-#: A hash table of 2^17 slots stays in the cache too, so few keys may have more slots than needed.
+#: A hash table gets up to four times the slots that it needs, for fewer collisions, as long as it
+#: has at most 2^17: a table of that size still fits into the processor's cache.
 _LOG2_SLOTS_IN_CACHE = 17
 
 
@@ -75,13 +76,13 @@ def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     return np.maximum(pairs, -1, out=pairs)
 
 
-def longer_pairs(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
-    """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
-    many positions each user keeps, and the pair that begins at each of them.
+def pairs_at_kept_positions(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+    """How many positions each user keeps, and the key of the pair that begins at each. A pair is a
+    gram and the next one; positions that belong to no pair are dropped. `lengths`: how many
+    positions each user has.
 
-    The positions where a pair begins are kept, and one -1 after each run of them, so that
-    neighbours stay neighbours. The choice depends on the user's
-    own texts and on what was released, so dropping positions changes no user's candidates.
+    One -1 stays after each run of kept positions, so that neighbours stay neighbours. What is
+    dropped depends on the user's own texts and on releases, so it changes no user's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)
     for start in range(0, len(grams) - 1, PIECE_SIZE):

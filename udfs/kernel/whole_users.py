@@ -22,7 +22,12 @@ from dphh.privacy.reweighing import Reweighing
 from dphh.udfs.kernel.contributions import RelativeWeights, WeightRule, contributions, equal_weights
 from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
-from dphh.udfs.kernel.positions import ReleasedKeys, candidate_pairs, longer_pairs, look_up_ids
+from dphh.udfs.kernel.positions import (
+    ReleasedKeys,
+    candidate_pairs,
+    look_up_ids,
+    pairs_at_kept_positions,
+)
 from dphh.udfs.kernel.two_rounds import Round2Weights, keys_of_kept_words
 from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers
@@ -133,8 +138,8 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     if len(words):
         found = users, lists_of(lengths_of(lists), candidate_pairs(positions, words, ahead))
     else:
-        left, keys = longer_pairs(values_of(users), positions)
-        found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
+        kept, keys = pairs_at_kept_positions(values_of(users), positions)
+        found = lists_of(lengths_of(users), kept), lists_of(sums_of(users, kept), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 

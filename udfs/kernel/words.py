@@ -85,6 +85,6 @@ def values_by_key(found: Any, word_ids: WordIds | None) -> Any:
     return by_id
 
 
-def numbers_by_word(words: Any) -> ValuesByWord:
+def indices_by_word(words: Any) -> ValuesByWord:
     """By word, its index in an Arrow array of distinct words; -1 for all other words."""
     return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)

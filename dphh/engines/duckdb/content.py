@@ -1,5 +1,4 @@
-"""Opens a corpus in DuckDB: the views rows_of_corpus (user_id, content, group_name), tokens_of_rows
-and texts_of_corpus."""
+"""Opens a corpus in DuckDB: rows_of_corpus (user_id, content, group_name), its tokens and texts."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class DuckDBHost(OneProcessHost):
-    """A private instance of DuckDB with views of a corpus's rows, and the functions that levels
-    call."""
+    """A private instance of DuckDB: views of a corpus's rows, and the functions of levels."""
 
     name = "duckdb"
     version: str = duckdb.__version__

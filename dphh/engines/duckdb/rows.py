@@ -1,5 +1,4 @@
-"""The rows of a corpus, as DuckDB reads them for itself and for Polars: a private instance, which
-no one else can access."""
+"""The rows of a corpus, as a private instance of DuckDB reads them for itself and for Polars."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ class Rows:
     def __init__(self, corpus: Corpus, limits: Limits) -> None:
         #: Whether the rows can be read only once, as a relation's stream can.
         self._read_once = corpus.kind == "table"
-        self._is_open = False
+        self._is_loaded = False
         self._spill = PrivateFolder()
         try:
             self.con = duckdb.connect(
@@ -88,21 +87,21 @@ class Rows:
         with hide_duckdb_errors("find_rows_without_user"):
             return bool(self._opened.has_rows_without_user())
 
-    def open(self) -> None:
-        """Make the rows available, so that they can be read several times."""
-        if self._is_open:
+    def load(self) -> None:
+        """Load the rows, once. Rows that can be read only once are copied to a temporary table."""
+        if self._is_loaded:
             return
         self._opened.load()
         if self._read_once:
             with hide_duckdb_errors("rows_of_corpus"):
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
-        self._is_open = True
+        self._is_loaded = True
 
     def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
         into memory meanwhile are written to files."""
-        self.open()
+        self.load()
         limit = self.memory.limit
         spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_DIVISOR)
         column, expression = self._opened.tokens
@@ -145,7 +144,7 @@ class OneProcessHost(Host):
         return self.rows.has_rows_without_user()
 
     def open(self) -> None:
-        self.rows.open()
+        self.rows.load()
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         found = self.take(step, **parameters)

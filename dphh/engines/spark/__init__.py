@@ -1,2 +1,1 @@
-"""The engine for corpora that outgrow one machine: Apache Spark writes each level to Parquet and
-reads it back."""
+"""The engine for corpora that outgrow one machine: Spark writes each level, and reads it back."""

@@ -63,6 +63,7 @@ def _joined_to_blocks(users: Iterator[Users]) -> Iterator[Users]:
 
 
 def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
+    """These users as one row. Word ids are numbered anew; `words` has their spellings."""
     ids, spelled = users.positions, pa.nulls(1, pa.list_(pa.string()))
     if len(words):
         there = np.zeros(len(words) + 1, dtype=np.bool_)

@@ -89,7 +89,7 @@ def _read_by_duckdb(
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
 
     def load_rows() -> None:
-        rows.open()
+        rows.load()
         with hide_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows
@@ -159,8 +159,8 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
     except (PySparkException, Py4JError) as problem:
         if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
             raise CorpusError(
-                f"corpus: {', '.join(corpus.where)}: this Spark has no reader for such a store: "
-                "start it with Hadoop's (for S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
+                f"corpus: {', '.join(corpus.where)}: this Spark has no reader for that store: "
+                "start it with one (for S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
                 "and give an s3a:// address, or use another engine"
             ) from None
         missing = "PATH_NOT_FOUND" in str(problem)

@@ -37,8 +37,7 @@ _FOLDER_DESCRIPTION = (
 
 
 class RunFolder:
-    """A folder of mode 0700 that Java's file systems can write, on this machine or in a cluster's
-    storage."""
+    """A folder of mode 0700 that Java can write, on this machine or in a cluster's storage."""
 
     def __init__(self, spark: SparkSession) -> None:
         parent = spark.conf.get(FOLDER_SETTING, None)

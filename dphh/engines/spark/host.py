@@ -39,7 +39,7 @@ from dphh.udfs.functions import functions, functions_called_in
 from dphh.udfs.kernel.reading import Reading
 from dphh.wording.warned import warn
 
-#: Settings that the levels rely on, whatever a cluster's defaults are.
+#: Settings on which results and privacy depend; they replace the cluster's defaults.
 _SESSION_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",

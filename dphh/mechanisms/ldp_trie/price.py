@@ -58,7 +58,7 @@ HELP = {
     "user_epsilon": "Epsilon of the counted reports, for a whole user.",
     "delta": "The delta of the counted reports.",
     "users_per_level": "Users asked at a level, each once.",
-    "contributions": "LevelReports that each user sends.",
+    "contributions": "Reports that each user sends.",
     "pad": "Replace missing users by users without rows.",
 }
 #: Characters are coded as code points from 1 on. Above this limit begin the surrogates, which no

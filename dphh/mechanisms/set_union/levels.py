@@ -19,7 +19,7 @@ from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_r
 from dphh.price import Price
 from dphh.privacy.reweighing import round_precision
 from dphh.udfs.kernel.reading import ReadWords
-from dphh.udfs.kernel.words import numbers_by_word
+from dphh.udfs.kernel.words import indices_by_word
 
 
 def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[LevelDone]:
@@ -141,4 +141,4 @@ def drawn_salt(host: Host, purpose: str) -> Lookup:
 
 
 def _lookup_of_released(released: Any) -> Lookup:
-    return Lookup(numbers_by_word(released) if len(released) else None)
+    return Lookup(indices_by_word(released) if len(released) else None)

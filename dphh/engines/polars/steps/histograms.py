@@ -1,5 +1,4 @@
-"""Histograms of what whole users add: over words (`sql/set_union`) and over public keys
-(`sql/counts`)."""
+"""Histograms of what users add: over words (`sql/set_union`), over public keys (`sql/counts`)."""
 
 from __future__ import annotations
 

@@ -132,9 +132,8 @@ def ldp_messages(
     numerator: int,
     purpose: str,
 ) -> Tables:
-    """Every user of the level sends all reports; a report without a value says "nothing", which is
-    a separate value for each report of a user. Returns for each value the number of reports that
-    contain it."""
+    """Every user of the level sends all reports; one without a value says "nothing", a separate
+    value for each report of a user. Returns how many reports contain each value."""
     mechanism = SubsetSelection(domain, size, numerator)
     chosen = host.tables["chosen"]
     nothing = domain - contributions + np.arange(contributions)

@@ -97,8 +97,7 @@ def grams_level(
 
 @step
 def lifted(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
-    """(position, key, noisy): valid grams for which no user counts and that noise lifts to the
-    threshold rho_k."""
+    """(position, key, noisy): valid grams of no user that noise lifts to the threshold rho_k."""
     kept = pa.array([host.tables["noised"].height])
     drawn = host.functions["lifted"].body(kept, valid, sigma, threshold, purpose)
     return {"lifted": pl.Series(drawn.flatten()).struct.unnest()}

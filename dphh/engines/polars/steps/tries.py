@@ -24,8 +24,7 @@ SEPARATOR = "\x1f"
 
 @step
 def contents_of_users(host: PolarsHost) -> Tables:
-    """The rows that hold a sequence, tokenised, without empty tokens. (In SQL: the contents of each
-    user.)"""
+    """The rows that hold a sequence, without empty tokens. (In SQL: the contents of each user.)"""
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
     sequences = host.collect("contents_of_users", held)

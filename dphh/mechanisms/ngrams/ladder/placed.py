@@ -6,7 +6,7 @@ from __future__ import annotations
 from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
 from dphh.udfs.kernel.positions import ReleasedKeys
-from dphh.udfs.kernel.words import numbers_by_word
+from dphh.udfs.kernel.words import indices_by_word
 
 
 class PlacedRungs:
@@ -28,7 +28,7 @@ class PlacedRungs:
 
     def _place_top(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:
-            released = Lookup(numbers_by_word(ladder.vocabulary))
+            released = Lookup(indices_by_word(ladder.vocabulary))
             single = ladder.pruning == "single"
             self.host.run("positions_of_words", released=released, single=single)
             self.host.drop("users")

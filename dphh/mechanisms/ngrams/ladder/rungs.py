@@ -1,4 +1,4 @@
-"""The ladder of released n-grams: each gram of level k is a pair of released grams of level k - 1.
+"""The ladder of released n-grams: each of two or more tokens is stored by its two released parts.
 
 Everything here depends on released sets only. A gram of level k >= 2 is (u, v): its first k - 1
 tokens and its last k - 1 tokens, each by its number among the released grams of level k - 1
