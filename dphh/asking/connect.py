@@ -136,8 +136,8 @@ def _option_in_sql(name: str, value: str) -> str:
     return f"{SQL_NAMES.get(name, name)} := {literal}"
 
 
-class _KeptAnswers:
-    """The answers to one call, a macro with its arguments, in the statements that had it."""
+class _AnswersToOneCall:
+    """The answers to one call (a macro with its arguments), a table for each SQL statement."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
@@ -161,7 +161,7 @@ class _AnswersForOwner:
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
         self._guard = threading.Lock()
-        self._asked: defaultdict[str, _KeptAnswers] = defaultdict(_KeptAnswers)
+        self._answers_by_call: defaultdict[str, _AnswersToOneCall] = defaultdict(_AnswersToOneCall)
 
     def answer(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         if macro.spends:
@@ -178,23 +178,23 @@ class _AnswersForOwner:
 
     def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
         with self._guard:
-            asked = self._asked[json.dumps([macro.name, given], sort_keys=True)]
-        with asked.answering:  # the same request on another thread waits for this one
-            if statement not in asked.tables:
-                asked.keep(statement, self._release_of(macro, given, asked).table)
-            return asked.tables[statement]
+            kept = self._answers_by_call[json.dumps([macro.name, given], sort_keys=True)]
+        with kept.answering:  # the same request on another thread waits for this one
+            if statement not in kept.tables:
+                kept.keep(statement, self._release_of(macro, given, kept).table)
+            return kept.tables[statement]
 
-    def _release_of(self, macro: Macro, given: Arguments, asked: _KeptAnswers) -> Release:
+    def _release_of(self, macro: Macro, given: Arguments, kept: _AnswersToOneCall) -> Release:
         run_id = given.get("run_id")
-        if run_id is None and asked.release is not None:
-            show_budget_notes(_repeat_note(asked.release))
-            return asked.release
+        if run_id is None and kept.release is not None:
+            show_budget_notes(_repeat_note(kept.release))
+            return kept.release
         plan = self._plan(macro, given)
         release = plan.run(
             ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits_of_connection()
         )
         if plan.corpus is not None and plan.corpus.kind != "path":
-            asked.release = release
+            kept.release = release
         return release
 
     def _plan(self, macro: Macro, given: Arguments) -> Plan:

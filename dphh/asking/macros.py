@@ -36,6 +36,7 @@ def _columns_of_type(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
 
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
+# Below: the columns of the rows that macros return, as Arrow schemas.
 #: The column `line` numbers the facts of a plan, because rows of SQL have no order.
 PLAN_SCHEMA = pa.schema({**_columns_of_type("section fact value", _TEXT), "line": pa.int32()})
 _BUDGET_COLUMNS = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"

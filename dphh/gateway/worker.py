@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, options: Mapping[str, Any] | None) -> None:
         self._options = options
-        self._thread = ThreadPoolExecutor(1)  # it waits for the process
+        self._thread = ThreadPoolExecutor(1)  # sends orders, and waits for answers
         self._process: Any = None
         self._pipe: Connection | None = None
         self._closed = False

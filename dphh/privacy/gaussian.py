@@ -20,13 +20,13 @@ from dphh.privacy.special import erfcx, ndtr
 FloatArray = NDArray[np.float64]
 
 # More than the relative error of `gaussian_deltas`, which is below 4e-13 where measured against 60
-# digits; and the smallest normal float. The result is raised by both.
+# digits; and a bound on what underflow loses. The result is raised by both.
 _RELATIVE_ERROR = 1e-11
-_SMALLEST_FLOAT = sys.float_info.min
+_UNDERFLOW_ERROR = sys.float_info.min
 # A calibrated sigma is for a delta that is lower by this, more than the measured error. So the
 # epsilon computed from sigma is never above the one asked for, not even in the last digit.
 _DELTA_MARGIN = 2e-12
-# A smaller delta cannot be distinguished from the underflow that `_SMALLEST_FLOAT` covers.
+# A smaller delta cannot be distinguished from the underflow that `_UNDERFLOW_ERROR` covers.
 _SMALLEST_DELTA = 1e-300
 # More than the rounding errors of a few square roots, sums and quotients. `split_sigma` rounds up
 # by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to no less.
@@ -73,7 +73,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     # The two distributions mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
     mirrored = -np.expm1(-magnitudes) + np.exp(-magnitudes) * curve
     curve = np.where(epsilons < 0, mirrored, curve)
-    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _RELATIVE_ERROR) + _SMALLEST_FLOAT, 1.0)
+    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _RELATIVE_ERROR) + _UNDERFLOW_ERROR, 1.0)
 
 
 def gaussian_epsilon(delta: float, sigma: float) -> float:

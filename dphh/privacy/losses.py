@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 MOST_GRID_POINTS = 4096
 #: Losses are raised by this, relatively: far above their rounding error, far below a step.
 _GRID_TOLERANCE = 1e-12
-_ROUNDING_ERROR = 2.3e-16  # the relative rounding error of one operation
+_ROUNDING_ERROR = 2.3e-16  # a bound on the relative error of one operation
 
 
 @dataclass(frozen=True)

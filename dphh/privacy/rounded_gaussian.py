@@ -333,7 +333,7 @@ def _exp_of_minus(x: Fraction) -> int:
 
 @lru_cache(maxsize=1)
 def _pi_rounded_up() -> int:
-    """pi, rounded up, by Machin: 16 arctan(1/5) - 4 arctan(1/239)."""
+    """Above pi in units of 2^-_WORKING_BITS, by Machin: 16 arctan(1/5) - 4 arctan(1/239)."""
     fifth = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 5 ** (2 * i + 1)))
     other = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 239 ** (2 * i + 1)))
     return 16 * (fifth + 2) - 4 * other

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: The width of one group's chart, in pixels.
 WIDTH_OF_GROUP = 120
-_NUMBER_COLUMNS = ("value", "low", "high")
+#: The columns of a chart's data that are numbers: a bar's length, and its interval.
+_BAR_COLUMNS = ("value", "low", "high")
 
 
 def plot(release: Released, top: int) -> alt.VConcatChart:
@@ -42,7 +43,7 @@ def _chart(table: Table) -> Any:
             for row in table.rows
             for bar, group in zip(row.bars, table.groups or ("all",), strict=True)
         ],
-        {"item": pl.String, "group": pl.String, **dict.fromkeys(_NUMBER_COLUMNS, pl.Float64)},
+        {"item": pl.String, "group": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
         orient="row",
     )
     people = rows["low"].count() > 0
@@ -50,7 +51,7 @@ def _chart(table: Table) -> Any:
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))
     value = alt.X("value:Q", title=named, scale=alt.Scale(domain=[0, table.scale]))
     base = alt.Chart(rows, width=WIDTH_OF_GROUP if table.groups else 300).encode(y=item)
-    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group", *_NUMBER_COLUMNS])
+    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group", *_BAR_COLUMNS])
     if people:
         drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     if not table.groups:

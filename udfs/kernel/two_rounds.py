@@ -79,7 +79,7 @@ class Round2Weights:
     def __post_init__(self) -> None:
         # Squares of larger weights would overflow, with a million grams from 2^23 on.
         if self.weights.max(initial=0) >= MOST_PLANNED_WEIGHT:
-            raise ValueError(f"round 2 takes weights below {MOST_PLANNED_WEIGHT:,}, as plans have")
+            raise ValueError(f"no plan has weights of {MOST_PLANNED_WEIGHT:,} or more in round 2")
 
     def __call__(self, held: HeldKeys) -> Integers:
         first = first_occurrences(held.keys)  # the pairs of a gram stand side by side

@@ -90,7 +90,8 @@ class RunFolder:
         files.delete(path, True)
         files.cancelDeleteOnExit(path)
 
-    def is_on_this_machine(self) -> bool:
+    def is_removed_by_python(self) -> bool:
+        """Whether it is a folder of this process, which can remove it without Java."""
         return self._local is not None
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:

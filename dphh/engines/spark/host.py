@@ -124,7 +124,7 @@ class SparkHost(Host):
         already; warns of the folder that only Java could have removed."""
         if not java_is_gone(problem):
             return False
-        if self._folder is not None and not self._folder.is_on_this_machine():
+        if self._folder is not None and not self._folder.is_removed_by_python():
             warn(
                 "Spark's Java process ended, and left private rows in "
                 f"{self._folder.path}: remove this folder"

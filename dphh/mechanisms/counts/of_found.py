@@ -49,7 +49,7 @@ class Counting:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "Share of the budget to count users of each find.",
+        "counts": "Share of the budget to count each found item's users.",
         "by": "With --counts: the column of groups.",
         "groups": "Names of groups, with commas; the rest is 'other'.",
     }

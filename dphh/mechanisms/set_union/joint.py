@@ -71,10 +71,10 @@ def price_one_round(
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (
-        ("users without new items: the Gaussian curve", for_curve * delta - spare),
+        ("the noise, of users without new items", for_curve * delta - spare),
         (
-            "users with only new items (the larger of these two amounts counts): "
-            "new items over the threshold",
+            "new items over the threshold, of users with new items alone (the larger of these two "
+            "amounts counts)",
             for_new * delta,
         ),
         (NOISE_TABLE_NOTE, spare),

@@ -58,7 +58,7 @@ HELP = {
     "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
     "p": "Chance of a vote at a level; goes with --theta.",
-    "users": "With --accounting paper: public number of users.",
+    "users": "With --accounting paper: public bound of the users.",
 }
 #: The default of max_items with counts: few users hold more of the sequences that were found.
 DEFAULT_COUNTED_ITEMS = 10

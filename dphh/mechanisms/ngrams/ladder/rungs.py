@@ -93,9 +93,9 @@ def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Run
 class ValidGrams:
     """V_k, the valid grams of a level, counted and indexed without listing them.
 
-    "both": V_k = (S_{k-1} x S_1) n (S_1 x S_{k-1}): the pairs (u, v) where u without its first
-    token equals v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
-    (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
+    "both": V_k is what S_{k-1} x S_1 and S_1 x S_{k-1} share: the pairs (u, v) where u without its
+    first token equals v without its last. They share an overlap c, so |V_k| is the sum over
+    overlaps of (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
     """
 
     #: Grams sorted by the overlap that they end in, and by the overlap that they begin with.
