@@ -134,7 +134,7 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
     declared = [*listed] if isinstance(listed, Iterable) else []
     if not any(declared) or not all(isinstance(group, str) for group in declared):
         raise UsageError(
-            "groups: missing; give the values of the column to count within, as texts, such as "
+            f"groups: missing, or not all texts; give the values of the column {by!r}, such as "
             "['DE', 'FR']; all others are counted together"
         )
     if "" in declared:

@@ -146,7 +146,7 @@ class Corpus:
         )
 
     def __repr__(self) -> str:
-        """Where the data is and how it is read; never a row of it."""
+        """Says where the data is and how it is read. It shows no row."""
         where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
         content = self.content
         said: dict[str, Any] = {

@@ -134,9 +134,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     except UsageError:
         raise
     except KeyError as problem:
-        raise UsageError(
-            f"plan: found {problem} missing; pass what Plan.to_json() returned"
-        ) from None
+        raise UsageError(f"plan: {problem} is missing; pass what Plan.to_json() returned") from None
     except (AttributeError, TypeError, ValueError):
         raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
     if json.loads(json.dumps(anew)) != said:

@@ -24,7 +24,7 @@ from dphh.columns import (
 )
 from dphh.errors import UsageError
 from dphh.files.paths import local_path_to_write
-from dphh.files.whole_files import write_named, write_whole
+from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
 from dphh.wording.options import checked_call
@@ -117,7 +117,7 @@ class Release:
         )
         text = frame.write_csv(quote_style="non_numeric")
         out = local_path_to_write("to_csv", path)
-        write_named("to_csv", out, text.encode(), text[: text.index("\n") + 1].encode())
+        write_unless_other_file("to_csv", out, text.encode(), text[: text.index("\n") + 1].encode())
         return out
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -189,7 +189,7 @@ class Release:
         if out.is_dir():
             raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
         page = page_of(self, title=title, ledger=ledger, top=top)
-        write_named("report", out, page.encode(), b"<!doctype html>")
+        write_unless_other_file("report", out, page.encode(), b"<!doctype html>")
         return out
 
     @checked_call

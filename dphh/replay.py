@@ -45,7 +45,7 @@ def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | Non
     if found is not None and found[0]() is request.corpus.source:
         return found[1], None
     earlier = ledger.last_like(request)
-    if earlier is None or (files and files != earlier.files):  # the files have changed since
+    if earlier is None or (files and files != earlier.files):  # none, or its files have changed
         return None, None
     if files:
         return earlier.run_id, None

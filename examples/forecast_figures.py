@@ -127,8 +127,8 @@ PARTS: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": plain,
     },
     "adaptive shares: even ones": {
-        "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round": lambda shares, *_: (
-            shares.even() if shares.levels_after else shares.left - shares.first_round()
+        "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round_share": lambda shares, *_: (
+            shares.even() if shares.levels_after else shares.left - shares.first_round_share()
         )
     },
 }

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from dphh.corpus import Corpus, as_recorded
 from dphh.errors import UsageError
-from dphh.files.whole_files import write_named
+from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json, without_notes
@@ -185,4 +185,4 @@ def export_table(
         table.with_columns(pl.col(pl.String).map_elements(safe_cell, pl.String)).write_csv(written)
     else:
         table.write_parquet(written)
-    write_named("export", target, written.getvalue())
+    write_unless_other_file("export", target, written.getvalue())

@@ -88,10 +88,11 @@ class Composition:
     """What events cost together: a Gaussian, an infinite loss, and counted randomised responses."""
 
     sigma: float  # infinite if nothing Gaussian was released
-    infinite_loss: float  # its probability: d above
+    infinite_loss: float  # its probability: d in the module's docstring
     #: Pairs of an epsilon and how many randomised responses have it.
     responses: tuple[tuple[float, int], ...] = ()
-    one_direction_loss: Fraction = Fraction(0)  # the one-direction steps' sum of epsilons: c above
+    #: The sum of the one-direction steps' epsilons: c in the module's docstring.
+    one_direction_loss: Fraction = Fraction(0)
     #: If the first event is a set union: the events composed for each interval of the share of new
     #: items; the most costly one counts.
     by_new_share: tuple[Composition, ...] = ()

@@ -89,15 +89,15 @@ class Bins:
         return np.array([-self.noise.reach, *inner], dtype=np.int64)
 
     @cached_property
-    def probability_units(self) -> tuple[int, ...]:
+    def noise_probability_units(self) -> tuple[int, ...]:
         """The probability that noise alone falls into each bin, in units of 2^-256: exactly as the
         table has it."""
         at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
         return tuple(x - y for x, y in pairwise(at_least))
 
     @cached_property
-    def probabilities(self) -> Floats:
-        return np.array([units / TABLE_ONE for units in self.probability_units])
+    def noise_probabilities(self) -> Floats:
+        return np.array([units / TABLE_ONE for units in self.noise_probability_units])
 
     def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)

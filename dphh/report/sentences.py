@@ -154,6 +154,6 @@ def holders_line(manifest: Manifest) -> str:
     if not expected:
         return ""
     return (
-        f"Of all that was found, {ceil(expected):,} at most are expected to be held by few people "
-        "or nobody."
+        "Of all that was found, the expected number that few people or nobody hold is at most "
+        f"{ceil(expected):,}."
     )

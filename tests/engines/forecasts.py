@@ -21,14 +21,14 @@ class Watched:
     def __init__(self, rounds: Any, low: bool = False) -> None:
         self.rounds, self.low = rounds, low
 
-    def first_round(self, level: int, valid: Any, law: Any, unit: int) -> Any:
+    def run_first_round(self, level: int, valid: Any, law: Any, unit: int) -> Any:
         self.level, self.valid, self.law, self.unit_1 = level, valid, law, unit
-        self.first = self.rounds.first_round(level, valid, law, unit)
+        self.first = self.rounds.run_first_round(level, valid, law, unit)
         return self.first
 
-    def second_round(self, weights: Any, unit: int) -> Any:
+    def run_second_round(self, weights: Any, unit: int) -> Any:
         self.weights, self.unit_2 = weights, unit
-        self.nonpositive = self.rounds.second_round(weights, unit)
+        self.nonpositive = self.rounds.run_second_round(weights, unit)
         return self.nonpositive
 
     def passing_grams(self, thresholds: Any) -> Any:

@@ -47,7 +47,7 @@ class SmallHost(Host):
         self.open()
         gathering = Gathering(reading.reader(self.words))
         gathering.add(*self.tables["tokens_of_rows"])
-        gathering.end()
+        gathering.finish_adding()
         self.words.close()
         self.tables[table] = pa.concat_tables(gathering.rows())
 

@@ -72,9 +72,9 @@ def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, found):
     left, below = 1 - used / levels, 1_000
     for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
         shares = Shares(left, level, levels)
-        second = shares.second_round(finds, finds * growth, below)
-        assert min(shares.first_round(), second) >= LEAST_PART / levels * (1 - 1e-9)
-        left, below = left - shares.first_round() - second, int(finds)
+        second = shares.second_round_share(finds, finds * growth, below)
+        assert min(shares.first_round_share(), second) >= LEAST_PART / levels * (1 - 1e-9)
+        left, below = left - shares.first_round_share() - second, int(finds)
         assert left >= -1e-9
     assert left == pytest.approx(0, abs=1e-9)
 

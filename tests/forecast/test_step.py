@@ -35,10 +35,10 @@ class Told:
     negative: float = 0.5
     units: list[int] = field(default_factory=list)
 
-    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+    def run_first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.level, self.valid, self.law = level, valid, law
         self.units.append(unit)
-        self.counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
+        self.counts = np.outer(valid.sizes, law.noise_probabilities).round().astype(np.int64)
         weighs = (self.foretold(valid) * unit).astype(np.int64)
         self.counts[np.arange(len(weighs)), law.bin_of(weighs)] += 1 + valid.sizes // 10
         each = int(unit / 50**0.5)
@@ -48,7 +48,7 @@ class Told:
         """Most grams of a class are nobody's, and some weigh about this."""
         return valid.forecasts
 
-    def second_round(self, weights: Integers, unit: int) -> Integers:
+    def run_second_round(self, weights: Integers, unit: int) -> Integers:
         self.units.append(unit)
         self.weights = weights
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
@@ -81,7 +81,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
     climb = start(levels, left, mu)
     released = climb.next_level().run(engine)
     first, second = released.shares
-    assert first == pytest.approx(Shares(left, 2, levels).first_round())
+    assert first == pytest.approx(Shares(left, 2, levels).first_round_share())
     assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
     for unit, share in zip(engine.units, released.shares, strict=True):
         assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA

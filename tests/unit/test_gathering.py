@@ -44,7 +44,7 @@ def gathered(
         gathering = Gathering(read, spilled)
         for start, end in pairwise([0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]):
             gathering.add(*(column.slice(start, end - start) for column in columns))
-        gathering.end()
+        gathering.finish_adding()
         tables = list(gathering.rows())
         assert not list(Path(folder).iterdir())
     found = []
@@ -100,7 +100,7 @@ def test_a_disk_without_room_ends_the_gathering(tmp_path, texts):
              for i in range(texts)]  # fmt: skip
     gathering.add(*(pa.concat_arrays(column) for column in zip(*taken, strict=True)))
     with pytest.raises(OSError, match="No space left"):
-        gathering.end()
+        gathering.finish_adding()
     assert gathering.disk_error is not None
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_lacks_its_end_ends_the_gathering(tmp_path, name):
     )
     nulls = pa.nulls(2, pa.string())
     gathering.add(pa.array(["1", "2"]), pa.array([["a"], ["b"]]), nulls)
-    gathering.end()
+    gathering.finish_adding()
     file = tmp_path / f"gathered_{name}"
     os.truncate(file, file.stat().st_size // 2)
     with pytest.raises(OSError, match="shorter"):
@@ -135,7 +135,7 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
     none = nothing.cast(pa.list_(pa.string()))
     gathering.add(users, none, nothing.cast(pa.string()), pa.array(texts))
     assert sum(len(waiting) for waiting, *_ in gathering._waiting) == 0  # nor what holds them
-    gathering.end()
+    gathering.finish_adding()
     assert sum(rows for rows, _ in sizes) == len(texts)
     assert all(size <= 2_000 for rows, size in sizes if rows > 1)
     (table,) = gathering.rows()

@@ -7,7 +7,7 @@ import pytest
 
 from dphh.privacy.set_union import weight
 from dphh.udfs.kernel.contributions import below_cut, contributions, distinct_pairs, equal_weights
-from dphh.udfs.kernel.positions import ReleasedKeys
+from dphh.udfs.kernel.positions import KeyIndex
 
 BITS, CAP = 10, 4
 
@@ -65,7 +65,7 @@ def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
 def test_a_key_is_found_at_its_place_and_no_other_is(size):
     rng = np.random.default_rng(size)
     keys = np.unique(rng.integers(0, 2**62, size) >> rng.integers(0, 60, size))
-    released = ReleasedKeys(keys)
+    released = KeyIndex(keys)
     assert released.indices(keys).tolist() == list(range(len(keys)))
     others = np.setdiff1d(rng.integers(-1, 2**62, 3 * size + 5) >> 7, keys)
     assert set(released.indices(others)) <= {-1}
@@ -75,7 +75,7 @@ def test_a_key_is_found_at_its_place_and_no_other_is(size):
 def test_keys_that_all_belong_at_one_place_are_found():
     """As many behind one another as there are keys: more than functions may call themselves."""
 
-    class AtOnePlace(ReleasedKeys):
+    class AtOnePlace(KeyIndex):
         def _first_slot(self, keys):
             return np.zeros(len(keys), dtype=np.int64)
 

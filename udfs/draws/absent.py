@@ -49,7 +49,7 @@ def draw_bins(
 ) -> list[int]:
     """Draws how many of a class's absent grams fall into each bin of round 1."""
     return draw_multinomial(
-        randomness, absent, law.probability_units, f"{purpose}/absent {at_class}"
+        randomness, absent, law.noise_probability_units, f"{purpose}/absent {at_class}"
     )
 
 

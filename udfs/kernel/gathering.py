@@ -169,20 +169,20 @@ class Gathering:
         if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
             self.holds_null_users = True
 
-    def end(self) -> None:
-        """Read the texts that wait. If some are in files, all go there, so that none takes
-        memory."""
+    def finish_adding(self) -> None:
+        """To be called once, after the last `add`: reads the texts that still wait. If some texts
+        are in files, the others go there too, so that none takes memory."""
         self._store_texts(self._take_waiting())
         if self._spilled is not None and self._spilled.has_any:
             self._spill(self._spilled)
             self._texts.clear()
 
     def rows(self) -> Iterator[pa.Table]:
-        """The users as rows of lists (user_hashes, lengths, ids). To be called after `end`."""
+        """The users as rows of lists (user_hashes, lengths, ids). For use after `finish_adding`."""
         return (rows_of_users(*users) for users in self.users())
 
     def users(self) -> Iterator[Users]:
-        """All users, in some order, a million positions or so at a time. After `end`."""
+        """All users, in some order, a million positions or so at a time. After `finish_adding`."""
         if self._spilled is None or not self._spilled.has_any:
             yield from self._users_of_texts(self._texts_in_memory())
             return

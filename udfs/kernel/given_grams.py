@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.udfs.kernel.contributions import distinct_pairs
-from dphh.udfs.kernel.positions import ReleasedKeys, positions_of_texts
+from dphh.udfs.kernel.positions import KeyIndex, positions_of_texts
 
 Integers = NDArray[np.int64]
 #: The token that stands for a text's end, where the end counts as a token. No other is empty.
@@ -37,7 +37,7 @@ class _PrefixesOfLength:
     #: The step to each prefix, as a key: (number of the prefix that is one word shorter) * (how
     #: many words there are) + (number of the last word). `table`, if it is small enough: the prefix
     #: that each possible step reaches.
-    steps: ReleasedKeys
+    steps: KeyIndex
     table: NDArray[np.int32] | None
     #: For each prefix, the number of the sequence that it is, or -1.
     sequences: Integers
@@ -53,7 +53,7 @@ def _prefixes_of_length(
     if possible_steps <= LARGEST_STEP_TABLE:
         table = np.full(possible_steps, -1, dtype=np.int32)
         table[prefixes] = np.arange(len(prefixes))
-    return _PrefixesOfLength(ReleasedKeys(prefixes), table, sequences)
+    return _PrefixesOfLength(KeyIndex(prefixes), table, sequences)
 
 
 class GivenGrams:

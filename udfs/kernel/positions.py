@@ -55,7 +55,7 @@ def look_up_ids(by_id: NDArray[Any], ids: Any) -> NDArray[Any]:
 
 def candidate_pairs(grams: Any, ends: Any, ahead: int) -> Integers:
     """The pair that begins at each position, left * 2^32 + right: the number there in `grams`, and
-    the number `ahead` positions later in `ends`; -1 if either is -1.
+    the number `ahead` positions later in `ends`, which has last parts; -1 if either is -1.
 
     DPNE at level k: the grams whose pieces were released. Pruning "both": the first and the last
     k - 1 tokens, which are two released grams at neighbouring positions. Pruning "single": the
@@ -116,8 +116,8 @@ def _kept_positions_by_piece(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers
         done += len(rows)
 
 
-class ReleasedKeys:
-    """The released keys of a level: finds the index of a key among them, -1 for any other.
+class KeyIndex:
+    """An index of distinct keys, such as a level's: the place of a key among them, or -1.
 
     A hash table with open addressing (linear probing), at most half full, read many keys at a time.
     """

@@ -27,7 +27,7 @@ from dphh.udfs.kernel.contributions import (
     first_occurrences,
     priorities_of,
 )
-from dphh.udfs.kernel.positions import ReleasedKeys, look_up_ids
+from dphh.udfs.kernel.positions import KeyIndex, look_up_ids
 from dphh.udfs.text.hashes import Hashes, Integers
 
 #: Weights g of round 2 must be below this. Those of plans are below 3,500.
@@ -73,7 +73,7 @@ class Round2Weights:
     """
 
     unit: int
-    grams: ReleasedKeys
+    grams: KeyIndex
     weights: Integers
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ from dphh.udfs.kernel.contributions import RelativeWeights, WeightRule, contribu
 from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
 from dphh.udfs.kernel.positions import (
-    ReleasedKeys,
+    KeyIndex,
     candidate_pairs,
     look_up_ids,
     pairs_at_kept_positions,
@@ -60,7 +60,7 @@ def weights_by_w(
     return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
 
 
-def weights_by_g(g: tuple[ReleasedKeys, Integers], norm: int) -> WeightRule:
+def weights_by_g(g: tuple[KeyIndex, Integers], norm: int) -> WeightRule:
     """The rule of `dphh_round_2_contributions`: `g` are grams and their weights g."""
     return Round2Weights(norm, *g)
 
@@ -118,7 +118,7 @@ def numbers_of_words(ids: Any, words: WordIds, released: NDArray[np.int32]) -> p
     return lists_of(lengths_of(lists), look_up_ids(released, values_of(lists)))
 
 
-def numbers_of_grams(keys: Any, released: ReleasedKeys) -> pa.Array:
+def numbers_of_grams(keys: Any, released: KeyIndex) -> pa.Array:
     """`dphh_numbers_of_grams(keys, released)`: at each position the number of the gram among the
     released ones, or -1."""
     lists = one_array(keys)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.positions import ReleasedKeys
+from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.text.hashes import Hashes, hash_texts
 
 
@@ -76,7 +76,7 @@ def values_by_key(found: Any, word_ids: WordIds | None) -> Any:
     word ids or spellings; else the keys, of grams, and the array of their values."""
     keys, values = found.column("key"), found.column("value").to_numpy()
     if word_ids is None:
-        return ReleasedKeys(keys.to_numpy()), values
+        return KeyIndex(keys.to_numpy()), values
     if not pa.types.is_integer(keys.type):
         return ValuesByWord(one_array(keys), values, 0).by_id(word_ids)
     by_id = np.zeros(len(word_ids) + 1, dtype=np.int64)

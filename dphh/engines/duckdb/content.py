@@ -28,11 +28,11 @@ Loader = Callable[[], None]
 #: Matches the end of the name of a DuckDB list type, of variable or fixed length.
 LIST_TYPE_END = re.compile(r"\[\d*\]$")
 #: Matches the types that a column of groups may have: a value has the same text on every engine.
-GROUP_TYPE = re.compile(
+GROUP_TYPE_PATTERN = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
 #: Matches the types that a user column may have: cast to text, equal values have equal texts.
-_USER_ID_TYPE = re.compile(rf"{GROUP_TYPE.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
+_USER_ID_TYPE_PATTERN = re.compile(rf"{GROUP_TYPE_PATTERN.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
 
 
 class OpenedCorpus(NamedTuple):
@@ -97,7 +97,7 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     """SQL for the id of the row's user as text, which is all that later steps see. Several columns
     make one text that determines the value of each; NULL if one of them is NULL."""
     for option, column in corpus.columns_of_user:
-        if not _USER_ID_TYPE.fullmatch(types[column]):
+        if not _USER_ID_TYPE_PATTERN.fullmatch(types[column]):
             raise CorpusError(
                 USER_TYPE_MESSAGE.format(option=option, column=column, kind=types[column])
             )
@@ -140,7 +140,7 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
     """SQL for the group of a row, as the text by which groups are declared."""
     if by is None:
         return "CAST(NULL AS VARCHAR)"
-    if not GROUP_TYPE.fullmatch(types[by]):
+    if not GROUP_TYPE_PATTERN.fullmatch(types[by]):
         raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=types[by]))
     return f"CAST({identifier(by)} AS VARCHAR)"
 

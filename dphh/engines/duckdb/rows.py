@@ -114,7 +114,7 @@ class Rows:
                 with hide_duckdb_errors("gather_texts"):
                     self.memory.update_limit()
                     self.con.execute(query("gather_texts"))
-                    gathering.end()
+                    gathering.finish_adding()
             finally:
                 with suppress(duckdb.Error):  # keep the step's own error, if there is one
                     self.con.remove_function("dphh_gathered")

@@ -40,7 +40,7 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
                 content = one_array(rows.column("content"))
                 tokens = tokens_of(content, column, expression)
                 gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
-        gathering.end()
+        gathering.finish_adding()
         if gathering.holds_null_users:
             raise RuntimeError("dphh: NULL user")
         words.close()

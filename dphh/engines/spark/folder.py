@@ -19,8 +19,8 @@ _WRITE_OPTIONS = {
     # With this committer a task's files are moved into the table only after one attempt of the task
     # and then the job are committed.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
-    # No values repeat enough for a dictionary to pay: not those of a block, whose bytes it would
-    # hash, nor keys and noised sums.
+    # The values of these tables (blocks, keys, noised sums) seldom repeat, and for a dictionary
+    # Parquet would hash all bytes of each block.
     "parquet.enable.dictionary": "false",
     # A block is a row of tens of megabytes. By default Parquet looks at sizes at every 100th row,
     # so that a writer or reader would hold all blocks of a task, several times. Now it looks at

@@ -27,14 +27,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
-from dphh.udfs.kernel.positions import ReleasedKeys
+from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.words import WordsOfRow
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf
 _NUMBER_FORMATS = {INTS: "<i4", LONGS: "<i8"}
-#: A public table or object, such as the released keys of a level, is sent to every executor whole,
-#: if it has at most this many bytes.
+#: The most bytes of a public table or object, such as the released keys of a level. It is sent
+#: whole to every executor; a larger one is refused.
 MOST_BYTES_SENT = 1 << 30
 
 
@@ -72,7 +72,7 @@ class Broadcast:
 
     def __init__(self, spark: SparkSession, name: str, value: Any) -> None:
         written = pickle.dumps(value)
-        refuse_too_much(name, len(written))
+        refuse_large_broadcast(name, len(written))
         self._written = spark.sparkContext.broadcast(written)
 
     @cached_property
@@ -85,7 +85,7 @@ class Broadcast:
         self._written.destroy()
 
 
-def refuse_too_much(name: str, sent: int) -> None:
+def refuse_large_broadcast(name: str, sent: int) -> None:
     if sent > MOST_BYTES_SENT:
         raise EngineOutOfMemory(
             f"{name} takes {sent:,} bytes, and Spark's executors are sent {MOST_BYTES_SENT:,} at "
@@ -153,7 +153,7 @@ def _lookup_value(column: Any, words: HeldWords | None, objects: Sequence[Broadc
 def _brought_value(places: Any, values: Any, words: HeldWords | None) -> Any:
     """The values that were brought to a block, by key or, if it has words, by word id."""
     if words is None:
-        return ReleasedKeys(places), values
+        return KeyIndex(places), values
     there = np.zeros(len(words) + 1, dtype=np.bool_)
     there[places] = there[-1] = True
     if not there.take(words.held, mode="wrap").all():

@@ -32,7 +32,7 @@ from dphh.engines.spark.failures import (
     quiet_py4j,
 )
 from dphh.engines.spark.folder import RunFolder
-from dphh.engines.spark.functions import Broadcast, refuse_too_much, register, register_arrow
+from dphh.engines.spark.functions import Broadcast, refuse_large_broadcast, register, register_arrow
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import functions, functions_called_in
@@ -211,7 +211,7 @@ class SparkHost(Host):
         written.createOrReplaceTempView(table)
 
     def put(self, table: str, rows: Any) -> None:
-        refuse_too_much(table, rows.nbytes)
+        refuse_large_broadcast(table, rows.nbytes)
         self.drop(table)
         self.spark.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(table)
 

@@ -38,7 +38,7 @@ class AdaptiveRounds:
             left = self.remaining_rounds(ran[:number], left[1:])
         return left[0] if left else None
 
-    def as_table(self, ran: Sequence[DrawnRound]) -> Any:
+    def table_of_rounds(self, ran: Sequence[DrawnRound]) -> Any:
         """All that the rounds released, as one table (round, key, noisy)."""
         return pa.concat_tables([_table_of_round(level, released) for level, released in ran])
 

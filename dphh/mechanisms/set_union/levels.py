@@ -87,7 +87,7 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
 
 
 def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
-    """Draw rounds that depend on one another, as one draw. Returns `rounds.as_table` of them.
+    """Draw rounds that depend on one another, as one draw. Returns their `table_of_rounds`.
 
     From the second round on, a user's weight on an item depends on the noised weights of earlier
     rounds, also of items that were not released. So these weights are an output in the analysis
@@ -120,7 +120,7 @@ def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
         # (key, noisy), those with weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
-    return rounds.as_table(ran)
+    return rounds.table_of_rounds(ran)
 
 
 def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:

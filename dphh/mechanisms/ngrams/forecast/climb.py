@@ -82,9 +82,11 @@ class Rounds(Protocol):
     `law`: the noise's distribution over the bins. `unit`: a user's norm in the round, in grid
     units."""
 
-    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
+    def run_first_round(
+        self, level: int, valid: ValidClasses, law: Bins, unit: int
+    ) -> FirstRound: ...
 
-    def second_round(self, weights: Integers, unit: int) -> Integers:
+    def run_second_round(self, weights: Integers, unit: int) -> Integers:
         """Takes weights by (class, bin). Returns how many valid grams of each have a noised
         weight of 0 or less."""
         ...
@@ -117,9 +119,9 @@ class LevelToRun:
     def run(self, rounds: Rounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         law = bins(self.sigma_grid)
-        first_share = self.shares.first_round()
+        first_share = self.shares.first_round_share()
         first_unit = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
-        seen = rounds.first_round(self.level, self.valid, law, first_unit)
+        seen = rounds.run_first_round(self.level, self.valid, law, first_unit)
 
         first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
@@ -128,7 +130,7 @@ class LevelToRun:
         lists = np.where(seen.list_sizes > 2 * self.sigma_grid, seen_lists, 0.0)
         most_spurious, saturated = self.most_spurious(seen.counts), saturation(lists)
         views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
-        nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
+        nulls = self.valid.sizes[:, None] * law.noise_probabilities[None, :]
 
         @cache
         def planned(place: int, most_spurious: float, share: float) -> RoundPlan:
@@ -149,7 +151,7 @@ class LevelToRun:
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[merged]
         second_unit = norm_on_grid(self.sigma_of_round(second_share), self.sigma_grid)
-        nonpositive = view.partition.sums_of_parts(rounds.second_round(weights, second_unit))
+        nonpositive = view.partition.sums_of_parts(rounds.run_second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
         passed = rounds.passing_grams(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
@@ -205,7 +207,9 @@ class LevelToRun:
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         even = self.shares.even()
-        return self.shares.second_round(planned(even).finds, planned(2 * even).finds, self.below)
+        return self.shares.second_round_share(
+            planned(even).finds, planned(2 * even).finds, self.below
+        )
 
     def _masses_of_unlisted_words(
         self,

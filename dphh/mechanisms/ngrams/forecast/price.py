@@ -197,7 +197,7 @@ def listed_words_level(
     shares = Shares(1.0, 1, max_n)
     first, second = (
         norm_on_grid(budget.sigma / share**0.5, noise.sigma)
-        for share in (shares.first_round(), shares.even())
+        for share in (shares.first_round_share(), shares.even())
     )
     of_first, of_second = _new_words_weights(first, second, max_items)
     part_1, part_2 = UNLISTED_WORDS_DELTA_SHARES

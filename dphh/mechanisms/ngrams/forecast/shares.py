@@ -59,16 +59,16 @@ class Shares:
     def levels_after(self) -> int:
         return self.levels - self.level
 
-    def first_round(self) -> float:
+    def first_round_share(self) -> float:
         return FIRST_ROUND_PART * self.left / (self.levels_after + 1)
 
     def even(self) -> float:
         """Round 2's share if all remaining levels got the same."""
         return (1 - FIRST_ROUND_PART) * self.left / (self.levels_after + 1)
 
-    def second_round(self, finds: float, finds_twice: float, below: int) -> float:
+    def second_round_share(self, finds: float, finds_twice: float, below: int) -> float:
         """Round 2's share, from the expected finds at an even share and at twice that."""
-        first, left = self.first_round(), self.left
+        first, left = self.first_round_share(), self.left
         if not self.levels_after:
             return left - first
         gain = min(max(log2(max(finds_twice, 1) / max(finds, 1)), LEAST_GAIN), 1.0)

@@ -47,7 +47,7 @@ class TwoRounds:
     def __init__(self, host: Host, purpose: str) -> None:
         self.host, self.purpose = host, purpose
 
-    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+    def run_first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law
         host, others = self.host, valid.others
         for table, rows in self._public_tables().items():
@@ -70,7 +70,7 @@ class TwoRounds:
         # (bin, noisy), the noised numbers of users by how many grams they hold
         return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
 
-    def second_round(self, weights: Integers, unit: int) -> Integers:
+    def run_second_round(self, weights: Integers, unit: int) -> Integers:
         others = self.valid.others
         beside = None if others is None else (others.weight, 0)
         self.host.put("planned", self._table_of_rows(weights, "weight", beside))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
-from dphh.udfs.kernel.positions import ReleasedKeys
+from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.words import indices_by_word
 
 
@@ -33,7 +33,7 @@ class PlacedRungs:
             self.host.run("positions_of_words", released=released, single=single)
             self.host.drop("users")
         else:
-            released = Lookup(ReleasedKeys(ladder.top.keys))
+            released = Lookup(KeyIndex(ladder.top.keys))
             self.host.run("positions_of_grams", released=released, ahead=ladder.ahead)
         # next_positions (user_hashes, lengths, keys, ends)
         self.host.rename_replacing("next_positions", "positions")
