@@ -56,7 +56,7 @@ RELEASES_SCHEMA = pa.schema(
 RELEASE_SCHEMA = pa.schema(COLUMNS)
 HELP_SCHEMA = pa.schema(_columns_of_type("costs call what", _TEXT))
 OPTIONS_SCHEMA = pa.schema(_columns_of_type("option default what", _TEXT))
-_SQL_TYPES = {
+_SQL_TYPE_OF_ARROW_TYPE = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
     pa.float64(): "DOUBLE",
@@ -158,4 +158,6 @@ def argument_as_text(name: str) -> str:
 
 def column_sql_types(macro: Macro) -> dict[str, str]:
     """The SQL type of each column that a macro reads: `refused` and the macro's own columns."""
-    return {"refused": "VARCHAR"} | {each.name: _SQL_TYPES[each.type] for each in macro.columns}
+    return {"refused": "VARCHAR"} | {
+        each.name: _SQL_TYPE_OF_ARROW_TYPE[each.type] for each in macro.columns
+    }

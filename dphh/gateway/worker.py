@@ -165,10 +165,9 @@ def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
         ) from None
     known = verb.users_disclosure(plan.price)
     if order.analyst is not None and known is not None:
-        why, instead = known
         raise UsageError(
-            f"{why}, which only the corpus's owner may know: the run's outcome would reveal it. "
-            f"Nothing was spent; {instead}"
+            f"{known.reason}, which only the corpus's owner may know: the run's outcome would "
+            f"reveal it. Nothing was spent; {known.alternative}"
         )
     return plan
 

@@ -357,7 +357,7 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):
-            # The state of files is a hash of private sizes and times, and an analyst may read this.
+            # An analyst may read this error, so it omits the files' state, a hash of private sizes.
             then, now = (each.get(what, "unknown") for each in (began, setting))
             told = "" if what == "files" else f" (then {then}; now {now})"
             raise UsageError(

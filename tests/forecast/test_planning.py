@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
-from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
+from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, saturation
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
@@ -40,7 +40,7 @@ def planned(budget: float, sigma: float = 3.0):  # type: ignore[no-untyped-def]
     posterior = rng.dirichlet(np.full(len(masses), 0.2), 60)
     counts = rng.integers(0, 500, 60).astype(float)
     nulls = np.exp(rng.normal(0, 4, 60))
-    plan = plan_round(counts, nulls, posterior, masses, sigma, budget, lambda g: g)
+    plan = plan_second_round(counts, nulls, posterior, masses, sigma, budget, lambda g: g)
     return plan, counts, nulls, posterior, masses
 
 

@@ -61,7 +61,7 @@ def weights_by_w(
 
 
 def weights_by_g(g: tuple[KeyIndex, Integers], norm: int) -> WeightRule:
-    """The rule of `dphh_round_2_contributions`: `g` are grams and their weights g."""
+    """The rule of `dphh_round_2_contributions`. `g`: an index of grams, and the weight of each."""
     return Round2Weights(norm, *g)
 
 

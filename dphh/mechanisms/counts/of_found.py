@@ -54,7 +54,7 @@ class Counting:
         "groups": "Names of groups, with commas; the rest is 'other'.",
     }
     #: The help of verbs that can leave out items that few users hold.
-    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out items that fewer users may hold."}
+    MIN_USERS_HELP: ClassVar = {"min_users": "Leave out items that may have fewer users."}
 
     @classmethod
     def from_options(

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Once
 from dphh.mechanisms.counts.levels import count_listed_items
-from dphh.mechanisms.ngrams.forecast.levels import levels_by_list
+from dphh.mechanisms.ngrams.forecast.levels import word_level_with_prior
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.levels import set_union_levels
 from dphh.price import Price
@@ -20,7 +20,7 @@ def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[
         yield from _domain_levels(price, host, once, joiner)
     elif price.prior is not None:
         host.gather("users", ReadWords())
-        for done, _ in levels_by_list(price, host, once, 1):
+        for done, _ in word_level_with_prior(price, host, once, 1):
             yield done
     else:
         yield from set_union_levels(price, host, once, joiner)

@@ -59,7 +59,7 @@ HELP = {
     "delta": "The delta of the counted reports.",
     "users_per_level": "Users asked at a level, each once.",
     "contributions": "Reports that each user sends.",
-    "pad": "Replace missing users by users without rows.",
+    "pad": "If there are too few users, add made-up ones.",
 }
 #: Characters are coded as code points from 1 on. Above this limit begin the surrogates, which no
 #: text may have.
@@ -98,8 +98,8 @@ def price_ldp_trie(
     central guarantee of the counted reports; `central_epsilon` is that guarantee, given instead,
     and `user_epsilon` the same for all that a user sends: the largest local epsilon within it is
     used. passes x max_length x users_per_level users are needed, since no user is asked twice; with
-    `pad`, missing users are replaced by users without rows. A user with too many prefixes reports
-    "random" ones, or by "greedy" those in most of the user's rows.
+    `pad`, made-up users without rows are added where users are too few. A user with too many
+    prefixes reports "random" ones, or by "greedy" those in most of the user's rows.
     """
     named = {
         "local_epsilon": local_epsilon,
@@ -212,8 +212,8 @@ def users_disclosure(price: Price) -> UsersDisclosure | None:
     """Without padding a run refuses too few users, which discloses something of their number."""
     if price["pad"]:
         return None
-    instead = "give pad := true: missing users are replaced by users without rows"
-    return "pad: without it a run refuses too few users", instead
+    instead = "give pad := true: where users are too few, made-up ones are added"
+    return UsersDisclosure("pad: without it a run refuses too few users", instead)
 
 
 THEOREM = (

@@ -168,12 +168,14 @@ def _thrown_in_blocks(
     totals, shares = totals[order], shares[order]
     mean = float(np.sum(totals * shares))
     sd = math.sqrt(max(float(np.sum(shares * (totals - mean) ** 2)), 0.0))
-    edges = np.unique(np.searchsorted(totals, mean + sd * _block_starts(mean, sd, block_width)))
+    edges = np.unique(
+        np.searchsorted(totals, mean + sd * _block_starts_in_sds(mean, sd, block_width))
+    )
     edges = np.unique(np.concatenate([[0], edges[edges < len(totals)]]))
     return totals[edges], np.add.reduceat(shares, edges)
 
 
-def _block_starts(mean: float, sd: float, block_width: float) -> FloatArray:
+def _block_starts_in_sds(mean: float, sd: float, block_width: float) -> FloatArray:
     """Where blocks start, in standard deviations from the mean: so fine that they change results by
     about a thousandth."""
     block_width = max(block_width, block_width / NARROW_BLOCKS * mean / (400 * sd)) if sd else 1.0
@@ -188,7 +190,7 @@ def _binomial_in_blocks(
     """Binomial(n, p) in blocks: the least value of each block, and its probability."""
     low, high = likely_range(n, p, left_out / 2)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
-    inner = np.floor(mean + sd * _block_starts(mean, sd, block_width)).astype(np.int64)
+    inner = np.floor(mean + sd * _block_starts_in_sds(mean, sd, block_width)).astype(np.int64)
     starts = np.unique(np.clip(np.concatenate([[low], inner]), low, high))
     below = binom.cdf(np.append(starts[1:] - 1, n), n, p)
     first = binom.cdf(low - 1, n, p)
@@ -212,7 +214,7 @@ def _idle_counts(
     weight = (own + other) * left / 2 + idle * y
     law = np.asarray(binom.pmf(y, reports, 1 / 3)) * 3 / reports * weight
     mean, sd = reports / 3, math.sqrt(reports * 2 / 9)
-    edges = np.floor(mean + sd * _block_starts(mean, sd, block_width)).astype(np.int64) - low
+    edges = np.floor(mean + sd * _block_starts_in_sds(mean, sd, block_width)).astype(np.int64) - low
     edges = np.unique(np.concatenate([[0], edges[(edges > 0) & (edges < len(y))]]))
     shares = np.add.reduceat(law, edges)
     ends = np.append(edges[1:], len(y)) - 1

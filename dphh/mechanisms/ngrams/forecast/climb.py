@@ -25,7 +25,12 @@ from dphh.mechanisms.ngrams.forecast.masses import (
     precision_weighted_mean,
     widened_posteriors,
 )
-from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
+from dphh.mechanisms.ngrams.forecast.plan_round import (
+    RoundPlan,
+    Saturation,
+    plan_second_round,
+    saturation,
+)
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
@@ -138,7 +143,9 @@ class LevelToRun:
             of_way = view.partition.sums_of_parts(nulls).ravel()
             posterior = widened_posteriors(view.distributions.by_bin).reshape(of_way.size, -1)
             rows = view.counts.ravel(), of_way, posterior
-            return plan_round(*rows, view.distributions.masses, sigma, most_spurious, saturated)
+            return plan_second_round(
+                *rows, view.distributions.masses, sigma, most_spurious, saturated
+            )
 
         # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
         even, places = self.shares.even(), range(len(views))

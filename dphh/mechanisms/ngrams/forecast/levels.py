@@ -63,7 +63,7 @@ def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterat
         drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
         words = _levels_of_words(rounds, drawn, max_n)
     else:
-        words = levels_by_list(price, host, once, max_n)
+        words = word_level_with_prior(price, host, once, max_n)
     for done, so_far in words:
         yield done
         found = so_far
@@ -107,7 +107,7 @@ def _numbers_of_prior_words(prior: Prior, words: Any) -> Integers:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def levels_by_list(
+def word_level_with_prior(
     price: Price, host: Host, once: Once, lengths: int
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
     """Level 1 with a prior: both rounds as one draw, within an even share."""
@@ -118,7 +118,7 @@ def levels_by_list(
     purpose = "ngrams/forecast, level 1"
     words = prior.vocabulary
     table = once(
-        purpose, partial(draw_words_by_list, host, level_to_run, words, level.max_items, purpose)
+        purpose, partial(draw_words_with_prior, host, level_to_run, words, level.max_items, purpose)
     )
     found = WordsRelease.from_table(table)
     done = replace(level, spurious_words=found.most_spurious)
@@ -152,7 +152,7 @@ def draw_level(placed: PlacedRungs, level_to_run: LevelToRun, ladder: Ladder, pu
     return _drawn_in_two_rounds(placed.host, level_to_run, purpose)
 
 
-def draw_words_by_list(
+def draw_words_with_prior(
     host: Host, level_to_run: LevelToRun, words: Any, max_items: int, purpose: str
 ) -> Any:
     """Both rounds of level 1 with a list of words: a `WordsRelease` as a table."""

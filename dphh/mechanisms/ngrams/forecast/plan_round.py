@@ -74,7 +74,7 @@ def saturation(lists: Floats) -> Saturation:
     return saturated
 
 
-def plan_round(
+def plan_second_round(
     counts: Floats,
     nulls: Floats,
     posterior: Floats,

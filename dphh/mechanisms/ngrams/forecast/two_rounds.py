@@ -73,7 +73,7 @@ class TwoRounds:
     def run_second_round(self, weights: Integers, unit: int) -> Integers:
         others = self.valid.others
         beside = None if others is None else (others.weight, 0)
-        self.host.put("planned", self._table_of_rows(weights, "weight", beside))
+        self.host.put("planned", self._values_by_row(weights, "weight", beside))
         self.host.bring("g", "forecast_weights", to="positions")
         # brought to users: the weight of each gram's row
         self.host.run("forecast_round_2", norm=unit, **self._noise_parameters())
@@ -83,7 +83,7 @@ class TwoRounds:
     def passing_grams(self, thresholds: Integers) -> PassedGrams:
         others = self.valid.others
         beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
-        self.host.put("thresholds", self._table_of_rows(thresholds, "threshold", beside))
+        self.host.put("thresholds", self._values_by_row(thresholds, "threshold", beside))
         self.host.run("forecast_lifted", valid=Lookup(self.valid), **self._noise_parameters())
         # lifted (class, position, key, bin, first, second), of absent grams
         released = self.host.take("forecast_released").sort_by([("key", "ascending"),
@@ -133,7 +133,7 @@ class TwoRounds:
         numbers[group, column] = of_rows
         return numbers
 
-    def _table_of_rows(
+    def _values_by_row(
         self, values: Integers, name: str, others: tuple[int, int] | None = None
     ) -> Any:
         """`others`: the value of words that a list lacks, first for those that round 1 did not
