@@ -137,9 +137,10 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         raise UsageError(f"plan: {problem} is missing; pass what Plan.to_json() returned") from None
     except (AttributeError, TypeError, ValueError):
         raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
-    if json.loads(json.dumps(anew)) != said:
+    anew = json.loads(json.dumps(anew))
+    if wrong := [name for name in {**anew, **said} if anew.get(name) != said.get(name)]:
         raise UsageError(
-            f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
+            f"plan: what it says of {', '.join(wrong)} differs from what this dphh computes for "
             f"`{plan.verb}` with its parameters: it was edited, or written by another version. "
             "Make the plan again"
         )

@@ -113,7 +113,8 @@ def add_analyst(
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
-    if before is not None and (before.spent.epsilon > epsilon or before.spent.delta > delta):
+    after = next(each for each in book.shares(name) if each.name == corpus)
+    if after.used > 1:
         click.echo(
             f"{name} has spent more than that already, so every further run is refused", err=True
         )

@@ -170,11 +170,13 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
 
 
 def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
-    """The smallest epsilon that is proved for these runs together at the cap's delta."""
+    """The smallest epsilon that is proved for these runs together at the cap's delta. Without a run
+    both are 0."""
+    if not prices:
+        return Budget(0.0, 0.0)
     claims = amounts_of(prices, None)
     summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
-    composed = compose(_events(prices)).epsilon(cap.delta) if prices else 0.0
-    return Budget(min(summed, composed), cap.delta)
+    return Budget(min(summed, compose(_events(prices)).epsilon(cap.delta)), cap.delta)
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from dphh import Ledger
 from dphh.asking.clients import init_sql
 from tests.gateway.conftest import DPHH, Place
+from tests.ledger.asked import ask
 
 
 def run(place: Place, *arguments: str, typed: str = "") -> Any:
@@ -42,7 +44,12 @@ def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):
     assert "'https://dphh.example/v1/ngrams'" in given.stdout and "curl -H" in given.stderr
     higher = run(own, "serve", "add-analyst", "carol", *asked[:3], "2", *asked[4:])
     assert higher.returncode == 2 and "--yes confirms it" in higher.stderr
-    new = run(own, "serve", "add-analyst", "carol", *asked, "--new-token")
+    lower = run(own, "serve", "add-analyst", "carol", *asked[:5], "1e-7", "--yes")
+    assert lower.returncode == 0 and "has spent more" not in lower.stderr
+    ask(Ledger(own.ledger.path, "carol"), "run", own.corpus, 0.5, account="reviews")
+    below = run(own, "serve", "add-analyst", "carol", *asked[:3], "0.4", "--delta", "1e-7")
+    assert "carol has spent more than that already" in below.stderr
+    new = run(own, "serve", "add-analyst", "carol", *asked, "--new-token", "--yes")
     assert own.ledger.analyst_with(token) is None and "BEARER_TOKEN" in new.stdout
     assert "carol  reviews: a share of (1, 1e-06)" in run(own, "serve", "show").stdout
     assert run(own, "serve", "remove-analyst", "carol").returncode == 0

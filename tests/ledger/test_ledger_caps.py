@@ -6,7 +6,7 @@ import pytest
 
 from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger.budget import Cap, allowed, percent
+from dphh.ledger.budget import Budget, Cap, allowed, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
@@ -62,7 +62,8 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
 
 
 def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
-    book.add("reviews", reviews, 1.0, 0.0)
+    book.add("reviews", reviews, 1.0, 1e-6)
+    assert book.status("reviews").spent == Budget(0.0, 0.0)
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
     assert account.left.epsilon == 0

@@ -91,7 +91,7 @@ def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused():
         said = found["privacy"]
         assert (said["protects"], said["both_directions"]) == (protects, both_directions)
         del said["protects"]
-        with pytest.raises(UsageError, match="edited, or written by another version"):
+        with pytest.raises(UsageError, match="what it says of privacy differs"):
             plan_from_json(found)
 
 
@@ -151,7 +151,7 @@ def test_plans_go_through_json_and_back_and_are_not_edited_there(name):
     last = found["levels"][-1]
     number = next(name for name, value in last.items() if name != "level" and type(value) is int)
     last[number] += 1
-    with pytest.raises(UsageError, match="edited, or written by another version"):
+    with pytest.raises(UsageError, match="what it says of levels differs"):
         plan_from_json(found)
 
 
