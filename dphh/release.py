@@ -197,6 +197,7 @@ class Release:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
         out = checked_folder(folder, self.run_id)
         try:
+            out.mkdir(parents=True, exist_ok=True)
             write_whole(out / TABLE, self.parquet())
             write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
         except OSError as problem:
@@ -301,13 +302,13 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def checked_folder(folder: str | Path, run_id: str | None) -> Path:
-    """The folder to write to, which is made if it is not there. It is refused, before anything is
-    spent, if it takes no files or has another release."""
+    """The folder to write to, which need not be there. It is refused, before anything is spent, if
+    it takes no files or has another release."""
     out = local_path_to_write("out", folder).absolute()
     try:
         taken = not _run_ids_in(out) <= {run_id} - {None}
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
+        existing = next(each for each in (out, *out.parents) if each.exists())
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as problem:
         raise UsageError(

@@ -46,13 +46,14 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
     assert len(ledger.runs()) == 1
 
 
-def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger):
+def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger, tmp_path):
     """The ledger is asked before rows are looked at, so a refusal tells nothing of them."""
     for rows in (ROWS, [*ROWS, (None, "b")]):
         corpus = written(rows)
         ledger.add("reviews", corpus, 0.5, 1e-7, if_missing=True)
         with pytest.raises(BudgetRefused, match="'reviews'"):
-            plan(corpus).run(ledger=ledger)
+            plan(corpus).run(ledger=ledger, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
