@@ -11,6 +11,8 @@ import pytest
 import dphh
 from dphh import Corpus
 from dphh.asking.asked import typed_options
+from dphh.engines.duckdb.host import DuckDBHost
+from dphh.engines.host import Limits
 from dphh.errors import Notice
 from dphh.registry import VERBS
 
@@ -65,6 +67,18 @@ def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(con, ledg
     assert len(ledger.runs()) == 1
     con.execute(f"FROM {ITEMS.replace('1.0', '0.5')}")
     assert len(ledger.runs()) == 2
+
+
+def test_a_run_obeys_the_limits_that_were_set_on_its_connection(con, monkeypatch):
+    obeyed, opened = [], DuckDBHost.__init__
+    monkeypatch.setattr(
+        DuckDBHost, "__init__", lambda *given: obeyed.append(given[-1]) or opened(*given)
+    )
+    con.execute("SET threads = 1")
+    con.execute(f"FROM {ITEMS}")
+    con.execute("SET memory_limit = '800MB'")
+    con.execute(f"FROM {ITEMS.replace('1.0', '0.5')}")
+    assert [*filter(Limits().__ne__, obeyed)] == [Limits(None, 1), Limits("762.9 MiB", 1)]
 
 
 COLUMNS = "user_column := 'who', text_column := 'what', epsilon := 1.0, delta := 1e-6"
