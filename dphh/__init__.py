@@ -35,31 +35,34 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: For each module, the public names that it defines. A module is imported when one of its names is
+#: For each public name, the module that defines it. A module is imported when one of its names is
 #: first used, so that `import dphh` waits for no engine. No public name is also the name of a
-#: module of dphh: the later import would replace the other.
-_NAMES_OF_MODULE = {
-    "dphh.asking.connect": ("connect",),
-    "dphh.asking.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
-    "dphh.checking": ("check",),
-    "dphh.comparing": ("compare",),
-    "dphh.rows.content": ("TRIEHH_WORDS",),
-    "dphh.corpus": ("Corpus",),
-    "dphh.errors": (
-        "BudgetRefused",
-        "CorpusError",
-        "DphhError",
-        "EngineError",
-        "LedgerError",
-        "UsageError",
-    ),
-    "dphh.evaluation": ("evaluate", "exact_ngrams"),
-    "dphh.ledger": ("Ledger",),
-    "dphh.release": ("Release",),
-    "dphh.detection": ("profile",),
-    "dphh.plan": ("Plan", "plan_from_json"),
+#: module of dphh: importing that module later would replace the name.
+_MODULE_OF_NAME = {
+    "connect": "dphh.asking.connect",
+    "counts": "dphh.asking.verbs",
+    "items": "dphh.asking.verbs",
+    "ldp_trie": "dphh.asking.verbs",
+    "ngrams": "dphh.asking.verbs",
+    "trie": "dphh.asking.verbs",
+    "check": "dphh.checking",
+    "compare": "dphh.comparing",
+    "Corpus": "dphh.corpus",
+    "profile": "dphh.detection",
+    "BudgetRefused": "dphh.errors",
+    "CorpusError": "dphh.errors",
+    "DphhError": "dphh.errors",
+    "EngineError": "dphh.errors",
+    "LedgerError": "dphh.errors",
+    "UsageError": "dphh.errors",
+    "evaluate": "dphh.evaluation",
+    "exact_ngrams": "dphh.evaluation",
+    "Ledger": "dphh.ledger",
+    "Plan": "dphh.plan",
+    "plan_from_json": "dphh.plan",
+    "Release": "dphh.release",
+    "TRIEHH_WORDS": "dphh.rows.content",
 }
-_MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 __all__ = list(_MODULE_OF_NAME)
 __all__ += ["__version__"]
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.columns import TEXT_TYPES
 from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
@@ -88,10 +89,14 @@ def check(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    opened = [*_check_opening(corpus, engine or engine_of(corpus))]
-    there = opened[0].verdict == "good"
-    more = [*_check_files(corpus), *_check_row_by_row(corpus)] if there else []
-    return Checked(repr(corpus), (*opened, *more, *_check_accounts(corpus, book)))
+    findings = [*_check_opening(corpus, engine or engine_of(corpus))]
+    if findings[0].verdict == "good":
+        findings += _check_files(corpus)
+        if corpus.kind != "path":
+            condition = f"the promise holds provided that {CONDITION_ON_ROWS}"
+            risk = "If not, what one user adds depends on others, and nothing is promised."
+            findings.append(Finding("rows", "unknown", condition, risk))
+    return Checked(repr(corpus), (*findings, *_check_accounts(corpus, book)))
 
 
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
@@ -131,9 +136,9 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
     for option, column in corpus.columns.items():
         kinds = {_type_name(schema, column) for schema in schemas}
         if kinds == {None}:
-            continue  # the column is in the names of the partition folders
+            continue  # the names of the partition folders have the column's values
         if None in kinds:
-            verdict, costs = _costs_of_missing(corpus, option)
+            verdict, costs = _cost_of_missing_column(corpus, option)
             yield Finding("files", verdict, f"some have no column {column!r}", f"{costs}. {see}")
         elif len(kinds) > 1:
             yield Finding(
@@ -147,22 +152,13 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
         yield Finding("files", "good", "all have these columns, each of one type")
 
 
-def _costs_of_missing(corpus: Corpus, option: str) -> tuple[Verdict, str]:
-    """What it costs that some files lack a column, of which all of their rows have NULL then."""
+def _cost_of_missing_column(corpus: Corpus, option: str) -> tuple[Verdict, str]:
+    """What happens to the rows of a file that lacks the column which the option names."""
     if option not in dict(corpus.columns_of_user):
         return "mind", "Their rows are read as NULL: whatever they hold counts for nothing"
     if corpus.content.null_users == "drop":
         return "mind", "Their rows have no user, and are left out"
     return "stops", "Their rows have no user, and no run over them goes through"
-
-
-def _check_row_by_row(corpus: Corpus) -> Iterator[Finding]:
-    """The condition under which the promise holds for a frame, a relation or a view."""
-    if corpus.kind != "path":
-        yield Finding(
-            "rows", "unknown", f"the promise holds provided that {CONDITION_ON_ROWS}",
-            "If that is not so, what one user adds depends on others, and nothing is promised.",
-        )  # fmt: skip
 
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
@@ -209,5 +205,4 @@ def _type_name(schema: pa.Schema, column: str) -> str | None:
         return None
     kind = schema.field(place).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return "text" if any(is_text(kind) for is_text in text) else str(kind)
+    return "text" if kind in TEXT_TYPES else str(kind)

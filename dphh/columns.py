@@ -14,28 +14,24 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-#: All columns and their types. A release has the first three and those that its verb releases.
+#: All columns of releases and their types; `COLUMN_MEANINGS` says what they mean.
 COLUMNS: dict[str, pa.DataType] = {
     "level": pa.int32(),
     "item": pa.string(),
     "tokens": pa.list_(pa.string()),
-    #: The noised weight, which orders items within a level; NULL where none is released.
     "score": pa.float64(),
-    #: The standard error of an estimated score.
     "error": pa.float64(),
-    #: Whether a sequence ends here, or is a prefix that goes on.
     "ended": pa.bool_(),
-    #: The declared group within which users are counted.
     "group": pa.string(),
-    #: How many users hold the item, and a confidence interval for it.
     "users": pa.int64(),
     "low": pa.int64(),
     "high": pa.int64(),
 }
+#: Every release has these columns, and others as its verb decides.
 COMMON_COLUMNS = ("level", "item", "tokens")
-#: The group of all users who are in no declared group.
+#: What the column `group` says of all users who are in no declared group.
 OTHER_GROUP = "other"
-#: A release is sorted by these columns, or by those of them that it has.
+#: A release is sorted by those of these columns that it has.
 SORT_ORDER = (
     ("level", "ascending"),
     ("score", "descending"),
@@ -50,19 +46,21 @@ def schema_of(*more: str) -> pa.Schema:
     return pa.schema([(name, COLUMNS[name]) for name in (*COMMON_COLUMNS, *more)])
 
 
+#: For releases of `items` and `ngrams` without counts, and with counts.
 SCORED_SCHEMA = schema_of("score")
-#: For `trie`, without and with counts, and for `ldp_trie`, whose scores are estimates.
+SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
+#: For releases of `trie` without counts, and with counts; and for those of `ldp_trie`.
 TRIE_SCHEMA = schema_of("score", "ended")
 TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", "users", "low", "high")
 LDP_TRIE_SCHEMA = schema_of("score", "error", "ended")
-#: For `counts`, over all users or within groups.
+#: For releases of `counts` over all users, and within groups.
 COUNTS_SCHEMA = schema_of("users", "low", "high")
 GROUP_COUNTS_SCHEMA = schema_of("group", "users", "low", "high")
-#: For `items` and `ngrams`: counts are NULL if they were not asked for.
-SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
 
+#: Arrow's layouts of text.
+TEXT_TYPES = (pa.string(), pa.large_string(), pa.string_view())
 
-#: What the columns mean, stored in the file for readers without the documentation.
+#: What the columns mean, stored with a release's table for readers without the documentation.
 COLUMN_MEANINGS = {
     "level": "how many tokens an item has; items of one level compare",
     "score": (
@@ -122,8 +120,8 @@ def digest_of(table: Any) -> str:
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
-    """The declared groups, each once and sorted, so that the same groups make the same request; a
-    wrong `by` or wrong groups are refused."""
+    """The declared groups of the column `by`, each once and sorted, so that the same groups make
+    the same request. Refuses a wrong `by` and wrong groups."""
     if by is None:
         if groups:
             raise UsageError("groups: needs by=, the name of the column that has these values")

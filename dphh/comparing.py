@@ -13,6 +13,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
+from dphh.prior import PRIOR_HELP
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.wording.options import check_known
@@ -20,8 +21,8 @@ from dphh.wording.options import check_known
 if TYPE_CHECKING:
     import polars as pl
 
+#: A comparison of more plans than this is refused.
 MOST_PLANS = 400
-_PRIOR_OPTIONS = ("prior", "prior_text", "prior_is_public")
 
 
 def compare(
@@ -46,15 +47,16 @@ def compare(
     if name not in VERBS:
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    plan = verb_function(VERBS[name], book)
-    known = signature(plan).parameters
+    make_plan = verb_function(VERBS[name], book)
+    known = signature(make_plan).parameters
     check_known(options, [option for option in known if option != "corpus"], name)
     varied = {
         option: value
         for option, value in options.items()
         if isinstance(value, list)
-        and (option == "prior" or _takes_single_value(known[option].annotation))
+        and (option == "prior" or _takes_number_or_choice(known[option].annotation))
     }
+    fixed = {option: value for option, value in options.items() if option not in varied}
     choices = [dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
     if not choices:
         empty = next(option for option, values in varied.items() if not values)
@@ -64,7 +66,7 @@ def compare(
             f"{', '.join(varied)}: these values make {len(choices):,} plans; give fewer values, "
             f"for at most {MOST_PLANS} plans"
         )
-    rows = [_row_of_plan(plan, corpus, book, choice, options) for choice in choices]
+    rows = [_row_of_plan(make_plan, corpus, book, choice, fixed) for choice in choices]
     columns = dict.fromkeys(column for row in rows for column in row)
     last = ["share", "runs_left", "refused"]
     order = [*(column for column in columns if column not in last), *last]
@@ -72,20 +74,20 @@ def compare(
 
 
 def _row_of_plan(
-    plan: Callable[..., Plan],
+    make_plan: Callable[..., Plan],
     corpus: Corpus | None,
     book: Ledger,
-    choice: dict[str, Any],
-    options: dict[str, Any],
+    varied_options: dict[str, Any],
+    fixed_options: dict[str, Any],
 ) -> dict[str, Any]:
-    asked = {**options, **choice}
-    if asked.get("prior") is None:  # other plans of the table may have a prior
-        asked = {name: value for name, value in asked.items() if name not in _PRIOR_OPTIONS}
-    row = {name: _label(value) for name, value in choice.items()}
+    options = {**fixed_options, **varied_options}
+    if options.get("prior") is None:  # `prior_is_public` is meant for the rows with a prior
+        options = {name: value for name, value in options.items() if name not in PRIOR_HELP}
+    row = {name: _shown_value(value) for name, value in varied_options.items()}
     try:
-        made = plan(corpus, **asked)
+        made = make_plan(corpus, **options)
     except UsageError as problem:
-        if not choice:
+        if not varied_options:
             raise
         return {**row, "users": None, "refused": str(problem)}
     by_length: dict[str, Any] = {f"users of {n}": users for n, users in made.finds.users_by_length}
@@ -95,18 +97,18 @@ def _row_of_plan(
 
 
 def _ledger_columns(plan: Plan, book: Ledger) -> dict[str, Any]:
-    """The columns on the ledger: whether it would refuse a run, and what the run takes of a cap."""
+    """Why the ledger would refuse a run of the plan, and what the run would take of a cap."""
     if plan.corpus is None:
         return {}
     outlook = book.outlook(Request.of(plan.price, plan.corpus))
-    found: dict[str, Any] = {"refused": outlook.refusal}
+    columns: dict[str, Any] = {"refused": outlook.refusal}
     if outlook.scarcest is not None:
-        _, found["share"], found["runs_left"] = outlook.scarcest
-    return found
+        _, columns["share"], columns["runs_left"] = outlook.scarcest
+    return columns
 
 
-def _label(value: Any) -> Any:
-    """An option's value as the table shows it: a prior by a short label, others as they are."""
+def _shown_value(value: Any) -> Any:
+    """An option's value as the table shows it: a short name of a prior; other values unchanged."""
     if isinstance(value, Release):
         return f"run {value.run_id}"
     if isinstance(value, Path):
@@ -116,7 +118,7 @@ def _label(value: Any) -> Any:
     return type(value).__name__ if hasattr(value, "__arrow_c_stream__") else value
 
 
-def _takes_single_value(annotation: Any) -> bool:
-    """Whether an option takes a single number or choice, so that a list means several plans."""
+def _takes_number_or_choice(annotation: Any) -> bool:
+    """Whether an option of this type takes a number or a choice: a list means several plans."""
     kinds = types_of_option(annotation)
     return any(kind in (int, float, bool) or get_origin(kind) is Literal for kind in kinds)

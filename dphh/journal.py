@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import stored_table
+from dphh.columns import TEXT_TYPES, stored_table
 from dphh.engines.host import Draw, Once
 from dphh.ledger import Booked, Ledger
 
@@ -24,7 +24,7 @@ def once_for_run(book: Ledger, run: Booked) -> Once:
     drawn: set[str] = set()
 
     def once(step: str, draw: Draw) -> Any:
-        if step in drawn:  # a second draw of this name would get the rows of the first
+        if step in drawn:  # the second draw would get the rows that the first one stored
             raise AssertionError(f"two draws of one run are called {step!r}")
         drawn.add(step)
         stored = book.level(run, step)
@@ -40,7 +40,7 @@ def rows_as_parquet(released: Any) -> bytes:
     reveal how the table was made, for instance which of its grams are spurious."""
     plain = pa.table(
         {
-            name: column.cast(pa.string()) if _is_text(column.type) else column
+            name: column.cast(pa.string()) if column.type in TEXT_TYPES else column
             for name, column in zip(released.schema.names, released.columns, strict=True)
         }
     )
@@ -48,7 +48,3 @@ def rows_as_parquet(released: Any) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(ordered, buffer, compression="zstd")
     return buffer.getvalue()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
