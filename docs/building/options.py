@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from dphh.asking.macros import SQL_NAMES, macros
+from dphh.asking.macros import SQL_NAME_OF_OPTION, macros
 from dphh.cli import cli
 from dphh.cli.signatures import flag
 from dphh.corpus import HELP, Corpus
@@ -39,7 +39,9 @@ def options_of_corpora() -> Iterator[Option]:
     parameters = signature(Corpus.__init__, eval_str=True).parameters
     for name in HELP:
         parameter = parameters[name]
-        yield Option(name, SQL_NAMES.get(name, name), flag(name), _default(parameter), HELP[name])
+        yield Option(
+            name, SQL_NAME_OF_OPTION.get(name, name), flag(name), _default(parameter), HELP[name]
+        )
 
 
 def options_of_runs() -> Iterator[tuple[str, str]]:

@@ -13,21 +13,21 @@ from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
-#: The name of a step, or lines of SQL or comments in its place; and the step's parameters.
+#: A step's name with its parameters; or a text of SQL or comments, with no parameters.
 RecordedStep = tuple[str, dict[str, Any]]
 ResultColumns = dict[str, Any]
 
 
 class RecordingHost(Host):
-    """Answers each query with about `rows` rows, whose weights are `thresholds` times the
-    threshold."""
+    """Answers each query with about `rows` made-up rows. Their noised weights are the query's
+    threshold times `thresholds`."""
 
     name, version = "none", ""
 
     def __init__(self, rows: int, thresholds: int) -> None:
         self.rows, self.thresholds = rows, thresholds
         self.randomness = SystemRandomness()
-        #: From the name of a draw to the steps of its section: all from that draw to the next.
+        #: For the title of each draw, the steps from that draw to the next one.
         self.sections: dict[str, list[RecordedStep]] = {}
         self._title = "before the first level"
         self._put: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class RecordingHost(Host):
         self._title = step
         return draw()
 
-    def _record(self, said: str, **parameters: Any) -> None:
+    def _record(self, step_or_text: str, **parameters: Any) -> None:
         """Add a step to the section. A parameter that functions look something up in is left out,
         so that the text shows its name."""
         shown = {
@@ -47,7 +47,7 @@ class RecordingHost(Host):
             for name, value in parameters.items()
             if not isinstance(value, Lookup) or value.value is None
         }
-        self.sections.setdefault(self._title, []).append((said, shown))
+        self.sections.setdefault(self._title, []).append((step_or_text, shown))
 
     def has_rows_without_user(self) -> bool:
         return False
@@ -81,13 +81,11 @@ class RecordingHost(Host):
 
     def take(self, step: str, **parameters: Any) -> Any:
         self._record(step, **parameters)
-        return pa.table(getattr(self, step, self.no_rows)(**parameters))
+        made_up_columns = getattr(self, step, None)
+        # A step without made-up columns gives no rows: with rows the run would be refused.
+        return pa.table({} if made_up_columns is None else made_up_columns(**parameters))
 
-    # The made-up results of `take`, a method for each step that has rows.
-
-    def no_rows(self, **_: Any) -> ResultColumns:
-        """The result of all other steps: those whose rows would mean that the corpus is refused."""
-        return {}
+    # The made-up columns that `take` returns: a method for each step, with the step's name.
 
     def released_words(self, threshold: int) -> ResultColumns:
         self._words += self.rows  # no word is released twice
@@ -104,7 +102,7 @@ class RecordingHost(Host):
 
     def forecast_rows(self) -> ResultColumns:
         group, valid = self._put["classes"].columns
-        # If all weights are at the threshold, round 1 shows nothing but noise: the lowest bin.
+        # All grams are in one bin: the lowest if `thresholds` is 1, else the middle one.
         bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
 
@@ -119,7 +117,7 @@ class RecordingHost(Host):
     def forecast_released(self) -> ResultColumns:
         sizes = enumerate(self._valid.sizes.tolist())
         keys = [self._valid.keys(group, np.arange(size)) for group, size in sizes]
-        # The lowest keys, so that only the grams of gram 0 continue at every length.
+        # The lowest keys are those of grams that begin with gram 0.
         found = np.sort(np.concatenate(keys))[: self.rows]
         zero = np.zeros(len(found), np.int64)
         words = pa.nulls(len(found), pa.string())

@@ -21,8 +21,8 @@ from dphh.sql import query, query_paths
 
 #: The name in the text for a corpus that is a table or a frame.
 CORPUS_TABLE_NAME = "corpus_rows"
-#: Parameters whose values a plan cannot know: for each, what a run computes it from.
-KNOWN_IN_RUN = {
+#: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
+PARAMETER_MEANINGS = {
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "released": "what was released before, with the numbers of these, to be looked up",
     "salt": "64 random bits, drawn for this level",
@@ -34,25 +34,24 @@ KNOWN_IN_RUN = {
     "weighing": "how much a user adds to each of the keys that they hold, to be looked up",
     "words_of_corpus": "how many different words the corpus has",
 }
-HEADING = """\
+PLAN_SQL_HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
 -- stand for values that no plan can know; a comment says what each follows from. Steps below a
 -- title with "if" are of a run that found so much, or so little, before them."""
-#: Made-up runs, as `RecordingHost` takes them: about how many rows a query releases, and how many
-#: times the threshold their weights are. The second run finds nothing near a threshold, so that it
-#: needs fewer rounds.
+#: The arguments of `RecordingHost` for three made-up runs: how many rows each query gives, and how
+#: many times the threshold their weights are.
 MANY_FINDS, MORE_FINDS, FEW_FINDS = (10, 1), (100, 4), (2, 1)
-_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
-_PARAMETER = re.compile(r"\$([a-z_]\w*)")
+_SUFFIX_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
+_PARAMETER_PATTERN = re.compile(r"\$([a-z_]\w*)")
 
 
 def plan_sql(price: Price, corpus: Corpus | None) -> str:
     """All queries of a plan as one text, in titled sections."""
     parts = [
-        ("what this is", [HEADING.format(verb=price.verb, method=price.method)]),
+        ("what this is", [PLAN_SQL_HEADING.format(verb=price.verb, method=price.method)]),
         ("the corpus", [corpus_sql(corpus)]),
-        *((title, [*map(step_sql, asked)]) for title, asked in sections_of(price).items()),
+        *((title, [*map(step_sql, steps)]) for title, steps in sections_of(price).items()),
     ]
     sections = (
         "\n\n".join([f"-- {title} {'-' * (96 - len(title))}", *queries]) for title, queries in parts
@@ -61,23 +60,26 @@ def plan_sql(price: Price, corpus: Corpus | None) -> str:
 
 
 def sections_of(price: Price) -> dict[str, list[RecordedStep]]:
-    """For each draw of a run, by its title, the steps with the parameters that the plan knows."""
-    much, more, little = (
-        _recorded_sections(price, *run) for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS)
-    )
+    """For the title of each draw of a run: its steps, with the parameters that the plan knows."""
+    recorded = []
+    for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS):
+        host = RecordingHost(*run)
+        run_levels(price, host, host.once, " ", lambda _: None)
+        recorded.append(host.sections)
+    much, more, little = recorded
     sections: dict[str, list[RecordedStep]] = {}
     for title in _merged_titles([*much], [*little]):
         if title not in much:
             sections[f"{title}, if little is found before"] = little[title]
         else:
             condition = "" if title in little else ", if much is found before"
-            sections[title + condition] = _with_equal_parameters(more[title], much[title])
+            sections[title + condition] = _without_varying_parameters(much[title], more[title])
     return sections
 
 
 def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
-    """Both lists of titles in one order: a title that only `others` has comes after the title that
-    it follows there."""
+    """The titles of both lists, each once. A title that only `others` has comes after the title
+    before it in `others`."""
     place = 0
     for title in others:
         if title not in titles:
@@ -86,53 +88,49 @@ def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
     return titles
 
 
-def _recorded_sections(price: Price, rows: int, thresholds: int) -> dict[str, list[RecordedStep]]:
-    host = RecordingHost(rows, thresholds)
-    run_levels(price, host, host.once, " ", lambda _: None)
-    return host.sections
-
-
-def _with_equal_parameters(
-    other: list[RecordedStep], asked: list[RecordedStep]
+def _without_varying_parameters(
+    steps: list[RecordedStep], steps_of_other_run: list[RecordedStep]
 ) -> list[RecordedStep]:
-    """The steps of one run, without the parameters whose values differ in another run of the same
-    steps."""
-    if [step for step, _ in asked] != [step for step, _ in other]:
-        return asked
+    """The steps, without the parameters whose values differ in the other run. If the other run has
+    other steps, the steps as they are."""
+    if [step for step, _ in steps] != [step for step, _ in steps_of_other_run]:
+        return steps
     return [
         (step, {name: value for name, value in known.items() if again.get(name) == value})
-        for (step, known), (_, again) in zip(asked, other, strict=True)
+        for (step, known), (_, again) in zip(steps, steps_of_other_run, strict=True)
     ]
 
 
-def step_sql(asked: RecordedStep) -> str:
-    """A step's query with the known values in place of their parameters, and a comment that says
-    what each other parameter is."""
-    step, known = asked
+def step_sql(recorded: RecordedStep) -> str:
+    """A step's query. Known values replace their parameters; comments say what the other
+    parameters are."""
+    step, known = recorded
     if " " in step:  # lines of SQL or a comment, not the name of a step
         return step
     text = with_values(query(step).strip(), known)
-    unknown = sorted({*_PARAMETER.findall(text)} - known.keys())
-    said = [f"-- ${name}: {KNOWN_IN_RUN[name]}\n" for name in unknown if name in KNOWN_IN_RUN]
-    return (
-        f"-- sql/{query_paths(step)[0]}\n{''.join(said)}{text}{'' if text.endswith(';') else ';'}"
+    unknown = sorted({*_PARAMETER_PATTERN.findall(text)} - known.keys())
+    meanings = "".join(
+        f"-- ${name}: {PARAMETER_MEANINGS[name]}\n"
+        for name in unknown
+        if name in PARAMETER_MEANINGS
     )
+    return f"-- sql/{query_paths(step)[0]}\n{meanings}{text}{'' if text.endswith(';') else ';'}"
 
 
 def with_values(text: str, known: Mapping[str, Any]) -> str:
-    """The text with known values in place of `$name`: in SQL all of them, in comments integers
-    only, because a comment must stay on one line."""
+    """The text with known values in place of `$name`. In comments only integers are put in, because
+    a comment must stay on one line."""
 
-    def in_sql(found: re.Match[str]) -> str:
-        return literal(known[found[1]]) if found[1] in known else found[0]
+    def filled(part: str, values: Mapping[str, Any]) -> str:
+        return _PARAMETER_PATTERN.sub(
+            lambda name: literal(values[name[1]]) if name[1] in values else name[0], part
+        )
 
-    def in_comment(found: re.Match[str]) -> str:
-        return in_sql(found) if isinstance(known.get(found[1]), int) else found[0]
-
+    integers = {name: value for name, value in known.items() if isinstance(value, int)}
     lines = []
     for line in text.split("\n"):
         query, dashes, comment = line.partition("--")
-        lines.append(_PARAMETER.sub(in_sql, query) + dashes + _PARAMETER.sub(in_comment, comment))
+        lines.append(filled(query, known) + dashes + filled(comment, integers))
     return "\n".join(lines)
 
 
@@ -142,7 +140,7 @@ def literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # A code of `ldp_trie` for a character may be an unprintable one, which chr() writes.
+        # `ldp_trie` writes characters as code points, of which some are unprintable.
         code = len(value) == 1 and not value.isprintable()
         return f"chr({ord(value)})" if code else "'" + value.replace("'", "''") + "'"
     if isinstance(value, (tuple, list)):
@@ -156,7 +154,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
     content, relation = corpus.content, CORPUS_TABLE_NAME
-    if corpus.kind == "path" and not any(map(_NOT_PARQUET.search, corpus.where)):
+    if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
         relation = f"read_parquet({literal(places)}, union_by_name = true)"
     types = dict.fromkeys(corpus.columns.values(), "VARCHAR")

@@ -33,14 +33,14 @@ from dphh.wording.options import check_choice
 
 def answer_without_plan(
     macro: Macro,
-    given: Mapping[str, str],
+    arguments: Mapping[str, str],
     ledger: Ledger,
     accounts: Sequence[Account],
     *,
     tables_and_paths: bool,
 ) -> pa.Table:
     """The answer of a macro that neither prices nor runs a plan. `accounts`: those that the asker
-    may spend, or an analyst's shares of them. `tables_and_paths`: as `macros` has it."""
+    may spend, or an analyst's shares of them. `tables_and_paths`: as in `macros`."""
     match macro.name:
         case "ledger":
             return _ledger_table(accounts)
@@ -49,10 +49,10 @@ def answer_without_plan(
         case "releases":
             return _releases_table(ledger.runs())
         case "release":
-            return stored_release(ledger, given.get("run_id", "")).table
+            return stored_release(ledger, arguments.get("run_id", "")).table
         case "help":
             return _help_table(macros(tables_and_paths=tables_and_paths))
-    return _options_table(given.get("verb", ""), tables_and_paths)
+    return _options_table(arguments.get("verb", ""), tables_and_paths)
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
@@ -111,7 +111,7 @@ def _releases_table(entries: Iterable[Entry]) -> pa.Table:
 
 def _help_table(macros: Mapping[str, Macro]) -> pa.Table:
     costs = {True: "its price, once", False: "nothing"}
-    rows = [(costs[each.spends], each.call, each.summary) for each in macros.values()]
+    rows = [(costs[each.spends], each.example_call, each.summary) for each in macros.values()]
     return _table(rows, HELP_SCHEMA)
 
 
@@ -133,7 +133,7 @@ def _options_table(verb: str, tables_and_paths: bool) -> pa.Table:
 
 
 def _shown_default(parameter: Parameter) -> str | None:
-    """The default of an option, as SQL and addresses take it."""
+    """The default of an option, as SQL and addresses write it; "needed" if it has none."""
     if parameter.default is Parameter.empty:
         return "needed"
     if isinstance(parameter.default, bool):

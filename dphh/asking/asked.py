@@ -1,5 +1,5 @@
-"""Reads requests that arrive as text, from SQL, an address or the command line: options, which
-become values of the types that Python's options have, and names of corpora in the ledger."""
+"""Turns the texts of a request into values of Python: its options, and its corpus if the ledger
+names it. The texts come from SQL, an address or the command line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from dphh.wording.options import check_choice, check_known
 
 
 def typed_options(
-    options: Mapping[str, Parameter], given: Mapping[str, str], what: str
+    options: Mapping[str, Parameter], texts: Mapping[str, str], options_of: str
 ) -> dict[str, Any]:
-    """The given texts as values of the types that the options have. `what`: the function or macro
-    that has these options, as errors name it."""
-    check_known(given, options, what)
-    return {name: value_of(name, options[name].annotation, text) for name, text in given.items()}
+    """The texts of options as values of the options' types. `options_of`: the function or macro
+    that has these options, for errors."""
+    check_known(texts, options, options_of)
+    return {name: typed_value(name, options[name].annotation, text) for name, text in texts.items()}
 
 
-def value_of(name: str, annotation: Any, text: str) -> Any:
+def typed_value(name: str, annotation: Any, text: str) -> Any:
     """An option's text as a value of the option's type."""
     kinds = types_of_option(annotation)
     lists = [each for each in kinds if get_origin(each) is Sequence]
-    number = next((each for each in (int, float) if each in (*kinds, *_element_types(lists))), None)
+    elements = [each for one in lists for each in get_args(one)]
+    number = next((each for each in (int, float) if each in (*kinds, *elements)), None)
     if number is not None:
-        return _parsed_numbers(name, number, text, one=number in kinds, several=bool(lists))
+        return _parsed_numbers(
+            name, number, text, takes_one=number in kinds, takes_several=bool(lists)
+        )
     if bool in kinds:
         check_choice(name, text, ("true", "false"))
         return text == "true"
@@ -47,30 +50,28 @@ def types_of_option(annotation: Any) -> list[Any]:
     return [each for each in choices if each is not type(None)]
 
 
-def _element_types(lists: Sequence[Any]) -> list[Any]:
-    return [each for one in lists for each in get_args(one)]
-
-
-def _parsed_numbers(name: str, kind: type[Any], text: str, *, one: bool, several: bool) -> Any:
-    """A number, if the option takes `one`; or a tuple of numbers, if it takes `several`: separated
-    by commas, with or without brackets."""
+def _parsed_numbers(
+    name: str, number_type: type[Any], text: str, *, takes_one: bool, takes_several: bool
+) -> Any:
+    """The number in the text; or a tuple, if the text has several numbers with commas between them
+    or one in brackets."""
     listed = text.startswith("[") and text.endswith("]")
     parts = text[1:-1].split(",") if listed else text.split(",")
     try:
-        found = tuple(kind(part) for part in parts)
+        found = tuple(number_type(part) for part in parts)
     except (ValueError, OverflowError):
         found = ()
-    if len(found) == 1 and one and not listed:
+    if len(found) == 1 and takes_one and not listed:
         return found[0]
-    if found and several:
+    if found and takes_several:
         return found
-    what = "a whole number" if kind is int else "a number"
-    many = ", or several with commas between them" if several else ""
+    what = "a whole number" if number_type is int else "a number"
+    many = ", or several with commas between them" if takes_several else ""
     raise UsageError(f"{name}: found {text[:100]!r}; give {what}{many}")
 
 
 def _parsed_texts(name: str, text: str) -> list[Any]:
-    """A list of texts, or of lists of texts, from JSON, as which SQL sends its lists."""
+    """The list of texts, or of lists of texts, that a text in JSON has."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -84,8 +85,8 @@ def _parsed_texts(name: str, text: str) -> list[Any]:
     return found
 
 
-def given_corpus_name(given: Mapping[str, str], macro_name: str) -> str:
-    if not (name := given.get("corpus")):
+def required_corpus_name(arguments: Mapping[str, str], macro_name: str) -> str:
+    if not (name := arguments.get("corpus")):
         raise UsageError(
             f"corpus: is missing; name it first, as in FROM dphh_{macro_name}('reviews', ...)"
         )
@@ -94,20 +95,20 @@ def given_corpus_name(given: Mapping[str, str], macro_name: str) -> str:
 
 def corpus_of_account(
     ledger: Ledger,
-    name: str,
-    content: dict[str, Any],
-    option_name: Callable[[str], str],
+    account: str,
+    corpus_options: dict[str, Any],
+    shown_name_of: Callable[[str], str],
     files: Sequence[str] = (),
 ) -> Corpus | None:
-    """The corpus of an account; None if the ledger has no such account. Of the options in
-    `content`, a request may give only those that say which rows count. `option_name`: how the
-    caller's interface writes an option's name, for errors."""
-    if name not in ledger.names():
+    """The corpus of an account; None if the ledger has no such account. Of `corpus_options`, a
+    request may give only those that say which rows count. `shown_name_of`: how the caller's
+    interface writes an option's name, for errors."""
+    if account not in ledger.names():
         return None
-    rows = {option: content[option] for option in ROW_OPTIONS & content.keys()}
-    if said := sorted(map(option_name, content.keys() - rows)):
+    rows = {option: corpus_options[option] for option in ROW_OPTIONS & corpus_options.keys()}
+    if said := sorted(map(shown_name_of, corpus_options.keys() - rows)):
         raise UsageError(
-            f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "
-            "it is read; leave these out"
+            f"{', '.join(said)}: the ledger has the corpus {account!r}, whose owner has declared "
+            "how it is read; leave these out"
         )
-    return narrowed(ledger.corpus(name, files=files), **rows)
+    return narrowed(ledger.corpus(account, files=files), **rows)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
-from dphh.asking.asked import corpus_of_account, given_corpus_name, typed_options
+from dphh.asking.asked import corpus_of_account, required_corpus_name, typed_options
 from dphh.asking.macros import (
-    SQL_NAMES,
+    SQL_NAME_OF_OPTION,
     Macro,
     argument_as_text,
     column_sql_types,
@@ -44,15 +44,15 @@ from dphh.wording.options import checked_call, respell_options
 if TYPE_CHECKING:
     import duckdb
 
-#: DuckDB 1.5's `con.sql(..., params=...)` holds Python's lock while it takes results beyond this
-#: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
-#: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
-BUFFERED_RESULT_SIZE = "1GB"
-#: Of each call of a macro, the tables of this many statements are kept, the latest ones: a
-#: statement that has the call twice sees one release.
-KEPT_STATEMENTS = 100
+#: The size of DuckDB's buffer for results. In DuckDB 1.5, `con.sql(..., params=...)` holds Python's
+#: lock while it takes a larger result, and a macro on another thread waits for this lock: a
+#: deadlock. `execute`, and DuckDB 2.0, release the lock.
+RESULT_BUFFER_SIZE = "1GB"
+#: How many answers to each call of a macro are kept: those to the latest statements. A statement
+#: that has the call twice gets the same answer twice.
+MOST_STATEMENTS_KEPT = 100
 
-#: The arguments of a macro as texts, by their names in SQL.
+#: For each argument of a macro, by its name in SQL, its text.
 Arguments = dict[str, str]
 
 
@@ -79,7 +79,7 @@ def connect(
 
     con = duckdb.connect(str(database), config=config or {})
     if duckdb.__version__ < "2":
-        con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
+        con.execute(f"SET streaming_buffer_size = '{RESULT_BUFFER_SIZE}'")
     owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
     for macro in macros(tables_and_paths=True).values():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in column_sql_types(macro).items())
@@ -89,7 +89,7 @@ def connect(
             ["VARCHAR", "VARCHAR"],
             f"STRUCT({columns})[]",
             type=PythonUDFType.ARROW,
-            # DuckDB must not call the function while it plans a query, nor for EXPLAIN.
+            # So DuckDB does not call the function while it plans or explains a query.
             side_effects=True,
         )
         # A database in memory shares its macros with cursors. In a file the macros are temporary:
@@ -100,26 +100,26 @@ def connect(
 
 def _rows_sql(macro: Macro) -> str:
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
-    given = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
-    statement = "concat_ws('.', current_query_id(), txid_current())"
-    answer = f"dphh_answer_{macro.name}({given}, {statement})"
+    arguments_json = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
+    statement_id = "concat_ws('.', current_query_id(), txid_current())"
+    answer = f"dphh_answer_{macro.name}({arguments_json}, {statement_id})"
     return f"(SELECT unnest({answer}, recursive := true))"
 
 
 def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any], Any]:
-    """The function behind a macro, as DuckDB calls it: with a batch of calls, a row for each."""
+    """The function behind a macro. DuckDB calls it with a batch of calls, a row for each."""
     columns = pa.schema([("refused", pa.string()), *macro.columns])
 
-    def answer(given: str, statement: str) -> pa.Table:
+    def answer(arguments_json: str, statement_id: str) -> pa.Table:
         try:
-            arguments = {k: v for k, v in json.loads(given).items() if v is not None}
-            return answers.with_columns(owner.answer(macro, arguments, statement), columns)
+            arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
+            return answers.with_columns(owner.answer(macro, arguments, statement_id), columns)
         except DphhError as problem:
             told = pa.table({"refused": pa.array([respell_options(str(problem), _option_in_sql)])})
             return answers.with_columns(told, columns)
 
-    def answer_batch(given: Any, statements: Any) -> Any:
-        asked = zip(given.to_pylist(), statements.to_pylist(), strict=True)
+    def answer_batch(arguments_json: Any, statement_ids: Any) -> Any:
+        asked = zip(arguments_json.to_pylist(), statement_ids.to_pylist(), strict=True)
         tables = [answer(*each) for each in asked]
         ends = [0]
         for table in tables:
@@ -131,9 +131,9 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
 
 
 def _option_in_sql(name: str, value: str) -> str:
-    """How SQL writes an option that the text of an error has as `name=value`."""
+    """The option in SQL's words, for an error that has it in Python's as `name=value`."""
     literal = value.lower() if value in ("True", "False") else value
-    return f"{SQL_NAMES.get(name, name)} := {literal}"
+    return f"{SQL_NAME_OF_OPTION.get(name, name)} := {literal}"
 
 
 class _AnswersToOneCall:
@@ -144,13 +144,8 @@ class _AnswersToOneCall:
         #: The release, if the corpus is a table or view. Later statements return it again, because
         #: nothing shows whether the rows have changed.
         self.release: Release | None = None
-        #: The table that each statement got, the oldest first.
+        #: By the id of a statement, the table that it got; the oldest first.
         self.tables: dict[str, pa.Table] = {}
-
-    def keep(self, statement: str, table: pa.Table) -> None:
-        self.tables[statement] = table
-        if len(self.tables) > KEPT_STATEMENTS:
-            del self.tables[next(iter(self.tables))]
 
 
 class _AnswersForOwner:
@@ -163,60 +158,71 @@ class _AnswersForOwner:
         self._guard = threading.Lock()
         self._answers_by_call: defaultdict[str, _AnswersToOneCall] = defaultdict(_AnswersToOneCall)
 
-    def answer(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
+    def answer(self, macro: Macro, arguments: Arguments, statement_id: str) -> pa.Table:
         if macro.spends:
-            return self._run_once(macro, given, statement)
+            return self._table_of_statement(macro, arguments, statement_id)
         if macro.verb is not None:
-            plan = self._plan(macro, given)
+            plan = self._plan(macro, arguments)
             assert plan.corpus is not None
             check_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         accounts = self._ledger.accounts()
         return answers.answer_without_plan(
-            macro, given, self._ledger, accounts, tables_and_paths=True
+            macro, arguments, self._ledger, accounts, tables_and_paths=True
         )
 
-    def _run_once(self, macro: Macro, given: Arguments, statement: str) -> pa.Table:
+    def _table_of_statement(
+        self, macro: Macro, arguments: Arguments, statement_id: str
+    ) -> pa.Table:
         with self._guard:
-            kept = self._answers_by_call[json.dumps([macro.name, given], sort_keys=True)]
+            kept = self._answers_by_call[json.dumps([macro.name, arguments], sort_keys=True)]
         with kept.answering:  # the same request on another thread waits for this one
-            if statement not in kept.tables:
-                kept.keep(statement, self._release_of(macro, given, kept).table)
-            return kept.tables[statement]
+            if statement_id not in kept.tables:
+                kept.tables[statement_id] = self._release(macro, arguments, kept).table
+                if len(kept.tables) > MOST_STATEMENTS_KEPT:
+                    del kept.tables[next(iter(kept.tables))]
+            return kept.tables[statement_id]
 
-    def _release_of(self, macro: Macro, given: Arguments, kept: _AnswersToOneCall) -> Release:
-        run_id = given.get("run_id")
-        if run_id is None and kept.release is not None:
-            show_budget_notes(_repeat_note(kept.release))
-            return kept.release
-        plan = self._plan(macro, given)
+    def _release(
+        self, macro: Macro, arguments: Arguments, earlier_answers: _AnswersToOneCall
+    ) -> Release:
+        run_id = arguments.get("run_id")
+        if run_id is None and (made := earlier_answers.release) is not None:
+            note = (
+                f"nothing is spent: this is the release of run {made.run_id}, which this "
+                "connection made of this table before; whether its rows have changed is not seen. "
+                "To spend again, give a new run_id"
+            )
+            show_budget_notes(Note(note))
+            return made
+        plan = self._plan(macro, arguments)
         release = plan.run(
             ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits_of_connection()
         )
         if plan.corpus is not None and plan.corpus.kind != "path":
-            kept.release = release
+            earlier_answers.release = release
         return release
 
-    def _plan(self, macro: Macro, given: Arguments) -> Plan:
+    def _plan(self, macro: Macro, arguments: Arguments) -> Plan:
         assert macro.verb is not None
-        asked = {name: text for name, text in given.items() if name in macro.verb.options}
-        corpus = self._corpus(macro, given)
+        asked = {name: text for name, text in arguments.items() if name in macro.verb.options}
+        corpus = self._corpus(macro, arguments)
         options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
         con, prior = self._con(), options.get("prior")
-        if con is not None and isinstance(prior, str) and _has_table(con, prior):
+        if con is not None and isinstance(prior, str) and _has_table_or_view(con, prior):
             options["prior"] = con.cursor().table(prior)
         return verb_function(macro.verb, self._ledger)(corpus, **options)
 
-    def _corpus(self, macro: Macro, given: Arguments) -> Corpus:
-        name = given_corpus_name(given, macro.name)
+    def _corpus(self, macro: Macro, arguments: Arguments) -> Corpus:
+        name = required_corpus_name(arguments, macro.name)
         of_corpus = corpus_options_by_sql_name()
-        said = {of_corpus[key]: value for key, value in given.items() if key in of_corpus}
-        content = typed_options(
+        said = {of_corpus[key]: value for key, value in arguments.items() if key in of_corpus}
+        options = typed_options(
             signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus"
         )
-        if "user" not in content:
+        if "user" not in options:
             found = corpus_of_account(
-                self._ledger, name, content, lambda option: SQL_NAMES.get(option, option)
+                self._ledger, name, options, lambda option: SQL_NAME_OF_OPTION.get(option, option)
             )
             if found is None:
                 raise UsageError(
@@ -225,14 +231,14 @@ class _AnswersForOwner:
                 )
             return found
         con = self._con()
-        if con is not None and _has_table(con, name):
-            return Corpus(name, connection=con.cursor(), **content)
+        if con is not None and _has_table_or_view(con, name):
+            return Corpus(name, connection=con.cursor(), **options)
         if re.fullmatch(r"\w+", name) and not Path(name).exists():
             raise UsageError(
                 f"corpus: found no table, view or file {name!r}; if it is a Python frame, make a "
                 f"table of it with CREATE TABLE {name} AS FROM frame"
             )
-        return Corpus(name, **content)
+        return Corpus(name, **options)
 
     def _limits_of_connection(self) -> dict[str, Any]:
         """The limits of memory and threads that were set on the connection. A run on DuckDB obeys
@@ -242,42 +248,33 @@ class _AnswersForOwner:
         con = self._con()
         if con is None or self._engine not in (None, "duckdb"):
             return {}
-        usual = _read_limits(duckdb.connect())
+        usual = _limits_then_close(duckdb.connect())
         return {
             name: value
-            for name, value in _read_limits(con.cursor()).items()
+            for name, value in _limits_then_close(con.cursor()).items()
             if value != usual[name]
         }
 
 
-def _repeat_note(release: Release) -> Note:
-    return Note(
-        f"nothing is spent: this is the release of run {release.run_id}, which this connection "
-        "made of this table before; whether its rows have changed is not seen. To spend again, "
-        "give a new run_id"
-    )
-
-
-def _read_limits(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _limits_then_close(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     with con:
         asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
         ((memory, threads),) = con.execute(asked).fetchall()
     return {"memory_limit": memory, "threads": threads}
 
 
-def _has_table(con: duckdb.DuckDBPyConnection, name: str) -> bool:
-    return bool(con.cursor().execute(_TABLE_OR_VIEW_SQL, [name]).fetchall())
-
-
-_TABLE_OR_VIEW_SQL = """
-    SELECT 1
-    FROM (
-        SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name
-        FROM duckdb_tables()
-        UNION ALL
-        SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
-    )
-    WHERE lower($1) IN (
-        lower(name), lower(in_schema || '.' || name),
-        lower(in_database || '.' || in_schema || '.' || name), lower(in_database || '.' || name))
-"""
+def _has_table_or_view(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    query = """
+        SELECT 1
+        FROM (
+            SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name
+            FROM duckdb_tables()
+            UNION ALL
+            SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
+        )
+        WHERE lower($1) IN (
+            lower(name), lower(in_schema || '.' || name),
+            lower(in_database || '.' || in_schema || '.' || name),
+            lower(in_database || '.' || name))
+    """
+    return bool(con.cursor().execute(query, [name]).fetchall())

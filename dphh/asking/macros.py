@@ -20,11 +20,11 @@ from dphh.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS, Verb
 
 #: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.
-SQL_NAMES = {
+SQL_NAME_OF_OPTION = {
     "user": "user_column",
     "text": "text_column",
     "item": "item_column",
-    # `keep` is an option of `ldp_trie` itself.
+    # `ldp_trie` has an option `keep` of its own.
     "keep": "keep_tokens",
     "drop": "drop_tokens",
     "where": "where_rows",
@@ -39,9 +39,9 @@ _TEXT, _NUMBER = pa.string(), pa.float64()
 # Below: the columns of the rows that macros return, as Arrow schemas.
 #: The column `line` numbers the facts of a plan, because rows of SQL have no order.
 PLAN_SCHEMA = pa.schema({**_columns_of_type("section fact value", _TEXT), "line": pa.int32()})
-_BUDGET_COLUMNS = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
+_BUDGET_COLUMN_NAMES = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
 LEDGER_SCHEMA = pa.schema(
-    {"corpus": _TEXT, **_columns_of_type(_BUDGET_COLUMNS, _NUMBER), "runs": pa.int64()}
+    {"corpus": _TEXT, **_columns_of_type(_BUDGET_COLUMN_NAMES, _NUMBER), "runs": pa.int64()}
 )
 CORPORA_SCHEMA = pa.schema(_columns_of_type("corpus user_columns content_column groups", _TEXT))
 RELEASES_SCHEMA = pa.schema(
@@ -75,7 +75,7 @@ class Macro:
     parameters: tuple[str, ...]
     columns: pa.Schema
     summary: str
-    #: The verb that the macro runs, if it `spends`, or else prices. None: it does neither.
+    #: A macro that `spends` runs this verb; any other prices it. None: the macro does neither.
     verb: Verb[...] | None = None
     spends: bool = False
 
@@ -88,7 +88,7 @@ class Macro:
         return {"release": "releases/", "options": "options/"}.get(self.name, self.name)
 
     @property
-    def call(self) -> str:
+    def example_call(self) -> str:
         first, rest = self.parameters[:1], self.parameters[1:]
         return f"FROM dphh_{self.name}({', '.join([*first, *(['...'] if rest else [])])})"
 
@@ -96,12 +96,12 @@ class Macro:
     def comment(self) -> str:
         costs = "Spends its price, once" if self.spends else "Free"
         options = f" Its options: FROM dphh_options('{self.verb.name}')." if self.verb else ""
-        return f"{self.summary} {costs}. {self.call}.{options}"
+        return f"{self.summary} {costs}. {self.example_call}.{options}"
 
 
 def corpus_options_by_sql_name() -> dict[str, str]:
     """The options of `Corpus` that macros take: for each name in SQL, the name in Python."""
-    return {SQL_NAMES.get(name, name): name for name in (*CORPUS_HELP, "account")}
+    return {SQL_NAME_OF_OPTION.get(name, name): name for name in (*CORPUS_HELP, "account")}
 
 
 @cache

@@ -30,7 +30,8 @@ trie = verb_function(TRIE)
 ldp_trie = verb_function(LDP_TRIE)
 counts = verb_function(COUNTS)
 
-#: What the frame itself is, and what `trie` has as an option of its own.
+#: Options of `Corpus` that a frame's verbs lack: the frame is the source and needs no connection,
+#: and `unit` is an option of `trie`.
 _CORPUS_OPTIONS_NOT_TAKEN = ("source", "connection", "unit")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from dphh.asking.asked import types_of_option, value_of
+from dphh.asking.asked import typed_value, types_of_option
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 
@@ -143,7 +143,7 @@ def _click_type(name: str, annotation: Any) -> Any:
 
     def parsed_numbers(text: Any) -> Any:
         try:
-            return value_of(name, annotation, str(text))
+            return typed_value(name, annotation, str(text))
         except UsageError as problem:
             raise click.BadParameter(str(problem).partition(": ")[2]) from None
 

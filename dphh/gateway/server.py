@@ -33,7 +33,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dphh.asking.answers import as_parquet
-from dphh.asking.asked import given_corpus_name, typed_options
+from dphh.asking.asked import required_corpus_name, typed_options
 from dphh.asking.clients import gateway_page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
@@ -263,7 +263,7 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
 def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
-    corpus = given_corpus_name(given, macro.name)
+    corpus = required_corpus_name(given, macro.name)
     view.budget(corpus)  # refused at once, and not after a run of the same analyst's
     asked = {name: text for name, text in given.items() if name != "corpus"}
     options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")

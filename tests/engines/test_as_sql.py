@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dphh
 from dphh import Corpus
-from dphh.as_sql.text import KNOWN_IN_RUN, sections_of, with_values
+from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Lookup
@@ -65,7 +65,7 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
         for parameter, value in parameters.items():
             if parameter in known and parameter != "is_test":
                 assert known[parameter] == (None if isinstance(value, Lookup) else value), parameter
-            assert parameter in known or parameter in KNOWN_IN_RUN
+            assert parameter in known or parameter in PARAMETER_MEANINGS
     always = {step for title, asked in sections.items() if " if " not in title for step, _ in asked}
     steps = {step for step in always if " " not in step and step != "gather_texts"}
     assert steps <= {name for name, _ in executed}
