@@ -2,7 +2,7 @@
 -- noised weight in round 2 reaches the threshold of its row, held or not. They are stored sorted by
 -- their values (dphh/journal.py), so the order does not say which are held. A word outside the list
 -- is released by its spelling, without its key, which would tell how many words there are.
--- In: round_2, lifted, other_words; thresholds (class, bin, threshold), public.
+-- In: round_2, lifted, unlisted_words; thresholds (class, bin, threshold), public.
 WITH
 
 held AS (
@@ -39,10 +39,10 @@ passed AS (
 )
 
 SELECT
-    other_words.word,
+    unlisted_words.word,
     passed.bin,
     passed.first,
     passed.second,
-    CASE WHEN other_words.word IS NULL THEN passed.key END AS key
+    CASE WHEN unlisted_words.word IS NULL THEN passed.key END AS key
 FROM passed
-LEFT JOIN other_words ON passed.key = other_words.key;
+LEFT JOIN unlisted_words ON passed.key = unlisted_words.key;

@@ -2,8 +2,8 @@
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (user_hashes, lengths, keys), whole users, many a row, where valid grams
 -- stand. Level 1 with a list of words has this form too: a listed word's key is its number in the
--- list; the keys of other words are $others or more, and other_words (word, key) has these words.
--- Without a list $others is -1.
+-- list; the keys of other words are $first_unlisted_key or more, and unlisted_words (word, key) has
+-- these words. Without a list $first_unlisted_key is -1.
 -- In, public, the forecasts of step 1: forecasts (gram, as_first, as_last, expected_first,
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
@@ -36,7 +36,7 @@ sums AS (
         bins.bin,
         -1 - bins.bin AS key,
         coalesce(round_1_sums.weight, 0) AS weight
-    FROM range($list_bins) AS bins (bin)
+    FROM range($list_size_bins) AS bins (bin)
     LEFT JOIN round_1_sums ON -1 - bins.bin = round_1_sums.key
 )
 
@@ -59,7 +59,7 @@ classed AS (
         round_1_sums.key,
         round_1_sums.weight,
         CASE
-            WHEN $others >= 0 AND round_1_sums.key >= $others THEN -1
+            WHEN $first_unlisted_key >= 0 AND round_1_sums.key >= $first_unlisted_key THEN -1
             ELSE coalesce(
                 public_grams.class,
                 first_piece.as_first + last_piece.as_last + lifts.shift
@@ -82,18 +82,18 @@ named AS (
         classed.class,
         CASE
             WHEN $is_test
-                THEN coalesce('other ' || other_words.word, CAST(classed.key AS VARCHAR))
+                THEN coalesce('other ' || unlisted_words.word, CAST(classed.key AS VARCHAR))
         END AS name
     FROM classed
-    LEFT JOIN other_words ON $is_test AND classed.key = other_words.key
+    LEFT JOIN unlisted_words ON $is_test AND classed.key = unlisted_words.key
 )
 
 SELECT key, name, class, weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
 FROM named;
 
 -- A gram's row is its class and the bin of its noised weight. Words outside a list have only two
--- bins: 1 if the noised weight reaches $threshold (round 1 releases these words, and they get no
--- weight in round 2), else 0.
+-- bins: 1 if the noised weight reaches $unlisted_threshold (round 1 releases these words, and they
+-- get no weight in round 2), else 0.
 CREATE TEMP TABLE round_1 AS
 SELECT
     key,
@@ -102,7 +102,7 @@ SELECT
     class,
     CASE
         WHEN class >= 0 THEN dphh_bin(noisy, $sigma)
-        ELSE CAST(noisy >= $threshold AS BIGINT)
+        ELSE CAST(noisy >= $unlisted_threshold AS BIGINT)
     END AS bin
 FROM noised;
 

@@ -1,8 +1,8 @@
 -- Level 1 with a list of words: the key of each word. It is brought to users, and
 -- positions_of_listed.sql reads it as $keys.
--- In: listed (word, key), public; other_words (word, key), private. Returns (key, value).
+-- In: listed (word, key), public; unlisted_words (word, key), private. Returns (key, value).
 SELECT word AS key, key AS value
 FROM listed
 UNION ALL
 SELECT word AS key, key AS value
-FROM other_words;
+FROM unlisted_words;

@@ -2,12 +2,12 @@
 -- $max_items others, chosen by a hash of word, user and salt; the same in both rounds.
 -- In: users (user_hashes, lengths, ids, words); $keys, the key of each word.
 -- Out: positions (user_hashes, lengths, keys): the key of a listed word is its number in the list,
--- that of another word $others or more; -1 where the user does not count.
+-- that of another word $first_unlisted_key or more; -1 where the user does not count.
 CREATE TEMP TABLE positions AS
 SELECT
     user_hashes,
     lengths,
     dphh_keys_of_words(
-        user_hashes, lengths, ids, words, $keys, $others, $max_items, $salt
+        user_hashes, lengths, ids, words, $keys, $first_unlisted_key, $max_items, $salt
     ) AS keys
 FROM users;

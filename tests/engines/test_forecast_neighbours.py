@@ -135,7 +135,7 @@ def words_held(texts: Sequence[str]) -> set[Any]:
 def weight_in_round_2(rounds: Watched, key: Any, noisy: int) -> int:
     """By what round 1 showed of a gram: its class and its bin."""
     if isinstance(key, str):  # a word that the list lacks
-        return 0 if noisy >= rounds.valid.others.first_threshold else 32
+        return 0 if noisy >= rounds.valid.rule_for_unlisted.first_threshold else 32
     column = rounds.law.bin_of(np.array([noisy]))[0]
     return int(rounds.weights[class_of(rounds.valid, key), column])
 

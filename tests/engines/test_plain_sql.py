@@ -285,7 +285,7 @@ def passed_of(told, grams):
     passed = {gram: [*map(int, row)] for gram, *row in zip(*columns, strict=True)}
     assert (np.diff(out.keys) > 0).all()  # another order could show which of them are held
     if told.level == 1:
-        lacking = out.others
+        lacking = out.unlisted_words
         columns = (lacking.words.to_pylist(), lacking.early, lacking.first, lacking.second)
         passed |= {(word,): [-1, *map(int, row)] for word, *row in zip(*columns, strict=True)}
     return passed

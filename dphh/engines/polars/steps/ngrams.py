@@ -49,31 +49,31 @@ def _next_positions(host: PolarsHost, positions: pl.LazyFrame, ahead: int) -> pl
 
 
 @step
-def other_words(host: PolarsHost, *, others: int) -> Tables:
-    """Level 1 with a list: (word, key) of the words that the list lacks; their keys begin at
-    `others`."""
+def unlisted_words(host: PolarsHost, *, first_unlisted_key: int) -> Tables:
+    """Level 1 with a list: (word, key) of the words that the list lacks. Their keys are
+    `first_unlisted_key` or more."""
     ids = pl.Series(range(len(host.words)), dtype=pl.Int64)
-    words = pl.LazyFrame({"word": host.spelled(ids), "key": others + ids})
+    words = pl.LazyFrame({"word": host.spelled(ids), "key": first_unlisted_key + ids})
     listed = host.table("listed").with_columns(pl.col("word").cast(pl.String))
-    return {"other_words": words.join(listed, on="word", how="anti")}
+    return {"unlisted_words": words.join(listed, on="word", how="anti")}
 
 
 @step
 def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
     """(key, value): each word, with its number in the list or, if the list lacks it, with the key
-    that `other_words` gave it."""
-    words = [host.table(name).select("word", "key") for name in ("listed", "other_words")]
+    that `unlisted_words` gave it."""
+    words = [host.table(name).select("word", "key") for name in ("listed", "unlisted_words")]
     return pl.concat(words).select(key=pl.col("word").cast(pl.String), value="key")
 
 
 @step
 def positions_of_listed(
-    host: PolarsHost, *, keys: Any, others: int, max_items: int, salt: int
+    host: PolarsHost, *, keys: Any, first_unlisted_key: int, max_items: int, salt: int
 ) -> Tables:
     """Level 1 with a list: the keys of the words that users count for, in both rounds: all words of
-    the list and, of others, the first `max_items` in an order of the user's own."""
+    the list, and at most `max_items` others, the first ones in an order of the user's own."""
     listed = host.call(
-        "keys_of_words", "user_hashes", "lengths", "ids", keys, others, max_items, salt
+        "keys_of_words", "user_hashes", "lengths", "ids", keys, first_unlisted_key, max_items, salt
     )
     return {"positions": host.table("users").select("user_hashes", "lengths", keys=listed)}
 
@@ -125,32 +125,35 @@ def forecast_round_1(
     host: PolarsHost,
     *,
     norm: int,
-    list_bins: int,
-    others: int,
-    threshold: int,
+    list_size_bins: int,
+    first_unlisted_key: int,
+    unlisted_threshold: int,
     sigma: int,
     purpose: str,
     is_test: bool,
 ) -> Tables:
+    """Round 1 of a forecast level: of each held gram the noised weight, the class and the bin; how
+    many absent grams each row has; and the noised numbers of users by list size."""
     sums = histogram(host, host.table("positions"), "round_1_contributions", *KEYS, norm)
     round_1_sums = host.collect("forecast_round_1", sums)
 
-    sizes = pl.LazyFrame({"bin": range(list_bins)}).with_columns(key=-1 - pl.col("bin"))
+    sizes = pl.LazyFrame({"bin": range(list_size_bins)}).with_columns(key=-1 - pl.col("bin"))
     sizes = sizes.join(round_1_sums.lazy(), on="key", how="left", maintain_order="left")
     lists = host.collect("forecast_round_1", sizes.with_columns(pl.col("weight").fill_null(0)))
     list_sizes = host.noised(lists, sigma, f"{purpose}/list sizes").select("bin", "noisy")
 
     grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
-    classed = host.collect("forecast_round_1", _named(host, _classed(host, grams, others), is_test))
-    noised = host.noised(classed, sigma, f"{purpose}/round 1", classed["name"])
+    classed = _classed(host, grams, first_unlisted_key)
+    named = host.collect("forecast_round_1", _named(host, classed, is_test))
+    noised = host.noised(named, sigma, f"{purpose}/round 1", named["name"])
     in_bins = pl.Series(bins(sigma).bin_of(noised["noisy"].to_numpy()))
-    early = (pl.col("noisy") >= threshold).cast(pl.Int64)
+    early = (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
     round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
     absent = _absent(host, round_1, sigma, purpose)
     return {"list_sizes": list_sizes, "round_1": round_1, "absent": absent}
 
 
-def _classed(host: PolarsHost, grams: pl.LazyFrame, others: int) -> pl.LazyFrame:
+def _classed(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> pl.LazyFrame:
     """Add to each (key, weight) the gram's class, which follows from the forecasts of its two
     pieces and, with a prior, from the public text. Words that a list lacks are of class -1."""
     forecasts, lifts = host.table("forecasts"), host.table("lifts")
@@ -160,7 +163,7 @@ def _classed(host: PolarsHost, grams: pl.LazyFrame, others: int) -> pl.LazyFrame
     of_first = forecasts.select("as_first", "expected_first", first_piece="gram")
     of_last = forecasts.select("as_last", "expected_last", last_piece="gram")
     foretold = pl.col("as_first") + pl.col("as_last") + pl.col("shift")
-    is_other = pl.lit(others >= 0) & (pl.col("key") >= others)
+    is_unlisted = pl.lit(first_unlisted_key >= 0) & (pl.col("key") >= first_unlisted_key)
     return (
         pieces.join(of_first, on="first_piece", how="left")
         .join(of_last, on="last_piece", how="left")
@@ -170,7 +173,7 @@ def _classed(host: PolarsHost, grams: pl.LazyFrame, others: int) -> pl.LazyFrame
         .select(
             "key",
             "weight",
-            pl.when(is_other).then(-1).otherwise(pl.coalesce("class", foretold)).alias("class"),
+            pl.when(is_unlisted).then(-1).otherwise(pl.coalesce("class", foretold)).alias("class"),
         )
     )
 
@@ -179,7 +182,7 @@ def _named(host: PolarsHost, classed: pl.LazyFrame, is_test: bool) -> pl.LazyFra
     """Add the names of grams, on which a test's draws depend. In a run the names are NULL."""
     if not is_test:
         return classed.with_columns(name=pl.lit(None, pl.String))
-    words = host.table("other_words").select("key", pl.col("word").cast(pl.String))
+    words = host.table("unlisted_words").select("key", pl.col("word").cast(pl.String))
     name = pl.coalesce("other " + pl.col("word"), pl.col("key").cast(pl.String))
     return classed.join(words, on="key", how="left").with_columns(name=name).drop("word")
 
@@ -280,6 +283,6 @@ def forecast_released(host: PolarsHost) -> pl.LazyFrame:
     )
     drawn = lifted.drop("key").drop_nulls("bin")
     spurious = unheld.join(drawn, on=["class", "position"]).select(columns)
-    words = host.table("other_words").select("key", pl.col("word").cast(pl.String))
+    words = host.table("unlisted_words").select("key", pl.col("word").cast(pl.String))
     passed = pl.concat([held, spurious]).join(words, on="key", how="left")
     return passed.with_columns(key=pl.when(pl.col("word").is_null()).then("key"))

@@ -78,8 +78,8 @@ class PassedGrams:
     bins: Integers
     first: Integers
     second: Integers
-    #: At level 1 with a list of words.
-    others: PassedUnlistedWords | None = None
+    #: Of level 1 with a prior alone.
+    unlisted_words: PassedUnlistedWords | None = None
 
 
 class Rounds(Protocol):
@@ -174,9 +174,11 @@ class LevelToRun:
             view.distributions.masses,
             merged[group],
         )
-        others = self._masses_of_unlisted_words(passed, first_unit, second_unit, saturated, sigmas)
+        unlisted = self._masses_of_unlisted_words(
+            passed, first_unit, second_unit, saturated, sigmas
+        )
         shares = first_share, second_share
-        outcome = LevelOutcome(passed, masses, others, shares, plan.finds, most_spurious)
+        outcome = LevelOutcome(passed, masses, unlisted, shares, plan.finds, most_spurious)
         return self.release_of(outcome)
 
     def release_of(self, outcome: LevelOutcome) -> Any:
@@ -228,14 +230,15 @@ class LevelToRun:
     ) -> Floats:
         """The masses of words that the list lacks, by their noised weights alone: they passed
         thresholds."""
-        if passed.others is None or self.valid.others is None:
+        words, rule = passed.unlisted_words, self.valid.rule_for_unlisted
+        if words is None or rule is None:
             return np.empty(0)
-        others, weight = passed.others, np.array([self.valid.others.weight / PLAIN_WEIGHT])
+        weight = np.array([rule.weight / PLAIN_WEIGHT])
         return precision_weighted_mean(
-            others.first / first_unit,
-            others.second / second_unit,
+            words.first / first_unit,
+            words.second / second_unit,
             (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5,
-            np.where(others.early == 1, 0.0, saturated(weight)),
+            np.where(words.early == 1, 0.0, saturated(weight)),
             sigmas,
         )[0]
 
@@ -258,7 +261,7 @@ class LevelOutcome:
 
     passed: PassedGrams
     masses: Floats
-    others: Floats
+    unlisted_masses: Floats
     shares: tuple[float, float]
     finds: float
     most_spurious: float

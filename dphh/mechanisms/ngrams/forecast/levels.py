@@ -158,12 +158,12 @@ def draw_words_with_prior(
     """Both rounds of level 1 with a list of words: a `WordsRelease` as a table."""
     numbers = pa.array(np.arange(len(words), dtype=np.int64))
     host.put("listed", pa.table({"word": words.cast(pa.string()), "key": numbers}))
-    host.run("other_words", others=len(words))
-    # other_words (word, key), of the words that the list lacks
+    host.run("unlisted_words", first_unlisted_key=len(words))
+    # unlisted_words (word, key), of the words that the list lacks
     host.bring("keys", "keys_by_list", to="users")
     # brought to users: each word's key
     salt = drawn_salt(host, purpose)
-    host.run("positions_of_listed", others=len(words), max_items=max_items, salt=salt)
+    host.run("positions_of_listed", first_unlisted_key=len(words), max_items=max_items, salt=salt)
     # positions (user_hashes, lengths, keys)
     released = _drawn_in_two_rounds(host, level_to_run, purpose)
     host.drop("positions", "listed")

@@ -45,11 +45,10 @@ class WordsLevelToRun(LevelToRun):
 
     def release_of(self, outcome: LevelOutcome) -> WordsRelease:
         listed = self.words.take(pa.array(outcome.passed.keys))
-        assert outcome.passed.others is not None
-        words = pa.concat_arrays([listed, outcome.passed.others.words.cast(listed.type)])
-        return WordsRelease(
-            words, np.concatenate([outcome.masses, outcome.others]), outcome.most_spurious
-        )
+        assert outcome.passed.unlisted_words is not None
+        words = pa.concat_arrays([listed, outcome.passed.unlisted_words.words.cast(listed.type)])
+        masses = np.concatenate([outcome.masses, outcome.unlisted_masses])
+        return WordsRelease(words, masses, outcome.most_spurious)
 
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no
@@ -68,13 +67,13 @@ class WordsLevelToRun(LevelToRun):
 
 
 def words_level_to_run(level: ListedWordsLevel, prior: Prior, levels: int) -> WordsLevelToRun:
-    others = RuleForUnlisted(
+    rule_for_unlisted = RuleForUnlisted(
         level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
     )
     return WordsLevelToRun(
         level=1,
         below=0,
-        valid=classes_of_listed_words(prior.counts[0], prior.total, others),
+        valid=classes_of_listed_words(prior.counts[0], prior.total, rule_for_unlisted),
         largest_mass=0.0,
         shares=Shares(1.0, 1, levels),
         total_sigma=level.total_sigma,
@@ -112,7 +111,7 @@ def classes_of_listed_words(
         ),
         ends=np.arange(1, len(sizes) + 1),
         public=PublicClasses.without_prior(len(public_counts)),
-        others=rule_for_unlisted,
+        rule_for_unlisted=rule_for_unlisted,
     )
 
 

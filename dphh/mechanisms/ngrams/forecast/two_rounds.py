@@ -26,13 +26,13 @@ from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Bins
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
-#: The columns of `other_words`, the words that a list lacks; without a list this table is empty.
+#: The columns of `unlisted_words`, the words that a list lacks; without a list this table is empty.
 UNLISTED_WORDS_SCHEMA = pa.schema([("word", pa.string()), ("key", pa.int64())])
 #: The tables of a level, which are dropped after it.
 LEVEL_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "list_sizes", "noised",
     "round_1", "absent", "planned", "round_2", "absent_signs", "thresholds", "lifted",
-    "other_words",
+    "unlisted_words",
 )  # fmt: skip
 
 
@@ -49,17 +49,17 @@ class TwoRounds:
 
     def run_first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law
-        host, others = self.host, valid.others
+        host, rule = self.host, valid.rule_for_unlisted
         for table, rows in self._public_tables().items():
             host.put(table, rows)
-        if others is None:
-            host.put("other_words", UNLISTED_WORDS_SCHEMA.empty_table())
+        if rule is None:
+            host.put("unlisted_words", UNLISTED_WORDS_SCHEMA.empty_table())
         host.run(
             "forecast_round_1",
             norm=unit,
-            list_bins=len(LIST_SIZE_BINS),
-            others=-1 if others is None else len(valid),
-            threshold=0 if others is None else others.first_threshold,
+            list_size_bins=len(LIST_SIZE_BINS),
+            first_unlisted_key=-1 if rule is None else len(valid),
+            unlisted_threshold=0 if rule is None else rule.first_threshold,
             **self._noise_parameters(),
         )
         # round_1 (key, name, noisy, class, bin), of the grams that a user holds; absent (class,
@@ -71,9 +71,9 @@ class TwoRounds:
         return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
 
     def run_second_round(self, weights: Integers, unit: int) -> Integers:
-        others = self.valid.others
-        beside = None if others is None else (others.weight, 0)
-        self.host.put("planned", self._values_by_row(weights, "weight", beside))
+        rule = self.valid.rule_for_unlisted
+        of_unlisted = None if rule is None else (rule.weight, 0)
+        self.host.put("planned", self._table_by_row(weights, "weight", of_unlisted))
         self.host.bring("g", "forecast_weights", to="positions")
         # brought to users: the weight of each gram's row
         self.host.run("forecast_round_2", norm=unit, **self._noise_parameters())
@@ -81,9 +81,9 @@ class TwoRounds:
         return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
 
     def passing_grams(self, thresholds: Integers) -> PassedGrams:
-        others = self.valid.others
-        beside = None if others is None else (others.second_threshold, REACHED_BY_ALL)
-        self.host.put("thresholds", self._values_by_row(thresholds, "threshold", beside))
+        rule = self.valid.rule_for_unlisted
+        of_unlisted = None if rule is None else (rule.second_threshold, REACHED_BY_ALL)
+        self.host.put("thresholds", self._table_by_row(thresholds, "threshold", of_unlisted))
         self.host.run("forecast_lifted", valid=Lookup(self.valid), **self._noise_parameters())
         # lifted (class, position, key, bin, first, second), of absent grams
         released = self.host.take("forecast_released").sort_by([("key", "ascending"),
@@ -91,11 +91,11 @@ class TwoRounds:
         # (key, word, bin, first, second): a word that a list lacks has no key
         listed = released.filter(pc.is_valid(released.column("key")))
         keys, of_bins, first, second = _integer_columns(listed, "key", "bin", "first", "second")
-        if others is None:
+        if rule is None:
             return PassedGrams(keys, of_bins, first, second)
-        lacking = released.filter(pc.is_null(released.column("key")))
-        words = as_array(lacking.column("word"), pa.string())
-        numbers = _integer_columns(lacking, "bin", "first", "second")
+        unlisted = released.filter(pc.is_null(released.column("key")))
+        words = as_array(unlisted.column("word"), pa.string())
+        numbers = _integer_columns(unlisted, "bin", "first", "second")
         return PassedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
 
     def close(self) -> None:
@@ -133,18 +133,17 @@ class TwoRounds:
         numbers[group, column] = of_rows
         return numbers
 
-    def _values_by_row(
-        self, values: Integers, name: str, others: tuple[int, int] | None = None
-    ) -> Any:
-        """`others`: the value of words that a list lacks, first for those that round 1 did not
-        release, then for those that it did. They are in no class, which is class -1."""
-        group, column = np.indices(values.shape)
-        rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}
-        of_rows = pa.table(rows)
-        if others is None:
-            return of_rows
-        beside = {"class": [-1, -1], "bin": [0, 1], name: [*others]}
-        return pa.concat_tables([of_rows, pa.table(beside)])
+    @staticmethod
+    def _table_by_row(matrix: Integers, name: str, of_unlisted: tuple[int, int] | None) -> Any:
+        """The columns class, bin and `name` of a matrix (classes, bins). `of_unlisted`: the value
+        of words that a list lacks, first of those that round 1 did not release, then of those that
+        it did. These words are in no class, which is class -1."""
+        group, column = np.indices(matrix.shape)
+        rows = pa.table({"class": group.ravel(), "bin": column.ravel(), name: matrix.ravel()})
+        if of_unlisted is None:
+            return rows
+        unlisted = pa.table({"class": [-1, -1], "bin": [0, 1], name: [*of_unlisted]})
+        return pa.concat_tables([rows, unlisted])
 
 
 def _integer_columns(rows: Any, *names: str) -> list[Integers]:

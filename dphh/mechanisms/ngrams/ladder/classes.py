@@ -76,7 +76,7 @@ class ValidClasses:
     #: What the public text says.
     public: PublicClasses
     #: For a list of words: the rule for words that it lacks.
-    others: RuleForUnlisted | None = None
+    rule_for_unlisted: RuleForUnlisted | None = None
     #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. The
     #: lift says how much more often the public text has a gram than its parts let expect; a class
     #: has one lift.

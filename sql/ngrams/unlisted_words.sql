@@ -1,13 +1,13 @@
--- Level 1 with a list of words: all words outside the list, with keys from $others on.
+-- Level 1 with a list of words: all words outside the list, with keys from $first_unlisted_key on.
 -- In: listed (word, key), public; the words of the corpus, whose ids are 0 to $words_of_corpus - 1.
--- Out, private: other_words (word, key).
-CREATE TEMP TABLE other_words AS
+-- Out, private: unlisted_words (word, key).
+CREATE TEMP TABLE unlisted_words AS
 WITH
 
 words AS (
     SELECT
         dphh_spelled(ids.id) AS word,
-        $others + ids.id AS key
+        $first_unlisted_key + ids.id AS key
     FROM range($words_of_corpus) AS ids (id)
 )
 
