@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from dphh.errors import UsageError
-from dphh.privacy.search import float_above
+from dphh.privacy.search import float_at_least
 
 FloatArray = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ def preprint_delta(theta: int) -> float:
             f"theta must be 10 or more for the preprint's theorem, found {theta!r}; "
             "the published theorem goes down to 4."
         )
-    return float_above(Fraction(1000, 279 * math.factorial(theta)))
+    return float_at_least(Fraction(1000, 279 * math.factorial(theta)))
 
 
 def log10_theta(users: int) -> int:

@@ -19,7 +19,7 @@ from dphh.mechanisms.trie.triehh import (
     plan_with_theta,
     published_theta,
 )
-from dphh.privacy.search import least
+from dphh.privacy.search import least_whole
 
 
 def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> FixedSizePlan:
@@ -46,7 +46,7 @@ def batch_needed(holders: int, users: int, theta: int, levels: int, rate: float 
     def found(batch: int) -> bool:
         return float(discovery_rate(FixedSize(users, batch), theta, levels, holders)) >= rate
 
-    return least(found, theta - 1, users)
+    return least_whole(found, theta - 1, users)
 
 
 def p_needed(holders: int, theta: int, levels: int, rate: float = RATE) -> float:
@@ -127,7 +127,7 @@ def least_population(found: Callable[[int], float], rate: float = RATE) -> int:
         high = 10**exponent
         # From just above one power of ten up to the next, theta is the same and the rate grows.
         if found(high) >= rate:
-            return least(lambda users: found(users) >= rate, low, high)
+            return least_whole(lambda users: found(users) >= rate, low, high)
         low = high
     raise UsageError(
         f"no population up to 10^10 gives rate {rate!r}; give a larger frequency or epsilon."

@@ -15,7 +15,7 @@ from scipy.stats import binom, hypergeom
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import LARGEST_POPULATION
-from dphh.privacy.search import least
+from dphh.privacy.search import least_whole
 
 FloatArray = NDArray[np.float64]
 RATE = 0.9
@@ -83,4 +83,4 @@ def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RA
         high = min(2 * high, sampling.most_holders)
     if not found(high):
         raise UsageError(f"no word is found with probability {rate!r}; sample more users")
-    return least(found, theta - 1, high)
+    return least_whole(found, theta - 1, high)

@@ -16,7 +16,7 @@ from dphh.errors import UsageError
 from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
-from dphh.privacy.events import Event, events_to_json, without_notes
+from dphh.privacy.events import Event, events_to_json
 from dphh.rows.user import user_option
 from dphh.wording.cells import safe_cell
 
@@ -54,7 +54,7 @@ class Request:
             self.parameters,
             as_recorded(self.corpus),
             None if self.corpus.kind == "path" else self.corpus.account,
-            without_notes(self.price.events),
+            events_to_json(self.price.events, with_notes=False),
             self.price.epsilon,
             self.price.delta,
         ]

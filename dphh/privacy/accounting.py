@@ -51,6 +51,7 @@ import numpy as np
 from dphh.errors import UsageError
 from dphh.privacy.events import Cost, Event, costs_of
 from dphh.privacy.gaussian import (
+    ROUNDING_MARGIN,
     FloatArray,
     compose_sigmas,
     gaussian_delta,
@@ -58,37 +59,30 @@ from dphh.privacy.gaussian import (
     smallest_epsilon,
 )
 from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
-from dphh.privacy.search import float_above, float_below
+from dphh.privacy.search import float_at_least, float_at_most
 from dphh.privacy.special import gammaln, log_expit, ndtr
 
 # Up to this many sums of losses are kept exactly; more are rounded up to a grid.
 _MOST_EXACT_LOSSES = 2**14
-_SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
-# Ends of intervals of the share of a user's items that are new, shorter where the curve is steeper.
-# In an interval, new items are priced at its upper end and the others at its lower end.
-_NEW_ITEM_SHARES = tuple((k / 64) ** 2 for k in range(65))
-# More than the rounding errors of a square root, a difference and a quotient.
-_ROUNDING_MARGIN = 2.0**-48
-# The ends of cells of a standard normal; beyond the last one lies less than the least float.
+_SMALLEST_NORMAL_FLOAT = float(np.finfo(np.float64).tiny)
+# The share of a user's items that are new, from 0 to 1, is divided into intervals, which end at
+# these shares. In each, new items cost as at its upper end, the other items as at its lower end.
+_ENDS_OF_NEW_ITEM_SHARES = tuple((k / 64) ** 2 for k in range(65))
+# The standard normal is divided into cells, which end at these numbers. The probability beyond the
+# last one is less than the least float.
 _NORMAL_CELL_ENDS = np.concatenate(
     [np.arange(-60, 101) / 10, [11.0, 12.0, 14.0, 17.0, 21.0, 27.0, 38.5]]
 )
 
 
 @dataclass(frozen=True)
-class FiniteLosses:
-    """Finitely many privacy losses, with their probabilities under the data with the user."""
-
-    values: FloatArray
-    probabilities: FloatArray
-
-
-@dataclass(frozen=True)
 class Composition:
     """What events cost together: a Gaussian, an infinite loss, and counted randomised responses."""
 
-    sigma: float  # infinite if nothing Gaussian was released
-    infinite_loss: float  # its probability: d in the module's docstring
+    #: The standard deviation of the one Gaussian; infinite if nothing Gaussian was released.
+    sigma: float
+    #: The probability of an infinite loss: d in the module's docstring.
+    infinite_loss: float
     #: Pairs of an epsilon and how many randomised responses have it.
     responses: tuple[tuple[float, int], ...] = ()
     #: The sum of the one-direction steps' epsilons: c in the module's docstring.
@@ -109,14 +103,14 @@ class Composition:
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
-        epsilon = float_below(Fraction(epsilon) - self.one_direction_loss)
-        finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
+        epsilon = float_at_most(Fraction(epsilon) - self.one_direction_loss)
+        finite = gaussian_delta(epsilon - self._largest_response_loss, self.sigma)
         if self.responses and finite > 0:
-            curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
-            mean = float(self._losses.probabilities @ curve)
+            losses, probabilities = self._response_losses
+            mean = float(probabilities @ gaussian_deltas(epsilon - losses, self.sigma))
             # The rounding error of the probabilities grows with the number of events.
             slack = 1e-12 * (1 + sum(count for _, count in self.responses))
-            finite = min(finite, mean * (1 + slack) + _SMALLEST_FLOAT)
+            finite = min(finite, mean * (1 + slack) + _SMALLEST_NORMAL_FLOAT)
         return min(_probability_of_either(self.infinite_loss, finite), 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -137,22 +131,35 @@ class Composition:
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
         above = np.asarray(ndtr(-_NORMAL_CELL_ENDS), dtype=np.float64)
         cells = -np.diff(above, prepend=1.0)
-        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_FLOAT, 1.0)
+        return min(
+            float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_NORMAL_FLOAT, 1.0
+        )
 
     @cached_property
-    def _largest_loss(self) -> float:
-        """The largest loss of all randomised responses: the sum of their epsilons, rounded up."""
+    def _largest_response_loss(self) -> float:
+        """The largest sum of the randomised responses' losses: that of their epsilons, rounded
+        up."""
         exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
-        return float_above(exact)
+        return float_at_least(exact)
 
     @cached_property
-    def _losses(self) -> FiniteLosses:
+    def _response_losses(self) -> tuple[FloatArray, FloatArray]:
+        """The sums that the randomised responses' losses can have, and their probabilities under
+        the data with the user; on a grid (`dphh.privacy.losses`) if the sums are many."""
+        repeated = [_losses_of_equal_responses(*each) for each in self.responses]
         if math.prod(count + 1 for _, count in self.responses) <= _MOST_EXACT_LOSSES:
-            return _exact_losses(self.responses)
-        return _grid_losses(self.responses, self._largest_loss)
+            sums, chances = np.zeros(1), np.ones(1)
+            for losses, probabilities in repeated:
+                sums = _next_floats(np.add.outer(sums, losses).ravel())
+                chances = np.multiply.outer(chances, probabilities).ravel()
+            return sums, chances
+        step = max(2 * self._largest_response_loss / MOST_GRID_POINTS, 1e-12)
+        parts = (losses_on_grid(chances, losses, 0.0, step, 0.0) for losses, chances in repeated)
+        whole = reduce(lambda one, two: one.followed_by(two, cut=0.0), parts)
+        return _next_floats(whole.values), whole.chances * (1 + whole.slack)
 
 
-@lru_cache(maxsize=256)  # takes a tenth of a second or more, and a ledger asks at each step
+@lru_cache(maxsize=256)  # a call takes a tenth of a second or more, and the ledger repeats calls
 def _smallest_epsilon(composed: Composition, delta: float) -> float:
     if composed.by_new_share and composed.first_sigma == math.inf:
         return _largest_epsilon(composed.by_new_share, delta)
@@ -197,11 +204,11 @@ def _compose_by_new_share(sigma: float, delta: float, rest: Composition) -> tupl
     """A set union composed with the rest, for each interval of a user's share of new items."""
     return tuple(
         _with_gaussian_and_delta(
-            sigma / math.sqrt(1 - low) * (1 - _ROUNDING_MARGIN if low else 1),
-            min(high * delta * (1 + _ROUNDING_MARGIN), 1.0),
+            sigma / math.sqrt(1 - low) * (1 - ROUNDING_MARGIN if low else 1),
+            min(high * delta * (1 + ROUNDING_MARGIN), 1.0),
             rest,
         )
-        for low, high in pairwise((0.0, *_NEW_ITEM_SHARES))
+        for low, high in pairwise((0.0, *_ENDS_OF_NEW_ITEM_SHARES))
     )
 
 
@@ -236,9 +243,9 @@ def _probability_of_either(first: float, second: float) -> float:
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
 
 
-def _losses_of_responses(epsilon: float, count: int) -> FiniteLosses:
-    """The summed losses of `count` randomised responses of one epsilon: a binomial number of them
-    has the loss +epsilon, the others -epsilon.
+def _losses_of_equal_responses(epsilon: float, count: int) -> tuple[FloatArray, FloatArray]:
+    """The sums that the losses of `count` randomised responses of one epsilon can have, and their
+    probabilities: a binomial number of responses has the loss +epsilon, the others -epsilon.
 
     Computed in logarithms, so that the rare loss keeps its precision at a large epsilon.
     """
@@ -246,28 +253,9 @@ def _losses_of_responses(epsilon: float, count: int) -> FiniteLosses:
     downs = count - ups
     ways = gammaln(count + 1) - gammaln(ups + 1) - gammaln(downs + 1)
     logarithms = ways + ups * log_expit(epsilon) + downs * log_expit(-epsilon)
-    return FiniteLosses(_round_up(epsilon * (ups - downs)), np.exp(logarithms))
+    return _next_floats(epsilon * (ups - downs)), np.exp(logarithms)
 
 
-def _exact_losses(responses: tuple[tuple[float, int], ...]) -> FiniteLosses:
-    """All possible sums of the losses of these responses, with their probabilities."""
-    values, probabilities = np.zeros(1), np.ones(1)
-    for epsilon, count in responses:
-        more = _losses_of_responses(epsilon, count)
-        values = _round_up(np.add.outer(values, more.values).ravel())
-        probabilities = np.multiply.outer(probabilities, more.probabilities).ravel()
-    return FiniteLosses(values, probabilities)
-
-
-def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> FiniteLosses:
-    """The summed losses of these responses on a grid (`dphh.privacy.losses`): never cheaper."""
-    step = max(2 * largest / MOST_GRID_POINTS, 1e-12)
-    repeated = (_losses_of_responses(*each) for each in responses)
-    parts = (losses_on_grid(some.probabilities, some.values, 0.0, step, 0.0) for some in repeated)
-    whole = reduce(lambda one, two: one.followed_by(two, cut=0.0), parts)
-    return FiniteLosses(_round_up(whole.values), whole.chances * (1 + whole.slack))
-
-
-def _round_up(values: FloatArray) -> FloatArray:
+def _next_floats(values: FloatArray) -> FloatArray:
     """The next larger floats: more than the rounding error of one product or sum."""
     return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

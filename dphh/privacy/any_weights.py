@@ -32,10 +32,11 @@ import numpy as np
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 from dphh.privacy.special import ndtr
 
-#: How many intervals the heavy item's weight y is cut into. Unless an interval has only one whole
-#: number, thresholds are too high by up to 1 / WEIGHT_INTERVALS of one user's weight.
+#: y, the weight of the theorem's one item, is searched in so many intervals. If these are longer
+#: than one grid unit, thresholds are too high by up to 1 / WEIGHT_INTERVALS of one user's weight.
 WEIGHT_INTERVALS = 256
-#: The theorem's condition: an item with all of a user's weight passes with probability below 0.15.
+#: The theorem's condition, with a margin: an item with all of a user's weight passes the threshold
+#: with at most this probability.
 MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
 
 
@@ -47,7 +48,7 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
         return Fraction(1)
     if max_items == 1:
         return alone
-    largest = max(_largest_costs(noise, unit, max_items, threshold))
+    largest = max(_costs_of_weight_intervals(noise, unit, max_items, threshold))
     return min(Fraction(1), Fraction(largest, TABLE_ONE))
 
 
@@ -67,9 +68,8 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     low, high = alone - 1, alone + 1
     while _approximate_cost(noise.sigma, unit, max_items, high) > delta:
         low, high = high, high + max(1, (high - unit) // 8)
-    while (
-        high - low > 1
-    ):  # approximately, `high` costs at most delta; `low` costs more, or is below `alone`
+    # By floats, the threshold `high` costs at most delta; `low` costs more, or is below `alone`.
+    while high - low > 1:
         middle = (low + high) // 2
         if _approximate_cost(noise.sigma, unit, max_items, middle) > delta:
             low = middle
@@ -83,14 +83,16 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
 
 
 def _ends_of_weight_intervals(unit: int) -> list[int]:
-    """The ends of about WEIGHT_INTERVALS intervals of the heavy item's weight, 0 to `unit`."""
+    """The ends of about WEIGHT_INTERVALS intervals of y, the one item's weight: 0 to `unit`."""
     step = max(1, unit // WEIGHT_INTERVALS)
     return [*range(0, unit, step), unit]
 
 
-def _largest_costs(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> list[int]:
-    """For each interval of the heavy item's weight, the largest delta of a user whose weight is in
-    it: exact, in units of 2^-256."""
+def _costs_of_weight_intervals(
+    noise: RoundedGaussian, unit: int, max_items: int, threshold: int
+) -> list[int]:
+    """For each interval of y, the one item's weight: an upper bound on c(y) in it, in units of
+    2^-256. The others' weights are rounded up."""
     others = max_items - 1
 
     @cache
@@ -98,14 +100,9 @@ def _largest_costs(noise: RoundedGaussian, unit: int, max_items: int, threshold:
         return noise.tail_units(threshold - weight)
 
     return [
-        tail(end) + others * tail(_weight_left_for_others(unit, start, others))
+        tail(end) + others * tail(isqrt((unit * unit - start * start) // others) + 1)
         for start, end in pairwise(_ends_of_weight_intervals(unit))
     ]
-
-
-def _weight_left_for_others(unit: int, heavy: int, others: int) -> int:
-    """The weight of each of the `others` if one item has the weight `heavy`, rounded up."""
-    return isqrt((unit * unit - heavy * heavy) // others) + 1
 
 
 def _approximate_cost(sigma: int, unit: int, max_items: int, threshold: int) -> float:

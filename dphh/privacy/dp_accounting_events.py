@@ -16,8 +16,8 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.privacy.events import Event, costs_of
 
-#: A sigma too small to hide anything at sensitivity 1: losses are at most 100 with a probability of
-#: 1e-8.
+#: A sigma that hides next to nothing at sensitivity 1: the loss is above 38, but for a probability
+#: of 1e-8.
 _NEGLIGIBLE_NOISE = 1 / 16
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 from dphh.errors import UnpricedEventError, UsageError
 
-Json = dict[str, str | float]
+EventJson = dict[str, str | float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Cost:
     uncharged_epsilon: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     sigma_or_delta: bool = False
-    #: The event itself, if it is a `ChosenUnionEvent`; `sigma` and `delta` bound its whole cost.
+    #: The event itself, if it is a `ChosenUnionEvent`; `sigma` and `delta` here bound its cost.
     chosen_union: ChosenUnionEvent | None = None
 
     def __post_init__(self) -> None:
@@ -57,7 +57,8 @@ class Cost:
         return any(amount is not None for amount in amounts)
 
 
-#: By an event's number: its lowest and highest value, and whether the lowest is allowed itself.
+#: For each number that an event may have, by name: the lowest value, the highest value, and whether
+#: the lowest value itself is allowed.
 _RANGES_OF_NUMBERS = {
     "sigma": (0.0, math.inf, False),
     "delta": (0.0, 1.0, True),
@@ -96,12 +97,12 @@ class Event(ABC):
                 f"found {type(self.note).__name__}; leave it out or quote it."
             )
 
-    def numbers(self) -> Json:
+    def numbers(self) -> EventJson:
         """The event's kind and numbers as JSON, without the note."""
         said = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}
         return {"kind": self.kind, **said}
 
-    def to_json(self) -> Json:
+    def to_json(self) -> EventJson:
         return {**self.numbers(), "note": self.note}
 
 
@@ -245,7 +246,8 @@ EVENT_KINDS: dict[str, type[Event]] = {
 
 
 def cost_of(event: Event) -> Cost:
-    """The cost of an event. All code that charges, compares, stores or reads events calls this."""
+    """The cost of an event; an error if its class is not one of EVENT_KINDS. All code that charges,
+    compares, stores or reads events calls this."""
     kind = type(event)
     if kind not in EVENT_KINDS.values():
         raise UnpricedEventError(
@@ -256,22 +258,14 @@ def cost_of(event: Event) -> Cost:
 
 
 def costs_of(events: Iterable[Event]) -> list[Cost]:
-    """The costs of all these events; an error if any is of an unknown kind."""
     return [cost_of(event) for event in events]
 
 
-def events_to_json(events: Iterable[Event]) -> list[Json]:
-    """The events as JSON, as ledgers, manifests and plans store them."""
-    events = list(events)
+def events_to_json(events: Collection[Event], *, with_notes: bool = True) -> list[EventJson]:
+    """The events as JSON, as ledgers, manifests and plans store them; or without notes, as requests
+    are compared. An error if any event is of an unknown kind."""
     costs_of(events)
-    return [event.to_json() for event in events]
-
-
-def without_notes(events: Iterable[Event]) -> list[Json]:
-    """The events as JSON without notes: two prices are equal if these lists are."""
-    events = list(events)
-    costs_of(events)
-    return [event.numbers() for event in events]
+    return [event.to_json() if with_notes else event.numbers() for event in events]
 
 
 def events_from_json(records: Iterable[Mapping[str, object]]) -> tuple[Event, ...]:

@@ -19,18 +19,19 @@ from dphh.privacy.special import erfcx, ndtr
 
 FloatArray = NDArray[np.float64]
 
-# More than the relative error of `gaussian_deltas`, which is below 4e-13 where measured against 60
-# digits; and a bound on what underflow loses. The result is raised by both.
+# `gaussian_deltas` raises its result by both: by more than its relative error, which is below 4e-13
+# where measured against 60 digits, and by a bound on what underflow loses.
 _RELATIVE_ERROR = 1e-11
 _UNDERFLOW_ERROR = sys.float_info.min
-# A calibrated sigma is for a delta that is lower by this, more than the measured error. So the
-# epsilon computed from sigma is never above the one asked for, not even in the last digit.
+# `gaussian_sigma` finds the sigma for a delta lower by this fraction, more than the measured error.
+# So the epsilon computed from that sigma is never above the one asked for.
 _DELTA_MARGIN = 2e-12
-# A smaller delta cannot be distinguished from the underflow that `_UNDERFLOW_ERROR` covers.
+# The least delta that is accepted. One as small as `_UNDERFLOW_ERROR` could not be told from it.
 _SMALLEST_DELTA = 1e-300
-# More than the rounding errors of a few square roots, sums and quotients. `split_sigma` rounds up
-# by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to no less.
-_ROUNDING_MARGIN = 2.0**-48
+#: More than the relative rounding error of a few square roots, sums and quotients. `split_sigma`
+#: rounds up by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to
+#: no less.
+ROUNDING_MARGIN = 2.0**-48
 
 _QUADRATURE = np.polynomial.legendre.leggauss(10)
 _QUADRATURE_NODES: FloatArray = np.asarray((_QUADRATURE[0] + 1) / 2, dtype=np.float64)
@@ -61,7 +62,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
         above = np.nextafter(np.nextafter(curve, 2.0), 2.0)
         return np.asarray(np.where(curve > 0, np.minimum(above, 1.0), 0.0), dtype=np.float64)
     h, magnitudes = 1.0 / sigma, np.abs(epsilons)
-    # Beyond -100 and 100 the normal tails underflow, so x there gives the same result.
+    # The normal tails beyond -100 and 100 underflow, so clipping x there changes no result.
     x = np.clip(magnitudes * sigma - h / 2, -100.0, 100.0)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if h < 0.5:
@@ -89,7 +90,11 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     _check_epsilon(epsilon)
     if epsilon < 0:
         raise UsageError(f"epsilon must be 0 or more, found {epsilon!r}; 1.0 is a common choice.")
-    _check_delta(delta)
+    if not _SMALLEST_DELTA <= delta < 1:
+        raise UsageError(
+            f"delta must be at least {_SMALLEST_DELTA} and below 1, found {delta!r}; "
+            "choose it well below one over the number of users."
+        )
 
     def suffices(sigma: float) -> bool:
         return gaussian_delta(epsilon, sigma) <= delta * (1 - _DELTA_MARGIN)
@@ -104,7 +109,7 @@ def smallest_positive(suffices: Callable[[float], bool]) -> float:
         high *= 2
     while suffices(high / 2):
         high /= 2
-    return smallest(suffices, high / 2, high)
+    return _smallest_between(suffices, high / 2, high)
 
 
 def smallest_epsilon(suffices: Callable[[float], bool]) -> float:
@@ -116,11 +121,11 @@ def smallest_epsilon(suffices: Callable[[float], bool]) -> float:
         if high > 1e30:
             return math.inf
         low, high = high, 2 * high
-    return smallest(suffices, low, high)
+    return _smallest_between(suffices, low, high)
 
 
-def smallest(suffices: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest float that suffices, by bisection; `low` does not suffice and `high` does."""
+def _smallest_between(suffices: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest float that suffices, by bisection. `low` does not suffice, and `high` does."""
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
@@ -134,7 +139,7 @@ def compose_sigmas(sigmas: Iterable[float]) -> float:
     finite = [sigma for sigma in sigmas if _check_sigma(sigma) < math.inf]
     if len(finite) < 2:
         return finite[0] if finite else math.inf
-    return (1 - _ROUNDING_MARGIN / 4) / math.hypot(*(1.0 / sigma for sigma in finite))
+    return (1 - ROUNDING_MARGIN / 4) / math.hypot(*(1.0 / sigma for sigma in finite))
 
 
 def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
@@ -155,7 +160,7 @@ def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
             f"the shares of 1/sigma^2 must sum to at most 1, found {total!r}; divide each by that."
         )
     total = max(total, 1.0)
-    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDING_MARGIN) for share in shares)
+    return tuple(sigma * math.sqrt(total / share) * (1 + ROUNDING_MARGIN) for share in shares)
 
 
 def _mills_ratio(u: FloatArray) -> FloatArray:
@@ -172,11 +177,3 @@ def _check_sigma(sigma: float) -> float:
 def _check_epsilon(epsilon: float) -> None:
     if not math.isfinite(epsilon):
         raise UsageError(f"epsilon must be finite, found {epsilon!r}; 1.0 is a common choice.")
-
-
-def _check_delta(delta: float) -> None:
-    if not _SMALLEST_DELTA <= delta < 1:
-        raise UsageError(
-            f"delta must be at least {_SMALLEST_DELTA} and below 1, found {delta!r}; "
-            "choose it well below one over the number of users."
-        )

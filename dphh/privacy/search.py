@@ -1,4 +1,4 @@
-"""Finds a zero, a minimum or the least number that suffices, and rounds to floats on one side."""
+"""Finds a sign change, a minimum or the least number that suffices; rounds up or down to floats."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Callable
 from fractions import Fraction
 
 
-def float_above(exact: Fraction) -> float:
+def float_at_least(exact: Fraction) -> float:
     """The least float that is at least `exact`."""
     near = float(exact)
     return near if near >= exact else math.nextafter(near, math.inf)
 
 
-def float_below(exact: Fraction) -> float:
+def float_at_most(exact: Fraction) -> float:
     """The largest float that is at most `exact`."""
-    return -float_above(-exact)
+    return -float_at_least(-exact)
 
 
-def least(suffices: Callable[[int], bool], low: int, high: int | None = None) -> int:
-    """The least whole number above `low` that suffices; `suffices` is monotone, and true at
-    `high`."""
+def least_whole(suffices: Callable[[int], bool], above: int, high: int | None = None) -> int:
+    """The least whole number greater than `above` that suffices; `suffices` is monotone, and true
+    at `high`."""
+    low = above
     if high is None:
         high = low + 1
         while not suffices(high):
@@ -31,16 +32,16 @@ def least(suffices: Callable[[int], bool], low: int, high: int | None = None) ->
     return high
 
 
-def crossing(
+def sign_change(
     slack: Callable[[float], float],
     low: float,
     high: float,
     precision: float,
     relative: bool = False,
 ) -> tuple[float, float]:
-    """The ends of an interval in which `slack` changes its sign, found within one where it does (0
-    counts as positive). The width is at most `precision`, with `relative` a fraction of its higher
-    end."""
+    """The ends of an interval in which `slack` changes its sign, as it does from `low` to `high` (0
+    counts as positive). The interval is at most `precision` wide; with `relative`, at most that
+    fraction of its higher end."""
     at_low, at_high = slack(low), slack(high)
     side = 0
     while high - low > (least := precision * high if relative else precision):
@@ -56,10 +57,10 @@ def crossing(
     return low, high
 
 
-def integer_minimiser(value: Callable[[int], float], largest: int) -> int:
-    """Where a function that falls and then rises is least, among 1, 2, ..., largest."""
+def integer_minimiser(function: Callable[[int], float], largest: int) -> int:
+    """The argument, from 1 to `largest`, at which a function that falls and then rises is least."""
     low, middle = 0, 8
-    while 2 * middle <= largest and value(2 * middle) < value(middle):
+    while 2 * middle <= largest and function(2 * middle) < function(middle):
         low, middle = middle, 2 * middle
     high = min(2 * middle, largest + 1)
     while high - low > 2:  # golden section: a new point in the wider side
@@ -68,7 +69,7 @@ def integer_minimiser(value: Callable[[int], float], largest: int) -> int:
         else:
             other = middle - max(round(0.382 * (middle - low)), 1)
         left, right = min(middle, other), max(middle, other)
-        if value(left) <= value(right):
+        if function(left) <= function(right):
             middle, high = left, right
         else:
             low, middle = left, right

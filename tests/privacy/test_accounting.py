@@ -177,7 +177,7 @@ def test_many_different_steps_are_priced_on_a_grid():
     events += [EpsilonDeltaEvent((50 + k) * INTERVAL, 1e-10) for k in range(100)]
     whole = compose(events)
     found = whole.epsilon(1e-6)
-    assert len(whole._losses.values) <= 2**12
+    assert len(whole._response_losses[0]) <= 2**12
     assert whole.delta(found) <= 1e-6
     assert theirs(events, pessimistic=False).get_epsilon_for_delta(1e-6) <= found
     assert found <= theirs(events).get_epsilon_for_delta(1e-6) * (1 + 1e-3)

@@ -116,7 +116,7 @@ def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(sigma, unit, 
     rest = np.sqrt((unit**2 - ends**2) / (items - 1))
     heavy = norm.sf((threshold - 0.5 - ends) / sigma)
     exact = heavy + (items - 1) * norm.sf((threshold - 0.5 - rest) / sigma)
-    found = any_weights._largest_costs(noise, unit, items, threshold)
+    found = any_weights._costs_of_weight_intervals(noise, unit, items, threshold)
     said = np.array([float(Fraction(cost, any_weights.TABLE_ONE)) for cost in found])
     assert (said >= exact[:-1] * (1 - 1e-9)).all()
     assert (said >= exact[1:] * (1 - 1e-9)).all()

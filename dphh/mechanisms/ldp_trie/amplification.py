@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom
 
-from dphh.privacy.search import crossing
+from dphh.privacy.search import sign_change
 from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
@@ -232,7 +232,7 @@ def _smallest_epsilon(
         if high == most:
             return most
         low, high = high, min(1.5 * high, most)
-    return crossing(slack, low, high, BISECTION_PRECISION, relative=True)[1]
+    return sign_change(slack, low, high, BISECTION_PRECISION, relative=True)[1]
 
 
 def _guess_epsilon(hidden: Blanket, reports: int, delta: float) -> float:

@@ -42,7 +42,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
-from dphh.privacy.search import least
+from dphh.privacy.search import least_whole
 from dphh.privacy.subset_selection import LevelReports, SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
@@ -319,7 +319,7 @@ def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) 
         )
     return Finds(
         wanted,
-        least(lambda holders: found(holders) >= wanted, 0, everyone),
+        least_whole(lambda holders: found(holders) >= wanted, 0, everyone),
         note=f"of the {everyone:,} users asked, {one_pass[0].users:,} a level; a sequence of "
         f"{max_length} characters that shares no prefix, whose holders have no other sequence, if "
         "fewer than `keep` other prefixes are more frequent",

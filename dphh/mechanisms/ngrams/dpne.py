@@ -37,7 +37,7 @@ from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
-from dphh.privacy.search import least
+from dphh.privacy.search import least_whole
 from dphh.privacy.set_union import (
     arithmetic_delta,
     grid_bits,
@@ -155,7 +155,7 @@ def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
         for length in range(1, len(steps) + 1)
         if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
     ]
-    by_length = tuple((length, least(partial(found, length), 0)) for length in counted)
+    by_length = tuple((length, least_whole(partial(found, length), 0)) for length in counted)
     note = "where each of these users holds that n-gram alone"
     if len(steps) > 1:
         note += f", and at most {ASSUMED_WORDS:,} words are released"

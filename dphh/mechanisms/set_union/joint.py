@@ -29,7 +29,7 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.search import least
+from dphh.privacy.search import least_whole
 from dphh.privacy.set_union import (
     arithmetic_delta,
     delta_shares,
@@ -127,7 +127,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
         event, counts = events_at(parts / DELTA_PARTS)
         return compose([event, *counts, *always]).delta(epsilon) > delta
 
-    most = least(is_too_much, 0, DELTA_PARTS) - 1
+    most = least_whole(is_too_much, 0, DELTA_PARTS) - 1
     if not most:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "

@@ -30,7 +30,13 @@ from dphh.mechanisms.trie.path_bound import (
     delta_bound,
     minus_log_rounded_up,
 )
-from dphh.privacy.search import crossing, float_above, float_below, integer_minimiser, least
+from dphh.privacy.search import (
+    float_at_least,
+    float_at_most,
+    integer_minimiser,
+    least_whole,
+    sign_change,
+)
 from dphh.privacy.special import betaincc
 from dphh.wording.options import check_whole
 
@@ -57,7 +63,7 @@ def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float
     """
     _check_epsilon(epsilon, 0.0)
     check_whole("theta", theta, most=LARGEST_THETA)
-    rate = float_above(_exact_rate(p))  # rounded up: more sampling costs no less
+    rate = float_at_least(_exact_rate(p))  # rounded up: more sampling costs no less
     return delta_bound(epsilon, rate, theta, levels, FINE) if rate < 1 else 1.0
 
 
@@ -122,9 +128,9 @@ def users_needed(p: float | int, theta: int, levels: int, probability: float = 0
     The coins of different levels are independent, and at each level at least n users vote for the
     item's prefix if their coins show heads: P[Bin(n, p) >= theta]^levels.
     """
-    rate = float_below(_exact_rate(p))  # rounded down: less sampling finds no more
+    rate = float_at_most(_exact_rate(p))  # rounded down: less sampling finds no more
     missed = _miss_of_one_level(levels, probability)
-    return least(lambda users: _failure_probability(users, rate, theta) <= missed, theta - 1)
+    return least_whole(lambda users: _failure_probability(users, rate, theta) <= missed, theta - 1)
 
 
 @lru_cache(maxsize=64, typed=True)
@@ -209,7 +215,7 @@ class _RateSearch:
                     return 0.0, 1.0  # no rate is low enough
                 low, high, step = max(low - step, floor), low, 2 * step
         if slack(high) < 0:
-            low, high = crossing(slack, low, high, precision)
+            low, high = sign_change(slack, low, high, precision)
         else:
             low = high
         p = min(_rate_rounded_down(math.exp(low)), self.cap)

@@ -23,7 +23,7 @@ from fractions import Fraction
 from itertools import count
 
 from dphh.errors import UsageError
-from dphh.privacy.search import float_above, least
+from dphh.privacy.search import float_at_least, least_whole
 from dphh.wording.options import check_whole
 
 #: What the theorem proves, in words.
@@ -75,7 +75,7 @@ def published_delta(theta: int) -> float:
     """delta = (theta - 2) / ((theta - 3) theta!), for theta >= 4."""
     if theta > LARGEST_THETA:
         return math.ulp(0.0)
-    return float_above(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
+    return float_at_least(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
 def published_theta(delta: float) -> int:
@@ -105,7 +105,7 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
     It requires epsilon <= L ln(theta + 1); above that, gamma <= sqrt(n) / (theta + 1) is the limit,
     and the plan spends less than epsilon.
     """
-    too_many = least(
+    too_many = least_whole(
         lambda batch: theorem_epsilon(users, theta, batch, levels) > epsilon,
         0,
         users // (theta + 1) + 1,
@@ -158,4 +158,4 @@ def holders_needed(plan: FixedSizePlan, probability: float) -> int:
         one_level = hypergeom.sf(plan.theta - 1, plan.users, holders, plan.batch)
         return bool(one_level**plan.levels >= probability)
 
-    return least(found, plan.theta - 1, plan.users)
+    return least_whole(found, plan.theta - 1, plan.users)
